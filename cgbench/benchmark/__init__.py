@@ -1,0 +1,1 @@
+"""Building benchmarks from real text: known n-grams, the pool scan, selection and the release."""

@@ -1,0 +1,1 @@
+"""Recipes: where a data set comes from and how it is prepared."""

@@ -1,0 +1,72 @@
+"""Writing files so that they appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in ``folder`` durable (a rename is only safe once its folder is on disk)."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_file(path: Path) -> None:
+    """Make the bytes of ``path`` durable."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; on success it is synced and renamed to ``path``, else removed."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        sync_file(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def write_atomic(path: Path, data: bytes | str) -> None:
+    """Write ``data`` (text as UTF-8) to ``path``, whole or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+def to_json(value: Any) -> str:
+    """The one JSON form the project writes to files: sorted keys, indented, UTF-8, a final newline."""
+    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as JSON, whole or not at all."""
+    write_atomic(path, to_json(value))
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON.
+
+    :raises InputError: the file is missing, cut short or not JSON.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not valid JSON ({error}); the file may be cut short") from None

@@ -1,0 +1,1 @@
+"""Models, training, search and ensemble uncertainty. Knows nothing of :mod:`cgbench.benchmark`."""
