@@ -1,12 +1,12 @@
-"""Aligned text: plain files that are indexed in one pass, and the formats they come in.
+"""Aligned text on disk: plain files, indexed in one pass; anything else is made into such files first.
 
-Everything after this file reads plain UTF-8 text, one sentence a line, from disk. Other formats are turned
-into such files first, by :func:`write_plain`.
+Everything after this file reads plain UTF-8 text, one sentence a line, words separated by ASCII white space.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.formats import CorpusSpec, Pair, read_pairs
+from cgbench.normalisation import Normalisation, normalise_pairs
+from cgbench.steps import Step, Workspace, hash_file
 
 CHUNK = 1 << 20
 
@@ -75,6 +78,11 @@ class ParallelText:
         """The number of pairs."""
         return self.source.lines
 
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The SHA-256 of each side."""
+        return {"source": self.source.sha256, "target": self.target.sha256}
+
 
 def index_pair(source: Path, target: Path) -> ParallelText:
     """Index both sides of a plain corpus (side by side: hashing releases the interpreter lock).
@@ -91,3 +99,47 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     if first.lines == 0:
         raise InputError(f"{source}: the corpus is empty")
     return ParallelText(first, second)
+
+
+def prepare(workspace: Workspace, role: str, spec: CorpusSpec, normalisation: Normalisation, jobs: int) -> ParallelText:
+    """The corpus as plain text: where it is if it is plain already, else written by a step.
+
+    ``role`` tells the corpora of a build apart (``train``, ``pool-1``): it names the step.
+
+    :raises InputError: as :func:`index_pair` and :func:`cgbench.formats.read_pairs` do.
+    """
+    if spec.is_plain and normalisation.is_identity:
+        return index_pair(*spec.paths)
+    for path in spec.paths:
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+    step = text_step(role, spec, normalisation)
+    folder = workspace.run(step, lambda out: _write_plain(spec, normalisation, out, jobs))
+    return index_pair(folder / "source", folder / "target")
+
+
+def text_step(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Step:
+    """The step that writes ``spec`` as two plain, normalised text files named ``source`` and ``target``."""
+    return Step(
+        name=f"text-{role}",
+        config={
+            **normalisation.settings,
+            "columns": list(spec.columns) if spec.columns else None,
+            "suffixes": ["".join(path.suffixes[-2:]) for path in spec.paths],
+        },
+        inputs={str(number): hash_file(path) for number, path in enumerate(spec.paths)},
+    )
+
+
+def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, jobs: int) -> None:
+    pairs = normalise_pairs(_one_line(read_pairs(spec)), normalisation, jobs, str(spec))
+    with (out / "source").open("wb") as first, (out / "target").open("wb") as second:
+        for source, target in pairs:
+            first.write(source.encode("utf-8") + b"\n")
+            second.write(target.encode("utf-8") + b"\n")
+
+
+def _one_line(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """A line break inside a field of a JSON or Parquet row becomes a blank: a sentence is a line."""
+    for source, target in pairs:
+        yield source.replace("\n", " "), target.replace("\n", " ")
