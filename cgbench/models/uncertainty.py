@@ -1,0 +1,377 @@
+"""What the distributions of an ensemble say about how sure it is.
+
+The measures are those of Malinin and Gales, "Uncertainty estimation in autoregressive structured prediction"
+(ICLR 2021), sections 3 and 4, and of their code (structured-uncertainty). At position t of a hypothesis y of L
+tokens, the end token included, member m of M gives the distribution p_m(v) = p_m(v | y_<t, x). Natural logarithms
+throughout; H is the entropy in nats.
+
+========================  ================================================================================
+name                      value at position t
+========================  ================================================================================
+expected_entropy          data uncertainty: mean_m H(p_m)
+entropy_of_expected       total uncertainty: H(q), where q = mean_m p_m
+mutual_information        entropy_of_expected - expected_entropy = mean_m KL(p_m || q)
+epkl                      mean of KL(p_a || p_b) over all M² ordered pairs, the M zeros among them included
+rmi                       reverse mutual information, *the* knowledge uncertainty of this project: mean_m KL(q || p_m)
+ep_entropy_of_expected    H(r), where r = sum_m w_m p_m and w_m is proportional to P_m(y_<t), the probability
+                          member m gives to the prefix ("expectation of products"; the plain names average token by
+                          token, "product of expectations")
+ep_mutual_information     H(r) - expected_entropy (may be negative)
+ep_epkl                   -sum_v r(v) mean_m log p_m(v) - expected_entropy
+ep_rmi                    -sum_v r(v) mean_m log p_m(v) - H(r)
+token_du                  -mean_m log p_m(y_t): from here on, of the produced token alone
+token_pe_tu               -log q(y_t)
+token_ep_tu               -log r(y_t)
+token_pe_mkl              token_du - token_pe_tu
+token_ep_mkl              token_du - token_ep_tu
+========================  ================================================================================
+
+Of a sequence: the means of all of these over its tokens, under the same names, and
+
+========================  ================================================================================
+pe_stu, ep_stu, sdu       the means of token_pe_tu, token_ep_tu and token_du: -log mean probability a token
+pe_smkl, ep_smkl          sdu - pe_stu, sdu - ep_stu
+var, combo                variance over members of P_m(y)^(1/L); -1 + var / (mean_m P_m(y))^(1/L)
+logvar, logcombo          variance over members of log P_m(y) / L; -1 + logvar / mean_m(log P_m(y) / L)
+log_prob                  log-probability of the sequence under q: -L pe_stu
+========================  ================================================================================
+
+**Names.** structured-uncertainty calls RMI "MKL", and two of its printed lines differ only in the order of their
+parts: ``T-MKL-EP`` is our ``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced token).
+
+==============================  ============  ==========
+here                            token line    SU- field
+==============================  ============  ==========
+entropy_of_expected             T-EOE         2
+expected_entropy                T-EXE         3
+mutual_information              T-MI          4
+epkl                            T-EPKL        5
+pe_stu                                        6
+ep_stu                                        7
+sdu                                           8
+ep_smkl                                       9
+pe_smkl                                       10
+log_prob                                      11
+ep_entropy_of_expected          T-EOE-EP      12
+ep_mutual_information           T-MI-EP       13
+ep_epkl                         T-EPKL-EP     14
+ep_rmi                          T-MKL-EP      15
+rmi                             T-MKL         16
+var, combo, logvar, logcombo                  17 to 20
+token_du                        T-DU
+token_pe_tu, token_ep_tu        T-PE-TU, T-EP-TU
+token_pe_mkl, token_ep_mkl      T-PE-MKL, T-EP-MKL
+==============================  ============  ==========
+
+Their decoder leaves the end token's entropies at 0 and spoils batches in which a sentence ends early; here a
+finished hypothesis is teacher-forced, so that every token counts.
+
+**Zeros.** 0 log 0 is 0. ``rmi`` and ``epkl`` are infinite where a member gives 0 to a token to which another does
+not: that is their value. What is undefined is NaN: the ``ep_`` measures after a prefix that every member rules out,
+a pointwise difference of two infinities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cgbench.models.inference import END, length_batches, pad
+
+DISTRIBUTION = (
+    "expected_entropy",
+    "entropy_of_expected",
+    "mutual_information",
+    "epkl",
+    "rmi",
+    "ep_entropy_of_expected",
+    "ep_mutual_information",
+    "ep_epkl",
+    "ep_rmi",
+)
+POINTWISE = ("token_du", "token_pe_tu", "token_ep_tu", "token_pe_mkl", "token_ep_mkl")
+TOKEN_MEASURES = DISTRIBUTION + POINTWISE
+SEQUENCE_ONLY = ("pe_stu", "ep_stu", "sdu", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo", "log_prob")
+SEQUENCE_MEASURES = TOKEN_MEASURES + SEQUENCE_ONLY
+
+
+def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
+    """Compute every measure at every token of one hypothesis, straight from its definition.
+
+    :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or torch tensor.
+    :param tokens: ``[tokens]`` ids of the hypothesis, the end token included.
+    :return: the names of :data:`TOKEN_MEASURES`, each a float64 array ``[tokens]``.
+    :raises ValueError: shapes that do not fit, ids outside the vocabulary, rows that are not distributions.
+    """
+    log_p, y = _checked(log_probs, tokens)
+    p = np.exp(log_p)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean_log = log_p.mean(0)
+        chosen = log_p[:, np.arange(len(y)), y]
+        prefix = np.cumsum(np.concatenate([np.zeros((len(chosen), 1)), chosen], 1), 1)[:, :-1]
+        weight = np.exp(prefix - prefix.max(0))
+        weight /= weight.sum(0)
+        values = {"expected_entropy": -_weigh(p, log_p).mean(0)}
+        for ep, mixture in (("", p.mean(0)), ("ep_", (weight[:, :, None] * p).sum(0))):
+            log_mixture = np.log(mixture)
+            entropy = -_weigh(mixture, log_mixture)
+            values[f"{ep}entropy_of_expected"] = entropy
+            values[f"{ep}mutual_information"] = entropy - values["expected_entropy"]
+            values[f"{ep}rmi"] = _weigh(mixture, log_mixture - mean_log)
+            values[f"{ep}epkl"] = -_weigh(mixture, mean_log) - values["expected_entropy"]
+            values[f"token_{ep or 'pe_'}tu"] = -log_mixture[np.arange(len(y)), y]
+        values["token_du"] = -chosen.mean(0)
+    return _derived(values)
+
+
+def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
+    """Compute every measure of one hypothesis: means over its tokens, and the measures of the whole sequence.
+
+    Arguments and errors as for :func:`token_measures`; the names are those of :data:`SEQUENCE_MEASURES`.
+    """
+    log_p, y = _checked(log_probs, tokens)
+    if not len(y):
+        raise ValueError("tokens is empty: a hypothesis has at least its end token")
+    values = token_measures(log_p, y)
+    chosen = log_p[:, np.arange(len(y)), y]
+    return {name: float(value[0]) for name, value in _by_sequence(values, chosen, np.array([len(y)])).items()}
+
+
+class RunningMeasures:
+    """The same measures from members that come one after another.
+
+    Only running sums are kept, so memory does not grow with the number of members (but for one number a member and
+    token, the log-probability of what was produced)::
+
+        measures = RunningMeasures(tokens, lengths)
+        for model in members:
+            measures.add(model(...))
+        by_token, by_sequence = measures.tokens(), measures.sequences()
+
+    :param tokens: ``[T]`` ids of the hypotheses, one after another without padding.
+    :param lengths: ``[N]`` their lengths (sum T); one hypothesis if not given.
+    """
+
+    def __init__(self, tokens: Tensor, lengths: Tensor | Sequence[int] | None = None):
+        self._tokens = tokens.long()
+        self._lengths = torch.as_tensor([len(tokens)] if lengths is None else lengths).cpu().long()
+        if int(self._lengths.sum()) != len(tokens) or bool((self._lengths < 1).any()):
+            raise ValueError(f"lengths must be at least 1 and add up to the number of tokens ({len(tokens)})")
+        sequence = torch.repeat_interleave(torch.arange(len(self._lengths)), self._lengths)
+        start = torch.cumsum(self._lengths, 0) - self._lengths
+        self._place = (sequence, torch.arange(len(tokens)) - start[sequence])
+        self._chosen: list[Tensor] = []
+
+    def add(self, logits: Tensor) -> None:
+        """Take in one member's logits ``[T, vocabulary]`` (log-probabilities are logits, too).
+
+        Sums are kept in float64 for float64 logits and in float32 for all others.
+        """
+        if logits.ndim != 2 or len(logits) != len(self._tokens):
+            raise ValueError(f"logits are {list(logits.shape)}; [{len(self._tokens)}, vocabulary] was expected")
+        if logits.dtype != torch.float64:
+            logits = logits.float()
+        if not self._chosen:
+            self._p, self._log_p, self._ep = (torch.zeros_like(logits) for _ in range(3))
+            self._entropy = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
+            self._scale = torch.full_like(self._entropy, -torch.inf)
+        normaliser = torch.logsumexp(logits, 1, keepdim=True)
+        chosen = (logits.gather(1, self._tokens[:, None]) - normaliser)[:, 0].double()
+        prefix = self._prefix(chosen)
+        # Weights P_m(y_<t) are kept relative to the largest so far: they underflow after a few dozen tokens.
+        scale = torch.maximum(self._scale, prefix)
+        finite = torch.isfinite(scale)
+        decay = torch.where(finite, torch.exp(self._scale - scale), 0).to(logits.dtype)[:, None]
+        weight = torch.where(finite, torch.exp(prefix - scale), 0).to(logits.dtype)[:, None]
+        self._scale = scale
+        rescale = bool((decay != 1).any())
+        # A piece of rows stays in the cache for all passes over it.
+        rows = len(logits) if logits.is_cuda else max(1, CACHED // logits.shape[1])
+        for a in range(0, len(logits), rows):
+            part = slice(a, a + rows)
+            log_p = logits[part] - normaliser[part]
+            p = log_p.exp()
+            self._p[part] += p
+            self._log_p[part] += log_p
+            if rescale:
+                self._ep[part] *= decay[part]
+            self._ep[part].addcmul_(p, weight[part])
+            self._entropy[part] -= _dot(p, log_p)
+        self._chosen.append(chosen)
+
+    def tokens(self) -> dict[str, np.ndarray]:
+        """Every measure of :data:`TOKEN_MEASURES`, each a float64 array ``[T]``."""
+        members = len(self._chosen)
+        if not members:
+            raise ValueError("no member was added")
+        exe = self._entropy / members
+        values = {"expected_entropy": exe, "token_du": -torch.stack(self._chosen).mean(0)}
+        for ep, total in (("", self._p), ("ep_", self._ep)):
+            sums = [torch.empty_like(exe) for _ in range(4)]
+            rows = len(total) if total.is_cuda else max(1, CACHED // total.shape[1])
+            for a in range(0, len(total), rows):
+                part = slice(a, a + rows)
+                mixture = total[part] / (total[part].sum(1, keepdim=True) if ep else members)
+                log_mixture = mixture.log()
+                mean_log = self._log_p[part] / members
+                sums[0][part] = -_dot(mixture, log_mixture)
+                # One sum of differences, not a difference of two sums: what is left is small against both.
+                sums[1][part] = _dot(mixture, log_mixture - mean_log)
+                sums[2][part] = log_mixture.gather(1, self._tokens[part, None])[:, 0].double()
+            values[f"{ep}entropy_of_expected"] = sums[0]
+            values[f"{ep}rmi"] = sums[1]
+            values[f"{ep}mutual_information"] = sums[0] - exe
+            values[f"{ep}epkl"] = sums[0] + sums[1] - exe
+            values[f"token_{ep or 'pe_'}tu"] = -sums[2]
+        return _derived({name: value.cpu().numpy() for name, value in values.items()})
+
+    def sequences(self) -> dict[str, np.ndarray]:
+        """Every measure of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]``."""
+        chosen = torch.stack(self._chosen).cpu().numpy() if self._chosen else np.zeros((0, len(self._tokens)))
+        return _by_sequence(self.tokens(), chosen, self._lengths.numpy())
+
+    def _prefix(self, chosen: Tensor) -> Tensor:
+        """``[T]`` -> the sum of what stands before each token in its own sequence ``[T]``."""
+        sequence, position = (index.to(chosen.device) for index in self._place)
+        table = chosen.new_zeros(len(self._lengths), int(self._lengths.max()) + 1)
+        table[sequence, position + 1] = chosen
+        return table.cumsum(1)[sequence, position]
+
+
+CACHED = 1 << 17  # numbers in one piece of rows: a handful of such pieces fit into a core's second-level cache
+
+
+def score_hypotheses(
+    members: Sequence[nn.Module],
+    sources: Sequence[np.ndarray],
+    hypotheses: Sequence[np.ndarray],
+    *,
+    batch_tokens: int = 4096,
+    device: torch.device | str = "cpu",
+    done: Callable[[int], object] | None = None,
+) -> dict[str, np.ndarray]:
+    """Teacher-force given hypotheses through every member and compute all measures of each.
+
+    The forward passes are in the members' own precision (float32). The batches are a function of the two lists
+    alone, so the same call gives the same bytes; another ``batch_tokens`` changes no more than rounding.
+
+    :param members: models as in :mod:`cgbench.models.transformer`, in evaluation mode, on ``device``.
+    :param sources: N arrays of source ids, each with its end token.
+    :param hypotheses: N arrays of target ids, each with its end token.
+    :param batch_tokens: the most (padded) tokens on either side of a batch.
+    :param done: called with the number of sentences of every finished batch.
+    :return: the names of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]`` in the order given.
+    """
+    if len(sources) != len(hypotheses):
+        raise ValueError(f"{len(sources)} sources and {len(hypotheses)} hypotheses")
+    for i, hypothesis in enumerate(hypotheses):
+        if not len(hypothesis) or hypothesis[-1] != END:
+            raise ValueError(f"hypothesis {i} does not end with the end token ({END})")
+    result = {name: np.empty(len(sources)) for name in SEQUENCE_MEASURES}
+    with torch.inference_mode():
+        for batch in length_batches([len(h) for h in hypotheses], [len(s) for s in sources], batch_tokens):
+            source = pad([sources[i] for i in batch]).to(device)
+            target = pad([hypotheses[i] for i in batch]).to(device)
+            lengths = torch.tensor([len(hypotheses[i]) for i in batch], device=device)
+            real = torch.arange(target.shape[1], device=device) < lengths[:, None]
+            shifted = torch.cat([torch.full_like(target[:, :1], END), target[:, :-1]], 1)
+            measures = RunningMeasures(target[real], lengths)
+            for model in members:
+                measures.add(model(source, shifted)[real])
+            for name, value in measures.sequences().items():
+                result[name][batch] = value
+            if done:
+                done(len(batch))
+    return result
+
+
+def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -> np.ndarray:
+    """Average a measure over the n-best list of each input, weighted by the hypotheses' probabilities.
+
+    Malinin and Gales (2021), section 4: weights softmax(log_probs / temperature).
+
+    :param values: ``[N, B]`` a sequence measure of each hypothesis.
+    :param log_probs: ``[N, B]`` their log-probabilities, not normalised by length; -inf for a hypothesis that is not
+        there (a list shorter than B), whose value is then ignored.
+    :return: ``[N]`` float64.
+    """
+    value, log_prob = np.asarray(values, np.float64), np.asarray(log_probs, np.float64)
+    if value.shape != log_prob.shape or value.ndim != 2:
+        raise ValueError(f"values {value.shape} and log_probs {log_prob.shape} must both be [inputs, hypotheses]")
+    if not temperature > 0:
+        raise ValueError(f"temperature is {temperature}; it must be above 0")
+    weight = np.exp((log_prob - log_prob.max(1, keepdims=True)) / temperature)
+    return (weight * np.where(weight > 0, value, 0)).sum(1) / weight.sum(1)
+
+
+def _checked(log_probs: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
+    log_p, y = (
+        x.detach().cpu().to(kind).numpy() if isinstance(x, Tensor) else np.asarray(x)
+        for x, kind in ((log_probs, torch.float64), (tokens, torch.int64))
+    )
+    log_p = log_p.astype(np.float64, copy=False)
+    if log_p.ndim != 3 or not len(log_p):
+        raise ValueError(f"log_probs has shape {log_p.shape}; [members, tokens, vocabulary] was expected")
+    if y.shape != log_p.shape[1:2]:
+        raise ValueError(f"tokens has shape {y.shape}; log_probs {log_p.shape} needs [{log_p.shape[1]}]")
+    if y.size and (y.min() < 0 or y.max() >= log_p.shape[2]):
+        raise ValueError(f"tokens must be ids from 0 to {log_p.shape[2] - 1}")
+    # Wide enough for log-probabilities that went through bfloat16; logits and probabilities are far outside.
+    if not np.all(np.abs(np.exp(log_p).sum(2) - 1) < 0.1):
+        raise ValueError("log_probs must be natural log-probabilities: exp of some row does not add up to 1")
+    return log_p, y.astype(np.int64)
+
+
+def _weigh(p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Sum p x over the vocabulary, where nothing is added for p = 0."""
+    return np.multiply(p, x, where=p != 0, out=np.zeros_like(p)).sum(-1)
+
+
+def _dot(p: Tensor, x: Tensor) -> Tensor:
+    """Rows of p times rows of x, where nothing is added for p = 0; float64 ``[rows]``."""
+    rows = torch.linalg.vecdot(p, x)
+    # Only 0 times an infinity needs the careful way, and a softmax in float32 hardly ever gives one.
+    odd = rows.isnan()
+    if bool(odd.any()):
+        rows[odd] = torch.where(p[odd] == 0, 0, p[odd] * x[odd]).sum(1)
+    return rows.double()
+
+
+def _derived(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Complete the token measures: differences, and rounding below 0 of what cannot be negative."""
+    for name in ("mutual_information", "epkl", "rmi", "ep_rmi"):
+        values[name] = np.maximum(values[name], 0.0)
+    with np.errstate(invalid="ignore"):
+        values["token_pe_mkl"] = np.maximum(values["token_du"] - values["token_pe_tu"], 0.0)
+        values["token_ep_mkl"] = values["token_du"] - values["token_ep_tu"]
+    return {name: values[name] for name in TOKEN_MEASURES}
+
+
+def _by_sequence(values: dict[str, np.ndarray], chosen: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
+    """From token measures ``[T]`` and what each member gave the tokens ``[M, T]`` to sequence measures ``[N]``."""
+    start = np.cumsum(lengths) - lengths
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        result = {name: np.add.reduceat(value, start) / lengths for name, value in values.items()}
+        per_token = np.add.reduceat(chosen, start, axis=1) / lengths  # log P_m(y) / L, [M, N]
+        highest = per_token.max(0)
+        mean = np.exp((per_token - highest) * lengths).mean(0)
+        result["pe_stu"] = result["token_pe_tu"].copy()
+        result["ep_stu"] = -(highest + np.log(mean) / lengths)
+        result["sdu"] = -per_token.mean(0)
+        result["pe_smkl"] = np.maximum(result["sdu"] - result["pe_stu"], 0.0)
+        result["ep_smkl"] = np.maximum(result["sdu"] - result["ep_stu"], 0.0)
+        result["var"] = np.exp(per_token).var(0)
+        result["combo"] = _ratio(result["var"], np.exp(-result["ep_stu"])) - 1
+        result["logvar"] = per_token.var(0)
+        result["logcombo"] = _ratio(result["logvar"], -result["sdu"]) - 1
+        result["log_prob"] = -np.add.reduceat(values["token_pe_tu"], start)
+    return {name: result[name] for name in SEQUENCE_MEASURES}
+
+
+def _ratio(variance: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """``variance / mean``, and 0 where nothing varies."""
+    return np.divide(variance, mean, where=variance != 0, out=np.zeros_like(variance))
