@@ -16,7 +16,7 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.formats import CorpusSpec, Pair, read_pairs
 from cgbench.normalisation import Normalisation, normalise_pairs
-from cgbench.steps import Step, Workspace, hash_file
+from cgbench.steps import Step, Workspace, hash_file, hash_value
 
 CHUNK = 1 << 20
 
@@ -101,34 +101,59 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     return ParallelText(first, second)
 
 
-def prepare(workspace: Workspace, role: str, spec: CorpusSpec, normalisation: Normalisation, jobs: int) -> ParallelText:
-    """The corpus as plain text: where it is if it is plain already, else written by a step.
+@dataclass(frozen=True)
+class PlannedText:
+    """A corpus before it is read: its identity is known, its plain form may still have to be written.
 
-    ``role`` tells the corpora of a build apart (``train``, ``pool-1``): it names the step.
+    ``step`` writes the plain, normalised text as two files named ``source`` and ``target``; it is None for a corpus
+    that is plain already and used where it is (``plain``).
+    """
 
-    :raises InputError: as :func:`index_pair` and :func:`cgbench.formats.read_pairs` do.
+    spec: CorpusSpec
+    normalisation: Normalisation
+    hashes: tuple[str, ...]  # SHA-256 of each file that the user named
+    plain: ParallelText | None
+    step: Step | None
+
+    @property
+    def identity(self) -> str:
+        """A hash that changes whenever the text does."""
+        return self.step.key if self.step else hash_value(list(self.hashes))
+
+    def realise(self, workspace: Workspace, jobs: int) -> ParallelText:
+        """The plain text, written first if need be.
+
+        :raises InputError: as :func:`index_pair` and :func:`cgbench.formats.read_pairs` do.
+        """
+        if self.plain:
+            return self.plain
+        assert self.step is not None
+        folder = workspace.run(self.step, lambda out: _write_plain(self.spec, self.normalisation, out, jobs))
+        return index_pair(folder / "source", folder / "target")
+
+
+def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> PlannedText:
+    """Identify a corpus by its bytes. ``role`` tells the corpora of a build apart (``train``, ``pool-1``).
+
+    :raises InputError: a file is missing; a plain corpus is empty or its sides have different lengths.
     """
     if spec.is_plain and normalisation.is_identity:
-        return index_pair(*spec.paths)
+        plain = index_pair(*spec.paths)
+        return PlannedText(spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None)
     for path in spec.paths:
         if not path.is_file():
             raise InputError(f"{path}: no such file")
-    step = text_step(role, spec, normalisation)
-    folder = workspace.run(step, lambda out: _write_plain(spec, normalisation, out, jobs))
-    return index_pair(folder / "source", folder / "target")
-
-
-def text_step(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Step:
-    """The step that writes ``spec`` as two plain, normalised text files named ``source`` and ``target``."""
-    return Step(
+    hashes = tuple(hash_file(path) for path in spec.paths)
+    step = Step(
         name=f"text-{role}",
         config={
             **normalisation.settings,
             "columns": list(spec.columns) if spec.columns else None,
-            "suffixes": ["".join(path.suffixes[-2:]) for path in spec.paths],
+            "forms": ["".join(path.suffixes[-2:]) for path in spec.paths],
         },
-        inputs={str(number): hash_file(path) for number, path in enumerate(spec.paths)},
+        inputs={f"file-{number}": value for number, value in enumerate(hashes, 1)},
     )
+    return PlannedText(spec, normalisation, hashes, None, step)
 
 
 def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, jobs: int) -> None:

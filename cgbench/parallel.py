@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
@@ -44,12 +44,13 @@ def run_tasks(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jo
 
 def map_in_order(function: Callable[[T], R], items: Iterable[T], jobs: int) -> Iterator[R]:
     """``map(function, items)`` in ``jobs`` processes, with a bounded number of items in flight: memory stays flat."""
-    if jobs <= 1:
-        yield from map(function, items)
-        return
     waiting = iter(items)
+    first = _take(waiting, 2 * jobs)
+    if jobs <= 1 or len(first) <= 1:
+        yield from map(function, chain(first, waiting))
+        return
     with _worker_processes(jobs) as pool:
-        queue = deque(pool.submit(function, item) for item in _take(waiting, 2 * jobs))
+        queue = deque(pool.submit(function, item) for item in first)
         while queue:
             result = queue.popleft().result()
             queue.extend(pool.submit(function, item) for item in _take(waiting, 1))

@@ -30,6 +30,7 @@ from cgbench import __version__
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, write_json
 
+STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
 
 
@@ -199,3 +200,14 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def check_folder(out: Path) -> None:
+    """Check that ``out`` is new, empty, or the folder of an earlier build.
+
+    :raises InputError: it holds something else.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: a file, where the output folder should be")
+    if out.is_dir() and not (out / STEPS).is_dir() and any(out.iterdir()):
+        raise InputError(f"{out}: the folder holds something else already; give a new one with --out")

@@ -1,0 +1,49 @@
+"""The compositional degree of given sentences: what ``cgbench degree`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgbench.formats import COMPRESSED, read_lines
+from cgbench.normalisation import Normalisation, normaliser
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.known_ngrams import KnownNgrams
+
+
+def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisation: Normalisation) -> KnownNgrams:
+    """What the text ``train`` makes known: its n-grams, or the given ``phrases`` (a phrase a line) and its words.
+
+    :raises InputError: a file is missing, empty or not UTF-8.
+    """
+    from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+
+    plain = normalisation.is_identity and train.suffix not in COMPRESSED
+    change = normaliser(normalisation, normalisation.languages[1])
+    lines = map(change, read_lines(train))
+    if phrases:
+        words = (
+            Vocabulary.learn(train, min_count=min_count)
+            if plain
+            else Vocabulary.learn_lines(lines, min_count=min_count)
+        )
+        return KnownNgrams.from_phrases(map(change, read_lines(phrases)), words)
+    return (
+        KnownNgrams.learn(train, min_count=min_count) if plain else KnownNgrams.learn_lines(lines, min_count=min_count)
+    )
+
+
+def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisation) -> Iterator[dict[str, Any]]:
+    """Of each line: the number of ``pieces``, its ``length`` in words, its ``degree`` and the ``cover``."""
+    change = normaliser(normalisation, normalisation.languages[1])
+    for line in lines:
+        pieces = known.cover(change(line))
+        length = sum(map(len, pieces))
+        yield {
+            "pieces": len(pieces),
+            "length": length,
+            "degree": len(pieces) / length if length else 0.0,
+            "cover": [" ".join(piece) for piece in pieces],
+        }

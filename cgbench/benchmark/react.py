@@ -1,0 +1,277 @@
+"""Build a benchmark of compositional generalisation from real text: ReaCT's method, top to bottom.
+
+Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Sequence-to-Sequence Learning"
+(Findings of ACL 2023), section 4: drop pairs with rare words; measure each pair's compositional degree by the known
+n-grams of the training corpus; keep the pairs of the highest degree; translate them with an ensemble and measure its
+knowledge uncertainty; drop the most uncertain, draw from the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.react_config import ReactConfig, resolve_amount
+from cgbench.benchmark.uncertain import SHARD, uncertainty_of_candidates
+from cgbench.corpus import ParallelText, PlannedText, plan_text
+from cgbench.errors import InputError
+from cgbench.files import read_json, write_json
+from cgbench.formats import CorpusSpec
+from cgbench.models.config import load_preset
+from cgbench.models.ensemble_training import (
+    EnsemblePlan,
+    check_trained_on,
+    ensemble_identity,
+    member_folders,
+    plan_ensemble,
+    train_ensemble,
+)
+from cgbench.normalisation import Normalisation
+from cgbench.steps import Step, Workspace, hash_file
+
+STAGES = ("candidates", "uncertainty", "release")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``ensemble`` a
+    folder of trained members, else they are trained."""
+
+    train: CorpusSpec
+    pools: tuple[CorpusSpec, ...]
+    exclude: tuple[CorpusSpec, ...] = ()
+    phrases: Path | None = None
+    ensemble: Path | None = None
+    languages: tuple[str, str] = ("source", "target")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every step of a build, known before any of them runs."""
+
+    inputs: Inputs
+    config: ReactConfig
+    device: str
+    train: PlannedText
+    pools: tuple[PlannedText, ...]
+    exclude: tuple[PlannedText, ...]
+    ngrams: Step
+    scans: tuple[Step, ...]
+    candidates: Step
+    ensemble: EnsemblePlan | None  # None: the user's own ensemble
+    uncertainty: Step
+
+    def steps(self, until: str) -> list[Step]:
+        """The steps up to stage ``until``, in order."""
+        texts = [text.step for text in (self.train, *self.pools, *self.exclude) if text.step]
+        steps = [*texts, self.ngrams, *self.scans, self.candidates]
+        if until != "candidates":
+            steps += [*(self.ensemble.steps if self.ensemble else ()), self.uncertainty]
+        return steps
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build has made: step results (folders), texts, and the number of pairs left at each stage."""
+
+    plan: Plan
+    until: str
+    train: ParallelText
+    pools: tuple[ParallelText, ...]
+    ngrams: Path
+    scans: tuple[Path, ...]
+    candidates: Path
+    uncertainty: Path | None
+    counts: dict[str, int]
+    warnings: list[str] = field(default_factory=list)
+
+
+def plan_react(inputs: Inputs, config: ReactConfig, device: str) -> Plan:
+    """Identify the inputs by their bytes and lay out the steps. Reads the inputs; writes and runs nothing.
+
+    :raises InputError: an input is missing or malformed, or the settings do not fit together.
+    """
+    normalisation = Normalisation(config.tokenize, config.lowercase, inputs.languages)
+    train = plan_text("train", inputs.train, normalisation)
+    pools = tuple(plan_text(f"pool-{number}", spec, normalisation) for number, spec in enumerate(inputs.pools, 1))
+    exclude = tuple(
+        plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
+    )
+    side = config.degree_side
+    ngrams = Step(
+        "known-ngrams",
+        {"word_min_count": config.word_min_count, "ngram_min_count": config.ngram_min_count, "degree_side": side},
+        {"train": train.identity, **({"phrases": hash_file(inputs.phrases)} if inputs.phrases else {})},
+    )
+    scans = tuple(
+        Step(
+            f"scan-{number}",
+            {"filter_sides": config.filter_sides, "degree_side": side, "number": number},
+            {"known-ngrams": ngrams.key, "pool": pool.identity, **_earlier(pools[: number - 1])},
+        )
+        for number, pool in enumerate(pools, 1)
+    )
+    candidates = Step(
+        "candidates",
+        {key: getattr(config, key) for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
+        {
+            "train": train.identity,
+            **{scan.name: scan.key for scan in scans},
+            **{f"exclude-{number}": text.identity for number, text in enumerate(exclude, 1)},
+        },
+    )
+    if inputs.ensemble:
+        ensemble, members = None, {"ensemble": ensemble_identity(inputs.ensemble)}
+    else:
+        preset = load_preset(config.model).replace(config.model_settings)
+        ensemble = plan_ensemble(preset, train, None, config.members, config.seed, device)
+        members = {step.name: step.key for step in ensemble.members}
+    uncertainty = Step(
+        "uncertainty",
+        {"beam": config.beam, "device": device, "shard": SHARD},
+        {"candidates": candidates.key, **members},
+    )
+    return Plan(inputs, config, device, train, pools, exclude, ngrams, scans, candidates, ensemble, uncertainty)
+
+
+def _earlier(pools: tuple[PlannedText, ...]) -> dict[str, str]:
+    """What decides the numbers of a pool's lines: the pools before it."""
+    return {f"before-{number}": pool.identity for number, pool in enumerate(pools, 1)}
+
+
+def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "release") -> Built:
+    """Run the steps of ``plan`` up to stage ``until`` (one of :data:`STAGES`) that are not done.
+
+    :raises InputError: an input is malformed, or too little is left for what is to be selected.
+    """
+    config = plan.config
+    train = plan.train.realise(workspace, jobs)
+    pools = tuple(pool.realise(workspace, jobs) for pool in plan.pools)
+    exclude = [text.realise(workspace, jobs) for text in plan.exclude]
+    if plan.inputs.ensemble and until != "candidates":
+        check_trained_on(plan.inputs.ensemble, train)  # before the scan: fail before the expensive part
+
+    ngrams = workspace.run(plan.ngrams, lambda out: _learn(plan, train, out))
+    scans = tuple(
+        workspace.run(step, _scanner(plan, number, ngrams, pools, jobs), resumable=True)
+        for number, step in enumerate(plan.scans)
+    )
+    candidates = workspace.run(plan.candidates, lambda out: _cut(plan, scans, pools, [train, *exclude], out))
+    counts = _pool_counts(pools, scans) | read_json(candidates / "counts.json")
+    warnings = [warning for scan in scans for warning in read_json(scan / "counts.json")["warnings"]]
+    built = Built(plan, until, train, pools, ngrams, scans, candidates, None, counts, warnings)
+    _check_enough(config, counts, until)
+    if until == "candidates":
+        return built
+
+    if plan.inputs.ensemble:
+        members = member_folders(plan.inputs.ensemble)
+    else:
+        assert plan.ensemble is not None
+        members = train_ensemble(workspace, plan.ensemble, train, None, jobs)
+    uncertainty = workspace.run(
+        plan.uncertainty,
+        lambda out: uncertainty_of_candidates(members, candidates, out, config.beam, plan.device, jobs),
+        resumable=True,
+    )
+    return Built(plan, until, train, pools, ngrams, scans, candidates, uncertainty, counts, warnings)
+
+
+def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
+    """The known n-grams of the side that degree is computed on, and the words of the other."""
+    from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+
+    config = plan.config
+    ours, other = (train.target, train.source) if config.degree_side == "target" else (train.source, train.target)
+    if plan.inputs.phrases:
+        words = Vocabulary.learn(ours.path, min_count=config.word_min_count)
+        ngrams = KnownNgrams.from_phrases(plan.inputs.phrases, words=words)
+    else:
+        ngrams = KnownNgrams.learn(ours.path, min_count=config.ngram_min_count, word_min_count=config.word_min_count)
+    ngrams.save(out / "ngrams")
+    Vocabulary.learn(other.path, min_count=config.word_min_count).save(out / "other-words")
+
+
+def _scanner(
+    plan: Plan, number: int, learned: Path, pools: tuple[ParallelText, ...], jobs: int
+) -> Callable[[Path], None]:
+    def make(out: Path) -> None:
+        from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+        from cgbench.benchmark.pool import scan
+
+        counts = scan(
+            pools[number],
+            number,
+            sum(pool.lines for pool in pools[:number]),
+            ngrams=KnownNgrams.load(learned / "ngrams"),
+            other_words=Vocabulary.load(learned / "other-words"),
+            degree_side=plan.config.degree_side,
+            filter_sides=plan.config.filter_sides,
+            out=out,
+            jobs=jobs,
+        )
+        write_json(out / "counts.json", counts)
+
+    return make
+
+
+def _cut(
+    plan: Plan, scans: tuple[Path, ...], pools: tuple[ParallelText, ...], seen: list[ParallelText], out: Path
+) -> None:
+    from cgbench.benchmark.pool import cut, rows_within
+
+    config = plan.config
+    parts = [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
+    within = rows_within(parts, config.degree_side, config.min_length, config.max_length)
+    result = cut(
+        parts,
+        pools,
+        size=resolve_amount("candidates", config.candidates, within),
+        min_length=config.min_length,
+        max_length=config.max_length,
+        seed=config.seed,
+        seen=seen,
+        degree_side=config.degree_side,
+    )
+    result.save(out)
+
+
+def _pool_counts(pools: tuple[ParallelText, ...], scans: tuple[Path, ...]) -> dict[str, Any]:
+    counts = [read_json(scan / "counts.json") for scan in scans]
+    return {
+        "pool": sum(pool.lines for pool in pools),
+        "empty": sum(count["empty"] for count in counts),
+        "rare_word": sum(count["rare"] for count in counts),
+    }
+
+
+def selection_sizes(config: ReactConfig, candidates: int) -> dict[str, int]:
+    """``drop``, ``window`` and ``select`` as numbers of candidates."""
+    return {key: resolve_amount(key, getattr(config, key), candidates) for key in ("drop", "window", "select")}
+
+
+def _check_enough(config: ReactConfig, counts: dict[str, int], until: str) -> None:
+    """Stop before any model is trained when the pool has too little for what is asked.
+
+    :raises InputError: it says what was left at each stage.
+    """
+    left = (
+        f"pool {counts['pool']:,}, known words {counts['known_words']:,}, "
+        f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
+    )
+    if counts["known_words"] and not counts["within_length"]:
+        raise InputError(
+            f"no pair of the pool is within the length bounds (left: {left}); lower it with --set min_length=N"
+        )
+    if counts["candidates"] == 0:
+        raise InputError(f"no candidate is left (left: {left}); the pool shares too few words with the training corpus")
+    sizes = selection_sizes(config, counts["candidates"])
+    if until == "candidates":
+        return
+    if sizes["drop"] + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
+        raise InputError(
+            f"too few candidates to drop {sizes['drop']:,} and draw {sizes['select']:,} of the next "
+            f"{sizes['window']:,} (left: {left}); give a larger pool, or lower drop, window and select"
+        )

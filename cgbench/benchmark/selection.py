@@ -1,0 +1,67 @@
+"""Which candidates become the benchmark: rank by uncertainty, cut the noise, draw (ReaCT, section 4).
+
+The most uncertain candidates are mostly noise and are dropped; the benchmark is drawn at random from the next most
+uncertain ones. The draw goes by a seeded hash of each pair's content, so it depends neither on the order of the
+candidates nor on a random generator's version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+STAGES = ("rest", "dropped", "window", "selected")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """``rank`` [candidates]: place by uncertainty from 0, the most uncertain first; ``stage`` [candidates]: indices
+    into :data:`STAGES` (``window`` means: could have been drawn, was not)."""
+
+    rank: np.ndarray
+    stage: np.ndarray
+
+    @property
+    def selected(self) -> np.ndarray:
+        """The positions of the chosen candidates, ascending."""
+        return np.flatnonzero(self.stage == STAGES.index("selected"))
+
+
+def select(uncertainty: np.ndarray, content: np.ndarray, *, drop: int, window: int, count: int, seed: int) -> Selection:
+    """Drop the ``drop`` most uncertain candidates and draw ``count`` of the next ``window``.
+
+    :param uncertainty: [candidates] float, higher is more uncertain; a value that is not a number counts as noise
+        beyond all others.
+    :param content: [candidates] uint64, a hash of each pair's words: breaks ties, and decides the draw with ``seed``.
+    :raises ValueError: the numbers do not fit together (callers check them, with better words).
+    """
+    total = len(uncertainty)
+    if not (count <= window and drop + window <= total):
+        raise ValueError(f"cannot drop {drop} and draw {count} of the next {window} from {total} candidates")
+    tie = seeded_hash(content, seed, "rank")
+    order = np.lexsort((tie, -np.where(np.isnan(uncertainty), np.inf, uncertainty)))
+    rank = np.empty(total, np.int64)
+    rank[order] = np.arange(total)
+    stage = np.zeros(total, np.int8)
+    stage[order[:drop]] = STAGES.index("dropped")
+    inside = order[drop : drop + window]
+    stage[inside] = STAGES.index("window")
+    stage[inside[np.argsort(seeded_hash(content[inside], seed, "draw"), kind="stable")[:count]]] = STAGES.index(
+        "selected"
+    )
+    return Selection(rank, stage)
+
+
+def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
+    """A fresh, uniformly distributed hash [n] uint64 of each content hash; one a ``seed`` and ``purpose``.
+
+    SplitMix64's finaliser (Steele et al. 2014) over the content hash and a SHA-256 of seed and purpose.
+    """
+    salt = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:8], "little")
+    with np.errstate(over="ignore"):
+        x = content.astype(np.uint64) + np.uint64(salt)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))

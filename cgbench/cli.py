@@ -1,0 +1,305 @@
+"""The ``cgbench`` command: each command parses, calls one function, prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cgbench import __version__
+from cgbench.cli_options import (
+    Command,
+    FilesType,
+    Group,
+    changed_settings,
+    choose_device,
+    corpus,
+    default_jobs,
+    format_option,
+    language_pair,
+    run_options,
+    text_options,
+)
+
+PATH = click.Path(path_type=Path)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Build benchmarks of compositional generalisation from real text, and the models that show what is hard."""
+
+
+@main.command("build-react", cls=Command)
+@click.option("--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides.")
+@click.option(
+    "--pool", type=FilesType(), required=True, multiple=True, help="Pool of pairs to choose from; repeatable."
+)
+@click.option("--exclude", type=FilesType(), multiple=True, help="Corpus whose sentences must not occur; repeatable.")
+@click.option("--out", type=PATH, required=True, help="Folder of the release; also holds the finished steps.")
+@click.option("--preset", default="react", show_default=True, help="Settings to start from: react, small or demo.")
+@click.option("--ensemble", type=PATH, help="Members trained before; else they are trained.")
+@click.option("--members", type=click.IntRange(1), help="How many members to train.")
+@click.option("--model", help="Model preset of the members.")
+@click.option("--ngrams", type=PATH, help="Known n-grams from a file, a phrase a line, instead of the training text.")
+@click.option("--licence", help="Licence of the inputs, for the card.")
+@click.option(
+    "--until",
+    type=click.Choice(["candidates", "uncertainty"]),
+    help="Stop early: after filter and degree (no model), or before the selection.",
+)
+@text_options
+@run_options
+@format_option
+def build_react_command(
+    train: tuple[Path, ...],
+    pool: tuple[tuple[Path, ...], ...],
+    exclude: tuple[tuple[Path, ...], ...],
+    out: Path,
+    preset: str,
+    ensemble: Path | None,
+    ngrams: Path | None,
+    until: str | None,
+    columns: str | None,
+    languages: str | None,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    jobs: int | None,
+    device: str,
+    dry_run: bool,
+    explain: bool,
+    form: str,
+    **given: Any,
+) -> None:
+    """Build a benchmark: the pairs of a pool that combine known words in new ways and are hard for a model.
+
+    Given again, the command goes on where it was stopped; finished steps are kept as long as nothing they depend on
+    has changed.
+    """
+    from cgbench.benchmark.build import build
+    from cgbench.benchmark.react import Inputs
+    from cgbench.benchmark.react_config import make_config
+
+    train_spec = corpus(train, columns)
+    inputs = Inputs(
+        train=train_spec,
+        pools=tuple(corpus(paths, columns) for paths in pool),
+        exclude=tuple(corpus(paths, columns) for paths in exclude),
+        phrases=ngrams,
+        ensemble=ensemble,
+        languages=language_pair(languages, train_spec),
+    )
+    settings = make_config(preset, changed_settings(config, assignments, **given))
+    if until == "candidates":
+        device = "cpu"
+    built = build(
+        inputs,
+        settings,
+        out,
+        until=until or "release",
+        jobs=default_jobs(jobs),
+        device=choose_device(device),
+        dry_run=dry_run,
+        say=_say(explain or dry_run),
+    )
+    if not built:
+        return
+    manifest, known = built
+    for warning in manifest["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+    if form == "json":
+        click.echo(json.dumps({"out": str(out), **manifest}, ensure_ascii=False, indent=1))
+    else:
+        from cgbench.screen import report
+
+        click.echo(report(out, manifest, known))
+
+
+@main.command("degree", cls=Command)
+@click.option("--train", type=PATH, required=True, help="Training text, one sentence a line.")
+@click.option("--ngrams", type=PATH, help="Known n-grams from a file, a phrase a line, instead of the training text.")
+@click.option("--min-count", type=click.IntRange(1), default=3, show_default=True, help="Known: at least so often.")
+@click.option("--cover", is_flag=True, help="Show the pieces.")
+@click.option("--tokenize", type=click.Choice(["none", "moses"]), default="none", help="Normalise all text: Moses.")
+@click.option("--language", default="en", show_default=True, help="Language code, for --tokenize moses.")
+@click.option("--lowercase", is_flag=True, help="Normalise all text: lower case.")
+@click.argument("text", type=click.Path(path_type=Path, allow_dash=True), default="-")
+@format_option
+def degree_command(
+    train: Path,
+    ngrams: Path | None,
+    min_count: int,
+    cover: bool,
+    tokenize: str,
+    language: str,
+    lowercase: bool,
+    text: Path,
+    form: str,
+) -> None:
+    """Print pieces, length and compositional degree of each sentence of TEXT (or of standard input).
+
+    The degree is the smallest number of n-grams known from the training text that cover the sentence, over its
+    length in words. A word that is not known is a piece of its own.
+    """
+    from cgbench.benchmark.degree import degrees, known_ngrams_of
+    from cgbench.normalisation import Normalisation
+
+    normalisation = Normalisation(tokenize, lowercase, (language, language))
+    known = known_ngrams_of(train, ngrams, min_count, normalisation)
+    if form == "text":
+        click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))
+    for row in degrees(known, _lines(text), normalisation):
+        if not cover:
+            del row["cover"]
+        if form == "json":
+            click.echo(json.dumps(row, ensure_ascii=False))
+        else:
+            shown = "\t" + " | ".join(row["cover"]) if cover else ""
+            click.echo(f"{row['pieces']}\t{row['length']}\t{row['degree']:.4f}{shown}")
+
+
+@main.command("train-ensemble", cls=Command)
+@click.option("--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides.")
+@click.option("--valid", type=FilesType(), help="Validation corpus: the best checkpoint by its loss is kept.")
+@click.option("--members", type=click.IntRange(1), default=4, show_default=True, help="How many, a seed each.")
+@click.option("--model", default="small", show_default=True, help="Model preset.")
+@click.option("--out", type=PATH, required=True, help="Folder of the ensemble; also holds the finished steps.")
+@text_options
+@run_options
+@format_option
+def train_ensemble_command(
+    train: tuple[Path, ...],
+    valid: tuple[Path, ...] | None,
+    members: int,
+    model: str,
+    out: Path,
+    columns: str | None,
+    languages: str | None,
+    tokenize: str | None,
+    lowercase: bool | None,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    seed: int | None,
+    jobs: int | None,
+    device: str,
+    dry_run: bool,
+    explain: bool,
+    form: str,
+) -> None:
+    """Train models that differ by their seed alone. Given again, the command goes on where it was stopped."""
+    from cgbench.models.config import load_preset
+    from cgbench.models.ensemble_training import build_ensemble
+    from cgbench.normalisation import Normalisation
+
+    train_spec = corpus(train, columns)
+    summary = build_ensemble(
+        load_preset(model).replace(changed_settings(config, assignments)),
+        train_spec,
+        corpus(valid, columns) if valid else None,
+        Normalisation(tokenize or "none", bool(lowercase), language_pair(languages, train_spec)),
+        out,
+        members=members,
+        seed=1 if seed is None else seed,
+        jobs=default_jobs(jobs),
+        device=choose_device(device),
+        dry_run=dry_run,
+        say=_say(explain or dry_run),
+    )
+    if form == "json":
+        click.echo(json.dumps(summary, indent=1))
+    elif summary:
+        from cgbench.screen import table
+
+        head = ("member", "seed", "updates", "parameters")
+        rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
+        click.echo(table(rows, head) + f"\n\nnext:  cgbench translate --model {out} < source > hypotheses")
+
+
+@main.command("translate", cls=Command)
+@click.option("--model", type=FilesType(), required=True, multiple=True, help="A model, an ensemble, or several.")
+@click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Size of the beam.")
+@click.option(
+    "--uncertainty", is_flag=True, help="Add the knowledge uncertainty (RMI) after a tab; JSON: all measures."
+)
+@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@format_option
+def translate_command(
+    model: tuple[tuple[Path, ...], ...], beam: int, uncertainty: bool, device: str, form: str
+) -> None:
+    """Translate standard input, a sentence a line, by beam search over the mean of the models' probabilities."""
+    from cgbench.models.ensemble import Ensemble
+
+    ensemble = Ensemble.open([path for paths in model for path in paths], choose_device(device))
+    lines = list(_lines(Path("-")))
+    translations = ensemble.translate(lines, beam=beam)
+    measures = ensemble.score(lines, [item.tokens for item in translations]) if uncertainty else {}
+    for number, item in enumerate(translations):
+        if form == "json":
+            row = {"hypothesis": item.text, "score": item.score, "log_prob": item.log_prob}
+            row |= {name: float(values[number]) for name, values in measures.items()}
+            click.echo(json.dumps(row, ensure_ascii=False))
+        else:
+            click.echo(item.text + (f"\t{measures['rmi'][number]:.6f}" if uncertainty else ""))
+
+
+@main.command("verify", cls=Command)
+@click.argument("folder", type=PATH, metavar="DIR")
+@format_option
+def verify_command(folder: Path, form: str) -> None:
+    """Recompute hashes, counts and the split of a release; exit 1 and say what differs."""
+    from cgbench.benchmark.verify import verify
+
+    checks = verify(folder)
+    failed = [check for check in checks if check.ok is False]
+    if form == "json":
+        rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
+        click.echo(json.dumps({"ok": not failed, "checks": rows}, ensure_ascii=False, indent=1))
+    else:
+        words = {True: "ok", False: "DIFFERS", None: "skipped"}
+        for check in checks:
+            click.echo(f"{words[check.ok]:8}{check.name}" + (f": {check.detail}" if check.detail else ""))
+    sys.exit(1 if failed else 0)
+
+
+@main.command("demo", cls=Command)
+@click.option(
+    "--out", type=PATH, default=Path("demo"), show_default=True, help="Folder for the corpus and the release."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the corpus and of the build.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the build.")
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: the cores); changes no byte.")
+@format_option
+def demo_command(out: Path, seed: int, assignments: tuple[str, ...], jobs: int | None, form: str) -> None:
+    """Write a small German-English corpus with planted kinds of pairs, and build a benchmark from it."""
+    from cgbench.benchmark.demo import run_demo
+    from cgbench.settings import parse_assignments
+
+    demo = run_demo(out, seed, parse_assignments(assignments), default_jobs(jobs))
+    if form == "json":
+        figures = {"out": str(demo.release), "kinds": demo.kinds, **demo.manifest}
+        click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
+    else:
+        from cgbench.screen import kinds_table, report
+
+        click.echo(report(demo.release, demo.manifest, demo.ngrams) + "\n\n" + kinds_table(demo.kinds))
+
+
+def _say(wanted: bool) -> Callable[[str], None] | None:
+    return (lambda line: click.echo(line, err=True)) if wanted else None
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, or of standard input for ``-``."""
+    if str(path) != "-":
+        from cgbench.formats import read_lines
+
+        yield from read_lines(path)
+        return
+    from cgbench.formats import decode_line
+
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        yield decode_line(line, Path("standard input"), number)

@@ -1,0 +1,163 @@
+"""What the commands share: options that take one file or two, errors as one line, the choice of a device."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cgbench.errors import InputError
+from cgbench.formats import CorpusSpec, language_suffixes
+from cgbench.settings import parse_assignments, read_yaml
+
+SEPARATOR = "\0"  # cannot occur in a file name
+
+
+class FilesType(click.ParamType):
+    """One file or more after an option: ``--train train.de train.en``."""
+
+    name = "files"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Path, ...]:
+        """Split what :class:`Command` has joined."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(Path(item) for item in value.split(SEPARATOR))
+
+
+class Command(click.Command):
+    """A command whose :class:`FilesType` options take every word up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Join the words that follow such an option into one."""
+        options = {name for param in self.params if isinstance(param.type, FilesType) for name in param.opts}
+        joined: list[str] = []
+        words = list(args)
+        while words:
+            word = words.pop(0)
+            joined.append(word)
+            if word in options:
+                group = []
+                while words and not words[0].startswith("-"):
+                    group.append(words.pop(0))
+                if group:
+                    joined.append(SEPARATOR.join(group))
+        return super().parse_args(ctx, joined)
+
+
+class Failure(click.ClickException):
+    """The call or its input is wrong: one line on standard error, exit status 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        click.echo(f"error: {self.message}", file=file or sys.stderr)
+
+
+class Group(click.Group):
+    """The command line: turns what a user can cause into one line and status 2."""
+
+    command_class = Command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise Failure(str(error)) from error
+        except BrokenPipeError:
+            raise  # click ends quietly when the reader of a pipe has gone
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise Failure(
+                    f"{error.filename or 'output'}: the disk is full; free some space and give the same command "
+                    "again to go on"
+                ) from error
+            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.EISDIR):
+                raise Failure(f"{error.filename}: {error.strerror}") from error
+            raise
+
+
+def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator, in the order given."""
+
+    def apply(function: Any) -> Any:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+text_options = options(
+    click.option("--columns", metavar="S,T", help="Source and target column of a file with both sides (TSV: from 1)."),
+    click.option("--languages", metavar="S,T", help="Language codes; default: the file names' last parts."),
+    click.option("--tokenize", type=click.Choice(["none", "moses"]), help="Normalise all text: Moses tokenisation."),
+    click.option("--lowercase", is_flag=True, default=None, help="Normalise all text: lower case."),
+)
+run_options = options(
+    click.option("--config", type=click.Path(path_type=Path), help="Settings from a YAML file."),
+    click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
+    click.option("--seed", type=int, help="Seed of every random choice (default 1)."),
+    click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: the cores); changes no byte."),
+    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
+    click.option("--dry-run", is_flag=True, help="Say what would run, and why; write nothing."),
+    click.option("--explain", is_flag=True, help="Say of every step why it runs or is kept."),
+)
+format_option = click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="What is printed."
+)
+
+
+def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
+    """The corpus that an option names."""
+    pair: tuple[str, ...] | None = tuple(columns.split(",")) if columns and len(paths) == 1 else None
+    if pair is not None and len(pair) != 2:
+        raise InputError(f"--columns {columns}: two columns are needed, such as 1,2")
+    return CorpusSpec(paths, pair)
+
+
+def language_pair(languages: str | None, train: CorpusSpec) -> tuple[str, str]:
+    """The languages: as given, else from the file names, else ``source`` and ``target``."""
+    if not languages:
+        return language_suffixes(train) or ("source", "target")
+    codes = languages.split(",")
+    if len(codes) != 2 or codes[0] == codes[1] or not all(code.replace("-", "").isalnum() for code in codes):
+        raise InputError(f"--languages {languages}: two different codes are needed, such as de,en")
+    return codes[0], codes[1]
+
+
+def changed_settings(config: Path | None, assignments: tuple[str, ...], **given: Any) -> dict[str, Any]:
+    """Settings from least to most specific: the YAML file, ``--set``, and options of their own that were given."""
+    return {
+        **(read_yaml(config) if config else {}),
+        **parse_assignments(assignments),
+        **{key: value for key, value in given.items() if value is not None},
+    }
+
+
+def choose_device(device: str) -> str:
+    """``cpu`` or ``cuda``; ``auto`` takes a GPU where there is one.
+
+    :raises InputError: a GPU is asked for and there is none.
+    """
+    if device == "cpu":
+        return device
+    from cgbench.errors import require
+
+    found = require("torch", "models").cuda.is_available()
+    if device == "cuda" and not found:
+        raise InputError("--device cuda: PyTorch sees no GPU here; use --device cpu")
+    return "cuda" if found else "cpu"
+
+
+def default_jobs(jobs: int | None) -> int:
+    """The number of worker processes: as given, else the cores this process may use."""
+    import os
+
+    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
