@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cgbench.benchmark.selection import STAGES, seeded_hash, select
+
+
+def chosen(uncertainty, content, **sizes):
+    result = select(np.array(uncertainty, float), np.array(content, np.uint64), **sizes)
+    return result, {int(content[place]) for place in result.selected}
+
+
+def test_by_hand():
+    # ranks by uncertainty: 9 8 7 6 5 4 3 2 1 0; the first two are dropped, two of the next four drawn
+    result, drawn = chosen(range(10), range(100, 110), drop=2, window=4, count=2, seed=1)
+    assert [STAGES[stage] for stage in result.stage[[8, 9]]] == ["dropped", "dropped"]
+    assert drawn < {104, 105, 106, 107} and len(drawn) == 2
+    assert {STAGES[stage] for stage in result.stage[:4]} == {"rest"}
+    assert result.rank[9] == 0 and result.rank[0] == 9
+
+
+@given(st.data())
+def test_the_draw_does_not_depend_on_order_and_keeps_its_bounds(data):
+    total = data.draw(st.integers(1, 40))
+    drop = data.draw(st.integers(0, total - 1))
+    window = data.draw(st.integers(1, total - drop))
+    count = data.draw(st.integers(1, window))
+    values = data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, np.inf, np.nan]), min_size=total, max_size=total))
+    content = data.draw(st.lists(st.integers(0, 2**64 - 1), min_size=total, max_size=total, unique=True))
+    order = data.draw(st.permutations(range(total)))
+    sizes = {"drop": drop, "window": window, "count": count, "seed": data.draw(st.integers(0, 5))}
+    result, drawn = chosen(values, content, **sizes)
+    _, again = chosen([values[i] for i in order], [content[i] for i in order], **sizes)
+    assert drawn == again and len(drawn) == count
+    assert sorted(result.rank) == list(range(total))
+    counts = np.bincount(result.stage, minlength=4)
+    assert counts[STAGES.index("dropped")] == drop
+    assert counts[STAGES.index("window")] + counts[STAGES.index("selected")] == window
+    inside = result.rank[result.selected]
+    assert np.all((inside >= drop) & (inside < drop + window))
+
+
+def test_every_pair_of_the_window_is_drawn_about_as_often():
+    counts = np.zeros(100)
+    for seed in range(400):
+        counts[select(np.zeros(100), np.arange(100), drop=0, window=100, count=25, seed=seed).selected] += 1
+    # 100 draws expected each, standard deviation sqrt(400 * 1/4 * 3/4) = 8.7; five of them are out of reach of chance
+    assert np.abs(counts - 100).max() < 44
+    assert 6 < counts.std() < 12
+
+
+def test_seed_and_purpose_give_independent_hashes():
+    content = np.arange(1000, dtype=np.uint64)
+    first, second, third = (seeded_hash(content, *salt) for salt in ((1, "rank"), (2, "rank"), (1, "draw")))
+    for other in (second, third):
+        assert not np.any(first == other)
+        assert abs(np.corrcoef(np.argsort(np.argsort(first)), np.argsort(np.argsort(other)))[0, 1]) < 0.15
+
+
+def test_sizes_that_do_not_fit():
+    for sizes in ({"drop": 2, "window": 9, "count": 1}, {"drop": 0, "window": 2, "count": 3}):
+        with pytest.raises(ValueError):
+            chosen(range(10), range(10), seed=1, **sizes)
