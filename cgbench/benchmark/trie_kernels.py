@@ -1,0 +1,470 @@
+"""The compiled loops over n-grams: counting them into a trie, and covering sentences with them.
+
+Conventions
+    training text  int32 ids, runs of words that may take part in a known n-gram, each run ended by -1.
+    trie           uint64 slots. A node is an int: a word's id for the n-gram of that one word, otherwise ``words`` +
+                   the number of the slot that holds its entry (parent node, word, flag), so that one 8-byte read a
+                   token answers "does the piece go on?". The flag says that the node has a tail: words that
+                   must follow it before it branches again (path compression; Morrison 1968, PATRICIA).
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from cgbench.benchmark.kernels import _LOW, _MIX, _0, _1, _32, _fold, _mix
+
+SHORTEST_TAIL = 3
+"""A chain of at least so many forced words becomes a tail; a shorter one is cheaper as ordinary nodes."""
+
+
+@njit(nogil=True, cache=True)
+def collapse(tokens, ids, expand_all):
+    """Renumber the words of a training text in place and write equal runs of words once, with their number.
+
+    :param tokens: int32, words and -1 at line ends.
+    :param ids: int32, the new id of each old one; -1: the word can be in no known n-gram, so it ends a run.
+    :param expand_all: keep a weight for runs that occur once, too.
+    :return: (text, weights, ends): the training text, runs that are repeated first; for those positions the number
+        of times their run occurs and the position of its -1. Runs of a single word are left out.
+    """
+    runs = 0
+    begin = 0
+    for i in range(tokens.size):
+        if tokens[i] >= 0:
+            tokens[i] = ids[tokens[i]]
+        if tokens[i] < 0:
+            runs += i - begin > 1
+            begin = i + 1
+    capacity = 16
+    while capacity < 2 * runs:
+        capacity *= 2
+    slots = np.zeros(capacity, np.uint64)
+    mask = np.uint64(capacity - 1)
+    firsts = np.empty(runs, np.int32)
+    times = np.empty(runs, np.int32)
+    distinct = 0
+    heavy = 0
+    light = 0
+    begin = 0
+    code = _0
+    for i in range(tokens.size):
+        if tokens[i] >= 0:
+            code = _fold(code, np.uint64(tokens[i] + 1))
+            continue
+        if i - begin > 1:
+            at = _mix(code) & mask
+            while True:
+                slot = slots[at]
+                if slot == _0:
+                    slots[at] = (code >> _32 << _32) | np.uint64(distinct + 1)
+                    firsts[distinct] = begin
+                    times[distinct] = 1
+                    distinct += 1
+                    light += i - begin + 1
+                    break
+                run = np.int64(slot & _LOW) - 1
+                if slot >> _32 == code >> _32 and _same_run(tokens, begin, firsts[run]):
+                    if times[run] == 1:
+                        light -= i - begin + 1
+                        heavy += i - begin + 1
+                    times[run] += 1
+                    break
+                at = (at + _1) & mask
+        begin = i + 1
+        code = _0
+    if expand_all:
+        heavy += light
+        light = 0
+    text = np.empty(heavy + light, np.int32)
+    weights = np.empty(heavy, np.int32)
+    ends = np.empty(heavy, np.int32)
+    lower = 0
+    upper = heavy
+    for run in range(distinct):
+        at_heavy = expand_all or times[run] > 1
+        out = lower if at_heavy else upper
+        start = out
+        token = firsts[run]
+        while True:
+            text[out] = tokens[token]
+            out += 1
+            if tokens[token] < 0:
+                break
+            token += 1
+        if at_heavy:
+            weights[start:out] = times[run]
+            ends[start:out] = out - 1
+            lower = out
+        else:
+            upper = out
+    return text, weights, ends
+
+
+@njit
+def _same_run(tokens, one, other):
+    while tokens[one] == tokens[other]:
+        if tokens[one] < 0:
+            return True
+        one += 1
+        other += 1
+    return False
+
+
+@njit(nogil=True, cache=True)
+def sort_first(text, words):
+    """Positions of every word but a run's last, plus one, grouped by the word: (positions, group starts)."""
+    starts = np.zeros(words + 1, np.int64)
+    for i in range(text.size - 1):
+        if text[i] >= 0 and text[i + 1] >= 0:
+            starts[text[i] + 1] += 1
+    for word in range(words):
+        starts[word + 1] += starts[word]
+    positions = np.empty(starts[words], np.int32)
+    free = starts[:-1].copy()
+    for i in range(text.size - 1):
+        word = text[i]
+        if word >= 0 and text[i + 1] >= 0:
+            positions[free[word]] = i + 1
+            free[word] += 1
+    return positions, starts
+
+
+@njit
+def _grown(array):
+    return np.concatenate((array, np.empty_like(array)))
+
+
+@njit(nogil=True, cache=True)
+def grow_trie(text, weights, ends, words, positions, other, starts, low, high, min_count):
+    """The trie of the known n-grams that begin with the words ``low <= word < high``, depth first.
+
+    A node's group is the positions that follow its occurrences. The group is counted by next word; the words that
+    come ``min_count`` times are the node's children and take their share of the group along. Groups live in
+    ``positions`` and, one level down, in the same place of ``other``, and back. Where only one word goes on, the
+    chain is followed without making nodes, so a passage that is repeated as a whole costs one node a position.
+
+    :return: (parents, children's words, tail starts, tail lengths): a node's parent is an earlier row, or -1 - word
+        for the n-gram of one word; tails are spans of ``text``, length 0 where there is none.
+    """
+    parents = np.empty(1024, np.int32)
+    labels = np.empty(1024, np.int32)
+    tail_starts = np.empty(1024, np.int32)
+    tail_lengths = np.empty(1024, np.int32)
+    nodes = 0
+    # A word's number of positions in the low half, their weight in the high half: one memory access instead of two.
+    tally = np.zeros(words, np.int64)
+    touched = np.empty(1024, np.int32)
+    stack = np.empty((256, 4), np.int64)  # begin and end of the group, which array, node
+    heavy = weights.size
+
+    for word in range(low, high):
+        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = starts[word], starts[word + 1], 0, -1 - word
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            begin, end, side, node = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
+            chain = 0
+            while True:
+                here = positions if side == 0 else other
+                there = other if side == 0 else positions
+                position = here[begin]
+                if end - begin == 1:
+                    # One place that counts min_count times (it is known to, being here) goes on to its run's end.
+                    if position < heavy and weights[position] >= min_count:
+                        chain += ends[position] - position
+                        here[begin] = ends[position]
+                    known = 0
+                    break
+                distinct = 0
+                for i in range(begin, end):
+                    position = here[i]
+                    label = text[position]
+                    if label < 0:
+                        continue
+                    if tally[label] == 0:
+                        if distinct == touched.size:
+                            touched = _grown(touched)
+                        touched[distinct] = label
+                        distinct += 1
+                    weight = np.int64(weights[position]) if position < heavy else np.int64(1)
+                    tally[label] += (weight << 32) + 1
+                known = 0
+                for i in range(distinct):
+                    label = touched[i]
+                    if tally[label] >> 32 >= min_count:
+                        touched[known] = label
+                        known += 1
+                    else:
+                        tally[label] = 0
+                if known != 1:
+                    break
+                label = touched[0]
+                count = tally[label] & 0xFFFFFFFF
+                tally[label] = 0
+                if count == end - begin:
+                    for i in range(begin, end):
+                        here[i] += 1
+                else:
+                    to = begin
+                    for i in range(begin, end):
+                        position = here[i]
+                        here[to] = position + 1
+                        to += text[position] == label
+                    end = to
+                chain += 1
+
+            if chain > 0:
+                position = here[begin]
+                chain_at = position - chain
+                while True:
+                    if chain >= SHORTEST_TAIL and node >= 0:
+                        tail_starts[node] = chain_at
+                        tail_lengths[node] = chain
+                        break
+                    if chain == 0:
+                        break
+                    if nodes == parents.size:
+                        parents, labels = _grown(parents), _grown(labels)
+                        tail_starts, tail_lengths = _grown(tail_starts), _grown(tail_lengths)
+                    parents[nodes] = node
+                    labels[nodes] = text[chain_at]
+                    tail_lengths[nodes] = 0
+                    tail_starts[nodes] = 0
+                    node = nodes
+                    nodes += 1
+                    chain -= 1
+                    chain_at += 1
+            if known == 0:
+                continue
+
+            if depth + known > stack.shape[0]:
+                larger = np.empty((2 * stack.shape[0] + known, 4), np.int64)
+                larger[:depth] = stack[:depth]
+                stack = larger
+            while nodes + known > parents.size:
+                parents, labels = _grown(parents), _grown(labels)
+                tail_starts, tail_lengths = _grown(tail_starts), _grown(tail_lengths)
+            free = begin
+            for i in range(known):
+                label = touched[i]
+                count = tally[label] & 0xFFFFFFFF
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = free, free + count, 1 - side
+                stack[depth, 3] = nodes
+                depth += 1
+                parents[nodes] = node
+                labels[nodes] = label
+                tail_lengths[nodes] = 0
+                tail_starts[nodes] = 0
+                nodes += 1
+                tally[label] = free + 1
+                free += count
+            for i in range(begin, end):
+                position = here[i]
+                label = text[position]
+                if label >= 0 and tally[label] != 0:
+                    there[tally[label] - 1] = position + 1
+                    tally[label] += 1
+            for i in range(known):
+                tally[touched[i]] = 0
+    return parents[:nodes], labels[:nodes], tail_starts[:nodes], tail_lengths[:nodes]
+
+
+@njit
+def _entry(node, word):
+    return (np.uint64(node) << _32) | (np.uint64(word + 1) << _1)
+
+
+@njit
+def _home(entry, size):
+    """Where an entry's search begins: a hash scaled to the table's size (Lemire 2019), so any size will do."""
+    code = (entry ^ (entry >> np.uint64(29))) * _MIX
+    return np.int64(((code >> _32) * np.uint64(size)) >> _32)
+
+
+@njit(nogil=True, cache=True)
+def build_trie(parents, labels, tail_starts, tail_lengths, text, words, size):
+    """Enter the nodes of :func:`grow_trie` into a table of ``size`` slots and keep the text that tails point to.
+
+    :return: (slots, length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a
+        tail, by rising node.
+    """
+    slots = np.zeros(size, np.uint64)
+    place = np.empty(parents.size, np.int32)
+    depths = np.empty(parents.size, np.int32)
+    longest = 0
+    tails = 0
+    for node in range(parents.size):
+        parent = -1 - parents[node] if parents[node] < 0 else words + place[parents[node]]
+        entry = _entry(parent, labels[node])
+        at = _home(entry, size)
+        while slots[at] != _0:
+            at += 1
+            if at == size:
+                at = 0
+        slots[at] = entry | np.uint64(tail_lengths[node] > 0)
+        place[node] = at
+        depths[node] = 2 if parents[node] < 0 else depths[parents[node]] + 1
+        depths[node] += tail_lengths[node]
+        longest = max(longest, depths[node])
+        tails += tail_lengths[node] > 0
+    which = np.empty(tails, np.int64)
+    tails = 0
+    for node in range(parents.size):
+        if tail_lengths[node] > 0:
+            which[tails] = node
+            tails += 1
+
+    # Tails overlap (every place of a repeated passage has one to its end): keep the union of the spans.
+    lengths = tail_lengths[which]
+    begins = tail_starts[which]
+    by_begin = np.argsort(begins, kind="mergesort")
+    kept = 0
+    covered = 0
+    for tail in by_begin:
+        begin, end = np.int64(begins[tail]), np.int64(begins[tail]) + lengths[tail]
+        kept += max(0, end - max(begin, covered))
+        covered = max(covered, end)
+    tail_text = np.empty(kept, np.int32)
+    moved = np.empty(tails, np.int32)
+    kept = 0
+    covered = 0
+    for tail in by_begin:
+        begin, end = np.int64(begins[tail]), np.int64(begins[tail]) + lengths[tail]
+        if begin > covered:
+            covered = begin
+        moved[tail] = kept - (covered - begin)
+        for i in range(covered, end):
+            tail_text[kept] = text[i]
+            kept += 1
+        covered = max(covered, end)
+
+    nodes = place[which]
+    by_node = np.argsort(nodes, kind="mergesort")
+    return slots, longest, nodes[by_node], moved[by_node], lengths[by_node], tail_text
+
+
+@njit(nogil=True, cache=True)
+def build_phrases(ids, bounds, words, size):
+    """A trie of given phrases, ``ids[bounds[i]:bounds[i + 1]]`` each; here the flag marks the end of a phrase."""
+    slots = np.zeros(size, np.uint64)
+    for phrase in range(bounds.size - 1):
+        node = np.int64(ids[bounds[phrase]])
+        for i in range(bounds[phrase] + 1, bounds[phrase + 1]):
+            entry = _entry(node, ids[i])
+            at = _find_entry(entry, slots)
+            if slots[at] == _0:
+                slots[at] = entry
+            if i + 1 == bounds[phrase + 1]:
+                slots[at] |= _1
+            node = words + at
+    return slots
+
+
+# --- covers -----------------------------------------------------------------------------------------------------
+
+
+@njit
+def _find_entry(entry, slots):
+    """The slot of ``entry``, or the empty slot where it would go."""
+    at = _home(entry, slots.size)
+    while slots[at] != _0 and (slots[at] ^ entry) > _1:
+        at += 1
+        if at == slots.size:
+            at = 0
+    return at
+
+
+@njit
+def _find_tail(slot, tail_nodes):
+    low, high = 0, tail_nodes.size
+    while low < high:
+        middle = (low + high) >> 1
+        if tail_nodes[middle] < slot:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces):
+    """Leftmost-longest covers of sentences by a set of n-grams that is closed under substrings.
+
+    A piece that cannot go on ends, and the word at hand begins the next one, so each word costs one look-up.
+
+    :param ids: int32, the words of all sentences; ``lengths`` int32, words a sentence.
+    :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces a sentence.
+    """
+    i = 0
+    for sentence in range(lengths.size):
+        end = i + lengths[sentence]
+        count = 0
+        node = np.int64(-1)
+        tail = 0
+        tail_end = 0
+        while i < end:
+            word = np.int64(ids[i])
+            goes_on = False
+            if tail < tail_end:
+                goes_on = tail_text[tail] == word
+                tail += 1
+            elif node >= 0:
+                at = _find_entry(_entry(node, word), slots)
+                if slots[at] != _0:
+                    goes_on = True
+                    node = words + at
+                    if slots[at] & _1 != _0:
+                        row = _find_tail(at, tail_nodes)
+                        tail = np.int64(tail_starts[row])
+                        tail_end = tail + tail_lengths[row]
+            if not goes_on:
+                count += 1
+                node = word
+                tail = tail_end = 0
+            begins[i] = not goes_on
+            i += 1
+        pieces[sentence] = count
+
+
+@njit(nogil=True, cache=True)
+def cover_least(ids, lengths, words, slots, begins, pieces):
+    """Covers with the fewest pieces, by dynamic programming, for a set that is not closed under substrings.
+
+    ``best[j]`` is the least number of pieces for the first ``j`` words; single words are always pieces. Among equal
+    covers the one whose last piece is longest is taken, and so on towards the front. Arguments as above.
+    """
+    longest = 0
+    for length in lengths:
+        longest = max(longest, length)
+    best = np.empty(longest + 1, np.int32)
+    back = np.empty(longest + 1, np.int32)
+    offset = 0
+    for sentence in range(lengths.size):
+        length = np.int64(lengths[sentence])
+        best[: length + 1] = length + 1
+        best[0] = 0
+        for i in range(length):
+            cost = best[i] + 1
+            if cost < best[i + 1]:
+                best[i + 1] = cost
+                back[i + 1] = i
+            node = np.int64(ids[offset + i])
+            for j in range(i + 1, length):
+                at = _find_entry(_entry(node, ids[offset + j]), slots)
+                if slots[at] == _0:
+                    break
+                if slots[at] & _1 != _0 and cost < best[j + 1]:
+                    best[j + 1] = cost
+                    back[j + 1] = i
+                node = words + at
+        pieces[sentence] = best[length]
+        begins[offset : offset + length] = 0
+        j = length
+        while j > 0:
+            j = np.int64(back[j])
+            begins[offset + j] = 1
+        offset += length

@@ -1,0 +1,183 @@
+"""Known n-grams against their definition, and what is saved, refused and kept small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import twins
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.errors import InputError
+
+# Few words, so that long n-grams repeat: short, of 8 and 9 bytes, long, accented, and not of the Latin alphabet.
+WORDS = ["a", "b", "c", "eightbyt", "ninebytes", "Straße", "é", "日本語", "x" * 70, "\x1f", "\u00a0"]
+words = st.sampled_from(WORDS)
+gaps = st.sampled_from([" ", "  ", "\t", " \x0b"])
+
+
+@st.composite
+def lines(draw: st.DrawFn) -> str:
+    text = draw(st.sampled_from(["", " "]))
+    for word in draw(st.lists(words, max_size=14)):
+        text += word + draw(gaps)
+    return text.rstrip(" ") if draw(st.booleans()) else text
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[str]:
+    some = draw(st.lists(lines(), max_size=8))
+    return [line for line in some for _ in range(draw(st.integers(1, 4)))]
+
+
+@settings(deadline=None, max_examples=300)
+@given(corpora(), st.lists(lines(), max_size=6), st.integers(1, 4), st.integers(1, 4))
+def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_count, word_min_count):
+    ngrams = KnownNgrams.learn_lines(training, min_count=min_count, word_min_count=word_min_count, jobs=1)
+    known = twins.known_ngrams(training, min_count)
+    assert len(ngrams) == len(known)
+    assert ngrams.longest == max(map(len, known), default=0)
+    counts = twins.count_words(training)
+    for word in [*WORDS, "unseen"]:
+        assert ngrams.is_rare(word) == (counts[word] < word_min_count)
+    for sentence in [*sentences, *training[:3]]:
+        expected = twins.words_of(sentence)
+        cover = ngrams.cover(sentence)
+        assert [word for piece in cover for word in piece] == expected
+        assert all(len(piece) == 1 or piece in known for piece in cover)
+        assert len(cover) == twins.least_pieces(expected, known) == ngrams.pieces(expected)
+        assert ngrams.degree(sentence) == twins.degree(expected, known)
+    pieces, lengths = ngrams.measure(sentences)
+    assert pieces.tolist() == [ngrams.pieces(sentence) for sentence in sentences]
+    assert lengths.tolist() == [len(twins.words_of(sentence)) for sentence in sentences]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(lines(), max_size=12), st.lists(lines(), max_size=6))
+def test_phrase_lists_are_covered_by_the_dynamic_programme(phrases, sentences):
+    ngrams = KnownNgrams.from_phrases(phrases)
+    known = {tuple(twins.words_of(phrase)) for phrase in phrases}
+    for sentence in sentences:
+        expected = twins.words_of(sentence)
+        cover = ngrams.cover(sentence)
+        assert [word for piece in cover for word in piece] == expected
+        assert all(len(piece) == 1 or piece in known for piece in cover)
+        assert len(cover) == twins.least_pieces(expected, known)
+
+
+def test_greedy_is_not_least_for_a_phrase_list():
+    ngrams = KnownNgrams.from_phrases(["a b", "b c d", "x"])
+    assert ngrams.cover("a b c d") == [("a",), ("b", "c", "d")]
+    assert ngrams.is_rare("y") and not ngrams.is_rare("d")
+    assert "b c d" in ngrams and "b c" not in ngrams
+
+
+def test_a_phrase_list_takes_its_rare_words_from_a_vocabulary():
+    words = Vocabulary.learn_lines(["a a a b b b c"], min_count=3)
+    ngrams = KnownNgrams.from_phrases(["a b", "b z"], words)
+    assert not ngrams.is_rare("a") and ngrams.is_rare("c") and ngrams.is_rare("z")
+    assert ngrams.cover("a b z c") == [("a", "b"), ("z",), ("c",)] or ngrams.pieces("a b z c") == 3
+
+
+def test_an_example_to_check_by_eye():
+    ngrams = KnownNgrams.learn_lines(["the cat sat on the mat", "the dog sat on the mat"], min_count=2)
+    assert ngrams.cover("the mat sat on the cat") == [("the", "mat"), ("sat", "on", "the"), ("cat",)]
+    assert ngrams.degree("the mat sat on the cat") == 0.5
+    assert ngrams.degree("") == 0.0
+    assert "sat on the mat" in ngrams and "the cat" not in ngrams
+
+
+def test_ngrams_end_with_their_sentence():
+    ngrams = KnownNgrams.learn_lines(["a b", "c d"] * 3)
+    assert ngrams.cover("a b c d") == [("a", "b"), ("c", "d")]
+
+
+def test_the_length_of_ngrams_lines_and_words_has_no_limit(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    long = [f"w{number}" for number in rng.permutation(70_000)]
+    long[100] = "v" * 300_000
+    text = " ".join(long)
+    path = tmp_path / "train"
+    path.write_text("\n".join([text] * 3) + "\nw1 w1 w1")
+    ngrams = KnownNgrams.learn(path)
+    assert ngrams.longest == 70_000
+    assert len(ngrams) == 70_000 * 70_001 // 2
+    assert ngrams.pieces(text) == 1
+    assert ngrams.pieces(long[5:] + long[:5]) == 2
+    assert len(ngrams.slots) < 500_000
+
+
+def test_repeated_lines_cost_one_node_a_word():
+    rng = np.random.default_rng(0)
+    lines = [" ".join(f"w{number}" for number in rng.integers(0, 50, 100)) for _ in range(40)]
+    few = KnownNgrams.learn_lines(lines * 4)
+    assert len(few) > 150_000
+    assert len(few.slots) < 40 * 100 * 5
+    near = KnownNgrams.learn_lines([f"{line} {ending}" for line in lines for ending in "abcde"])
+    assert len(near.slots) < 40 * 100 * 5
+
+
+def test_saved_ngrams_are_mapped_and_equal(tmp_path: Path):
+    lines = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2
+    ngrams = KnownNgrams.learn_lines(lines, word_min_count=2)
+    ngrams.save(tmp_path / "one")
+    loaded = KnownNgrams.load(tmp_path / "one")
+    assert loaded.cover("the dog sat on the cat") == ngrams.cover("the dog sat on the cat")
+    assert (len(loaded), loaded.longest, loaded.min_count, loaded.word_min_count) == (len(ngrams), 10, 3, 2)
+    loaded.save(tmp_path / "two")
+    for path in sorted((tmp_path / "one").iterdir()):
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("cgbench.benchmark.known_ngrams._PARTITION", 100)
+    rng = np.random.default_rng(1)
+    lines = [" ".join(f"w{number}" for number in rng.integers(0, 30, 12)) for _ in range(500)]
+    KnownNgrams.learn_lines(lines, jobs=1).save(tmp_path / "1")
+    KnownNgrams.learn_lines(lines, jobs=3).save(tmp_path / "3")
+    for path in sorted((tmp_path / "1").iterdir()):
+        assert path.read_bytes() == (tmp_path / "3" / path.name).read_bytes()
+
+
+def test_a_vocabulary_is_saved_and_counts(tmp_path: Path):
+    words = Vocabulary.learn_lines(["b a a", "a b c"], min_count=2)
+    assert [words.word(i) for i in range(len(words))] == ["a", "b"]
+    assert (words.count("a"), words.count("c"), "b" in words, words.is_rare("c")) == (3, 0, True, True)
+    words.save(tmp_path)
+    loaded = Vocabulary.load(tmp_path)
+    assert loaded.count("a") == 3 and not loaded.is_rare("b")
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "version"])
+def test_a_damaged_index_is_refused(tmp_path: Path, damage: str):
+    KnownNgrams.learn_lines(["a b c"] * 3).save(tmp_path)
+    path = tmp_path / "trie.slots.npy"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-8])
+    else:
+        path = tmp_path / "ngrams.json"
+        path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    with pytest.raises(InputError, match=path.name):
+        KnownNgrams.load(tmp_path)
+
+
+def test_bad_input_is_named(tmp_path: Path):
+    with pytest.raises(InputError, match="no such file"):
+        KnownNgrams.learn(tmp_path / "absent")
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"fine\n\xc3\xa9\nn\xe9\n")
+    with pytest.raises(InputError, match="bad, line 3: not UTF-8"):
+        KnownNgrams.learn(bad)
+    with pytest.raises(InputError, match="min_count is 0"):
+        KnownNgrams.learn_lines([], min_count=0)
+
+
+def test_an_empty_corpus_knows_nothing():
+    ngrams = KnownNgrams.learn_lines([])
+    assert len(ngrams) == 0 and ngrams.longest == 0
+    assert ngrams.cover("a b") == [("a",), ("b",)]
