@@ -73,7 +73,7 @@ a pointwise difference of two infinities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,8 @@ POINTWISE = ("token_du", "token_pe_tu", "token_ep_tu", "token_pe_mkl", "token_ep
 TOKEN_MEASURES = DISTRIBUTION + POINTWISE
 SEQUENCE_ONLY = ("pe_stu", "ep_stu", "sdu", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo", "log_prob")
 SEQUENCE_MEASURES = TOKEN_MEASURES + SEQUENCE_ONLY
+
+PROJECTED = 64  # tokens
 
 
 def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
@@ -152,6 +154,8 @@ class RunningMeasures:
             measures.add(model(...))
         by_token, by_sequence = measures.tokens(), measures.sequences()
 
+    Six tables ``[T, vocabulary]`` are in use while a member is added; it is fastest where they fit into the cache.
+
     :param tokens: ``[T]`` ids of the hypotheses, one after another without padding.
     :param lengths: ``[N]`` their lengths (sum T); one hypothesis if not given.
     """
@@ -161,9 +165,9 @@ class RunningMeasures:
         self._lengths = torch.as_tensor([len(tokens)] if lengths is None else lengths).cpu().long()
         if int(self._lengths.sum()) != len(tokens) or bool((self._lengths < 1).any()):
             raise ValueError(f"lengths must be at least 1 and add up to the number of tokens ({len(tokens)})")
-        sequence = torch.repeat_interleave(torch.arange(len(self._lengths)), self._lengths)
-        start = torch.cumsum(self._lengths, 0) - self._lengths
-        self._place = (sequence, torch.arange(len(tokens)) - start[sequence])
+        sequence = torch.repeat_interleave(self._lengths)
+        start = self._lengths.cumsum(0) - self._lengths
+        self._place = (sequence.to(tokens.device), (torch.arange(len(tokens)) - start[sequence]).to(tokens.device))
         self._chosen: list[Tensor] = []
 
     def add(self, logits: Tensor) -> None:
@@ -173,34 +177,20 @@ class RunningMeasures:
         """
         if logits.ndim != 2 or len(logits) != len(self._tokens):
             raise ValueError(f"logits are {list(logits.shape)}; [{len(self._tokens)}, vocabulary] was expected")
-        if logits.dtype != torch.float64:
-            logits = logits.float()
+        log_p = torch.log_softmax(logits, 1, dtype=torch.float64 if logits.dtype == torch.float64 else torch.float32)
         if not self._chosen:
-            self._p, self._log_p, self._ep = (torch.zeros_like(logits) for _ in range(3))
-            self._entropy = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
-            self._scale = torch.full_like(self._entropy, -torch.inf)
-        normaliser = torch.logsumexp(logits, 1, keepdim=True)
-        chosen = (logits.gather(1, self._tokens[:, None]) - normaliser)[:, 0].double()
-        prefix = self._prefix(chosen)
-        # Weights P_m(y_<t) are kept relative to the largest so far: they underflow after a few dozen tokens.
-        scale = torch.maximum(self._scale, prefix)
-        finite = torch.isfinite(scale)
-        decay = torch.where(finite, torch.exp(self._scale - scale), 0).to(logits.dtype)[:, None]
-        weight = torch.where(finite, torch.exp(prefix - scale), 0).to(logits.dtype)[:, None]
-        self._scale = scale
-        rescale = bool((decay != 1).any())
-        # A piece of rows stays in the cache for all passes over it.
-        rows = len(logits) if logits.is_cuda else max(1, CACHED // logits.shape[1])
-        for a in range(0, len(logits), rows):
-            part = slice(a, a + rows)
-            log_p = logits[part] - normaliser[part]
-            p = log_p.exp()
-            self._p[part] += p
-            self._log_p[part] += log_p
-            if rescale:
-                self._ep[part] *= decay[part]
-            self._ep[part].addcmul_(p, weight[part])
-            self._entropy[part] -= _dot(p, log_p)
+            self._p, self._log_p, self._ep = (torch.zeros_like(log_p) for _ in range(3))
+            self._entropy = torch.zeros_like(log_p[:, 0])
+            self._scale = torch.full_like(self._entropy, -torch.inf, dtype=torch.float64)
+        p = log_p.exp()
+        chosen = log_p.gather(1, self._tokens[:, None])[:, 0].double()
+        weight, decay = (factor[:, None].to(p.dtype) for factor in self._reweigh(self._before(chosen)))
+        self._p += p
+        self._log_p += log_p
+        if bool((decay != 1).any()):
+            self._ep *= decay
+        self._ep.addcmul_(p, weight)
+        self._entropy -= _dot(p, log_p)
         self._chosen.append(chosen)
 
     def tokens(self) -> dict[str, np.ndarray]:
@@ -208,41 +198,39 @@ class RunningMeasures:
         members = len(self._chosen)
         if not members:
             raise ValueError("no member was added")
-        exe = self._entropy / members
+        exe = self._entropy.double() / members
         values = {"expected_entropy": exe, "token_du": -torch.stack(self._chosen).mean(0)}
         for ep, total in (("", self._p), ("ep_", self._ep)):
-            sums = [torch.empty_like(exe) for _ in range(4)]
-            rows = len(total) if total.is_cuda else max(1, CACHED // total.shape[1])
-            for a in range(0, len(total), rows):
-                part = slice(a, a + rows)
-                mixture = total[part] / (total[part].sum(1, keepdim=True) if ep else members)
-                log_mixture = mixture.log()
-                mean_log = self._log_p[part] / members
-                sums[0][part] = -_dot(mixture, log_mixture)
-                # One sum of differences, not a difference of two sums: what is left is small against both.
-                sums[1][part] = _dot(mixture, log_mixture - mean_log)
-                sums[2][part] = log_mixture.gather(1, self._tokens[part, None])[:, 0].double()
-            values[f"{ep}entropy_of_expected"] = sums[0]
-            values[f"{ep}rmi"] = sums[1]
-            values[f"{ep}mutual_information"] = sums[0] - exe
-            values[f"{ep}epkl"] = sums[0] + sums[1] - exe
-            values[f"token_{ep or 'pe_'}tu"] = -sums[2]
+            mixture = total / (total.sum(1, keepdim=True) if ep else members)
+            log_mixture = mixture.log()
+            values[f"token_{ep or 'pe_'}tu"] = -log_mixture.gather(1, self._tokens[:, None])[:, 0].double()
+            values[f"{ep}entropy_of_expected"] = entropy = -_dot(mixture, log_mixture).double()
+            # One sum of differences, not a difference of two sums: what is left is small against both.
+            values[f"{ep}rmi"] = rmi = _dot(mixture, log_mixture.sub_(self._log_p, alpha=1 / members)).double()
+            values[f"{ep}mutual_information"] = entropy - exe
+            values[f"{ep}epkl"] = entropy + rmi - exe
         return _derived({name: value.cpu().numpy() for name, value in values.items()})
 
     def sequences(self) -> dict[str, np.ndarray]:
         """Every measure of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]``."""
-        chosen = torch.stack(self._chosen).cpu().numpy() if self._chosen else np.zeros((0, len(self._tokens)))
-        return _by_sequence(self.tokens(), chosen, self._lengths.numpy())
+        return _by_sequence(self.tokens(), torch.stack(self._chosen).cpu().numpy(), self._lengths.numpy())
 
-    def _prefix(self, chosen: Tensor) -> Tensor:
+    def _before(self, chosen: Tensor) -> Tensor:
         """``[T]`` -> the sum of what stands before each token in its own sequence ``[T]``."""
-        sequence, position = (index.to(chosen.device) for index in self._place)
+        sequence, position = self._place
         table = chosen.new_zeros(len(self._lengths), int(self._lengths.max()) + 1)
         table[sequence, position + 1] = chosen
         return table.cumsum(1)[sequence, position]
 
+    def _reweigh(self, log_prefix: Tensor) -> tuple[Tensor, Tensor]:
+        """A member's weight P_m(y_<t) ``[T]``, and by what the sum over the members before it shrinks ``[T]``.
 
-CACHED = 1 << 17  # numbers in one piece of rows: a handful of such pieces fit into a core's second-level cache
+        Weights are relative to the largest so far: on their own they underflow after a few dozen tokens.
+        """
+        before, self._scale = self._scale, torch.maximum(self._scale, log_prefix)
+        possible = torch.isfinite(self._scale)
+        weight, decay = (torch.exp(log - self._scale).where(possible, 0.0) for log in (log_prefix, before))
+        return weight, decay
 
 
 def score_hypotheses(
@@ -250,7 +238,7 @@ def score_hypotheses(
     sources: Sequence[np.ndarray],
     hypotheses: Sequence[np.ndarray],
     *,
-    batch_tokens: int = 4096,
+    batch_tokens: int = 1024,
     device: torch.device | str = "cpu",
     done: Callable[[int], object] | None = None,
 ) -> dict[str, np.ndarray]:
@@ -259,10 +247,11 @@ def score_hypotheses(
     The forward passes are in the members' own precision (float32). The batches are a function of the two lists
     alone, so the same call gives the same bytes; another ``batch_tokens`` changes no more than rounding.
 
-    :param members: models as in :mod:`cgbench.models.transformer`, in evaluation mode, on ``device``.
+    :param members: models as in :mod:`cgbench.models.transformer` (``encode``, ``decode``, ``project``), in evaluation
+        mode, on ``device``.
     :param sources: N arrays of source ids, each with its end token.
     :param hypotheses: N arrays of target ids, each with its end token.
-    :param batch_tokens: the most (padded) tokens on either side of a batch.
+    :param batch_tokens: the most tokens on either side of a batch, padding included.
     :param done: called with the number of sentences of every finished batch.
     :return: the names of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]`` in the order given.
     """
@@ -272,21 +261,41 @@ def score_hypotheses(
         if not len(hypothesis) or hypothesis[-1] != END:
             raise ValueError(f"hypothesis {i} does not end with the end token ({END})")
     result = {name: np.empty(len(sources)) for name in SEQUENCE_MEASURES}
+    # On a CPU the vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
+    # waits for that is a member's hidden states, small change against its parameters.
+    together = PROJECTED if torch.device(device).type == "cpu" else batch_tokens
+    models: list[Any] = list(members)
     with torch.inference_mode():
         for batch in length_batches([len(h) for h in hypotheses], [len(s) for s in sources], batch_tokens):
             source = pad([sources[i] for i in batch]).to(device)
             target = pad([hypotheses[i] for i in batch]).to(device)
-            lengths = torch.tensor([len(hypotheses[i]) for i in batch], device=device)
-            real = torch.arange(target.shape[1], device=device) < lengths[:, None]
+            lengths = [len(hypotheses[i]) for i in batch]
+            real = torch.arange(target.shape[1], device=device) < torch.tensor(lengths, device=device)[:, None]
             shifted = torch.cat([torch.full_like(target[:, :1], END), target[:, :-1]], 1)
-            measures = RunningMeasures(target[real], lengths)
-            for model in members:
-                measures.add(model(source, shifted)[real])
-            for name, value in measures.sequences().items():
-                result[name][batch] = value
+            states = [model.decode(model.encode(source), shifted)[real] for model in models]
+            tokens = target[real]
+            for first, last in _groups(lengths, together):
+                part = slice(sum(lengths[:first]), sum(lengths[:last]))
+                measures = RunningMeasures(tokens[part], lengths[first:last])
+                for model, state in zip(models, states, strict=True):
+                    measures.add(model.project(state[part]))
+                for name, value in measures.sequences().items():
+                    result[name][batch[first:last]] = value
             if done:
                 done(len(batch))
     return result
+
+
+def _groups(lengths: list[int], tokens: int) -> Iterator[tuple[int, int]]:
+    """Cut neighbours into ranges of at most ``tokens`` tokens, or of one sentence where that has more."""
+    first = total = 0
+    for i, length in enumerate(lengths):
+        if total and total + length > tokens:
+            yield first, i
+            first, total = i, 0
+        total += length
+    if total:
+        yield first, len(lengths)
 
 
 def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -> np.ndarray:
@@ -332,13 +341,13 @@ def _weigh(p: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def _dot(p: Tensor, x: Tensor) -> Tensor:
-    """Rows of p times rows of x, where nothing is added for p = 0; float64 ``[rows]``."""
+    """Rows of p times rows of x, where nothing is added for p = 0; ``[rows]``."""
     rows = torch.linalg.vecdot(p, x)
     # Only 0 times an infinity needs the careful way, and a softmax in float32 hardly ever gives one.
     odd = rows.isnan()
     if bool(odd.any()):
         rows[odd] = torch.where(p[odd] == 0, 0, p[odd] * x[odd]).sum(1)
-    return rows.double()
+    return rows
 
 
 def _derived(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
