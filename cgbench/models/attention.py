@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from cgbench.models.dropout import dropout
 
 
 @dataclass
@@ -35,14 +38,43 @@ class KeysValues:
         self.values = self.values.index_select(0, index)
 
 
-def attend(query: Tensor, memory: KeysValues, bias: Tensor | None, dropout: float) -> Tensor:
+def attend(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> Tensor:
     """Softmax attention; returns [rows, queries, heads x d_head].
 
     :param query: [rows, heads, queries, d_head].
     :param bias: added to the scaled logits (0 and -inf for a mask), broadcast to [rows, heads, queries, keys].
+    :param p: probability to drop an attention weight.
     """
-    mixed = F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=bias, dropout_p=dropout)
+    if query.device.type == "cpu":
+        mixed = _attend_on_cpu(query, memory, bias, p)
+    else:
+        mixed = F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=bias, dropout_p=p)
     return mixed.transpose(1, 2).flatten(2)
+
+
+def _attend_on_cpu(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> Tensor:
+    # Sentences are short: plain products are several times faster than torch's blocked kernel for training on a CPU.
+    scale = 1 / math.sqrt(query.shape[-1])
+    logits = ((query * scale) @ memory.keys.transpose(-1, -2)).float()
+    weights = _Softmax.apply(logits if bias is None else logits + bias)
+    return dropout(weights, p).to(memory.values.dtype) @ memory.values
+
+
+class _Softmax(torch.autograd.Function):
+    """Softmax over the last dimension, spelt out: torch's own takes a slow path for rows below 16 elements."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor) -> Tensor:
+        weights = (logits - logits.amax(-1, keepdim=True)).exp_()
+        weights.div_(weights.sum(-1, keepdim=True))
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        (weights,) = ctx.saved_tensors
+        result = gradient * weights
+        return result.sub_(weights * result.sum(-1, keepdim=True))
 
 
 def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:

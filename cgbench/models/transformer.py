@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from cgbench.models.attention import CrossAttention, KeysValues, SelfAttention, causal_mask, padding_mask
 from cgbench.models.config import ModelConfig
+from cgbench.models.dropout import Dropout
 
 PAD = 1
 
@@ -67,7 +68,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.expand = nn.Linear(width, hidden)
         self.contract = nn.Linear(hidden, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map [..., width] to [..., width]."""
@@ -82,7 +83,7 @@ class Layer(nn.Module):
         width, heads = config.width, config.attention_heads
         distance = config.max_relative_position if config.positions == "relative" else None
         self.pre = config.norm == "pre"
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.attention = SelfAttention(width, heads, config.attention_dropout, distance)
         self.attention_norm = nn.LayerNorm(width)
         self.feed_forward = FeedForward(width, config.feedforward_width, config.activation_dropout)
@@ -143,7 +144,7 @@ class Transformer(nn.Module):
         self.scale = math.sqrt(config.width) if config.scale_embeddings else 1.0
         self.source_embedding = _embedding(source_size, config)
         self.target_embedding = _embedding(target_size, config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         pre = config.norm == "pre"
