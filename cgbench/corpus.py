@@ -101,6 +101,23 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     return ParallelText(first, second)
 
 
+def odd_characters(text: TextFile) -> list[str]:
+    """A warning for each character in ``text`` that separates words but hardly belongs there, with its first line."""
+    warnings = []
+    for name, byte in (("tab", b"\t"), ("CR", b"\r")):
+        with text.path.open("rb") as file:
+            lines = [number for number, line in enumerate(file, 1) if byte in line]
+        if lines:
+            warnings.append(odd_character(text, name, lines[0], len(lines)))
+    return warnings
+
+
+def odd_character(text: TextFile, name: str, line: int, lines: int) -> str:
+    """The warning for a character (``tab``, ``CR``) that ``lines`` lines of ``text`` hold, the first from 1."""
+    hold = "1 line holds" if lines == 1 else f"{lines:,} lines hold"
+    return f"{text.path}, line {line}: a {name} where none belongs ({hold} one); it was taken as a blank"
+
+
 @dataclass(frozen=True)
 class PlannedText:
     """A corpus before it is read: its identity is known, its plain form may still have to be written.

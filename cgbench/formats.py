@@ -108,8 +108,8 @@ def decode_line(line: bytes, path: Path, number: int) -> str:
         return line.rstrip(b"\n").decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{path}: line {number:,} is not UTF-8 (byte {error.start + 1} of the line); "
-            "convert the file first, for example with iconv"
+            f"{path}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
+            "convert the file, for example with iconv -t UTF-8"
         ) from None
 
 
@@ -168,7 +168,7 @@ def _read_tsv(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
     for row in rows:
         number += 1
         if len(row) <= max(wanted):
-            raise InputError(f"{path}: row {number:,} has {len(row)} columns; column {max(wanted) + 1} is needed")
+            raise InputError(f"{path}, row {number} has {len(row)} columns; column {max(wanted) + 1} is needed")
         yield row[wanted[0]], row[wanted[1]]
 
 
@@ -177,8 +177,8 @@ def _read_jsonl(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
         try:
             row = json.loads(line)
         except ValueError as error:
-            raise InputError(f"{path}: row {number:,} is not JSON ({error})") from None
-        yield _fields(row, columns, f"{path}: row {number:,}")
+            raise InputError(f"{path}, row {number} is not JSON ({error})") from None
+        yield _fields(row, columns, f"{path}, row {number}")
 
 
 def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
@@ -193,7 +193,7 @@ def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]
         for batch in file.iter_batches():
             for row in batch.to_pylist():
                 number += 1
-                yield _fields(row, columns, f"{path}: row {number:,}")
+                yield _fields(row, columns, f"{path}, row {number}")
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from None
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.errors import InputError
 from cgbench.formats import COMPRESSED, read_lines
 from cgbench.normalisation import Normalisation, normaliser
 
@@ -29,10 +30,14 @@ def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisa
             if plain
             else Vocabulary.learn_lines(lines, min_count=min_count)
         )
-        return KnownNgrams.from_phrases(map(change, read_lines(phrases)), words)
-    return (
-        KnownNgrams.learn(train, min_count=min_count) if plain else KnownNgrams.learn_lines(lines, min_count=min_count)
-    )
+        known = KnownNgrams.from_phrases(map(change, read_lines(phrases)), words)
+    elif plain:
+        known = KnownNgrams.learn(train, min_count=min_count)
+    else:
+        known = KnownNgrams.learn_lines(lines, min_count=min_count)
+    if not len(known.words):
+        raise InputError(f"{train}: the corpus is empty")
+    return known
 
 
 def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisation) -> Iterator[dict[str, Any]]:

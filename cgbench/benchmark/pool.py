@@ -40,7 +40,7 @@ import numpy as np
 
 from cgbench.benchmark.blocks import check_text, padded, read_range
 from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
-from cgbench.corpus import ParallelText, TextFile
+from cgbench.corpus import ParallelText, TextFile, odd_character
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 from cgbench.progress import bar
@@ -296,11 +296,7 @@ def _warnings(pool: ParallelText, counts: list[dict[str, Any]]) -> list[str]:
             found = [count["odd"][name][side] for count in counts if count["odd"][name][side][0]]
             if found:
                 lines = sum(number for number, _ in found)
-                hold = "1 line holds" if lines == 1 else f"{lines:,} lines hold"
-                messages.append(
-                    f"{text.path}, line {found[0][1] + 1}: a {name} where none belongs ({hold} one); "
-                    "it was taken as a blank"
-                )
+                messages.append(odd_character(text, name, found[0][1] + 1, lines))
     return messages
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from cgbench.benchmark.react_config import ReactConfig, resolve_amount
 from cgbench.benchmark.uncertain import SHARD, uncertainty_of_candidates
-from cgbench.corpus import ParallelText, PlannedText, plan_text
+from cgbench.corpus import ParallelText, PlannedText, odd_characters, plan_text
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
 from cgbench.formats import CorpusSpec
@@ -160,7 +160,9 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "re
     )
     candidates = workspace.run(plan.candidates, lambda out: _cut(plan, scans, pools, [train, *exclude], out))
     counts = _pool_counts(pools, scans) | read_json(candidates / "counts.json")
-    warnings = [warning for scan in scans for warning in read_json(scan / "counts.json")["warnings"]]
+    warnings = [
+        warning for text in (train, *exclude) for side in (text.source, text.target) for warning in odd_characters(side)
+    ] + [warning for scan in scans for warning in read_json(scan / "counts.json")["warnings"]]
     built = Built(plan, until, train, pools, ngrams, scans, candidates, None, counts, warnings)
     _check_enough(config, counts, until)
     if until == "candidates":
@@ -190,8 +192,12 @@ def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
         ngrams = KnownNgrams.from_phrases(plan.inputs.phrases, words=words)
     else:
         ngrams = KnownNgrams.learn(ours.path, min_count=config.ngram_min_count, word_min_count=config.word_min_count)
+    others = Vocabulary.learn(other.path, min_count=config.word_min_count)
+    for words, text in ((ngrams.words, ours), (others, other)):
+        if not len(words):
+            raise InputError(f"{text.path}: there is no word in it; the corpus is empty")
     ngrams.save(out / "ngrams")
-    Vocabulary.learn(other.path, min_count=config.word_min_count).save(out / "other-words")
+    others.save(out / "other-words")
 
 
 def _scanner(

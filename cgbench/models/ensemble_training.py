@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 from cgbench.corpus import ParallelText, PlannedText, plan_text
 from cgbench.errors import InputError
-from cgbench.files import read_json, write_json
+from cgbench.files import write_json
 from cgbench.formats import CorpusSpec
 from cgbench.models.config import Preset, to_dict
 from cgbench.normalisation import Normalisation
@@ -148,8 +149,14 @@ def build_ensemble(
 
 
 def _member_summary(folder: Path) -> dict[str, Any]:
-    config = read_json(folder / "config.json")
-    return {"folder": folder.name, **{key: config[key] for key in ("seed", "updates", "parameters")}}
+    from safetensors import safe_open
+
+    from cgbench.models.checkpoints import read_config
+
+    config = read_config(folder)
+    with safe_open(folder / "model.safetensors", "np") as tensors:
+        parameters = sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
+    return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
 
 
 def publish_ensemble(members: list[Path], out: Path) -> None:
@@ -193,8 +200,10 @@ def check_trained_on(ensemble: Path, train: ParallelText) -> None:
 
     :raises InputError: it was not, or its vocabulary cannot be that of this corpus.
     """
+    from cgbench.models.checkpoints import read_config
+
     for folder in member_folders(ensemble):
-        digests = read_json(folder / "config.json").get("digests") or {}
+        digests = read_config(folder).corpus
         for side, text in (("source", train.source), ("target", train.target)):
             if digests.get(side) != text.sha256:
                 raise InputError(

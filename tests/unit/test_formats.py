@@ -75,7 +75,7 @@ def test_errors_name_file_row_and_fix(tmp_path):
     assert "good has 3 lines" in message and "short has 2" in message
     message = error_of(lambda: CorpusSpec((short, good)))
     assert "short has 2 lines" in message and "good has 3" in message
-    assert "latin: line 3 is not UTF-8" in error_of(lambda: CorpusSpec((good, latin)))
+    assert "latin, line 3: not UTF-8" in error_of(lambda: CorpusSpec((good, latin)))
     assert "missing: no such file" in error_of(lambda: CorpusSpec((good, tmp_path / "missing")))
     assert "name two files" in error_of(lambda: CorpusSpec((good,)))
     assert "not 3" in error_of(lambda: CorpusSpec((good, good, good)))
@@ -96,11 +96,11 @@ def test_damaged_files_are_one_line(tmp_path):
 def test_rows_that_lack_a_side(tmp_path):
     tsv, jsonl = tmp_path / "x.tsv", tmp_path / "x.jsonl"
     tsv.write_text("a\tb\nc\n")
-    assert "x.tsv: row 2 has 1 columns" in error_of(lambda: CorpusSpec((tsv,)))
+    assert "x.tsv, row 2 has 1 columns" in error_of(lambda: CorpusSpec((tsv,)))
     assert "no column 'de' in the first row; it has a, b" in error_of(lambda: CorpusSpec((tsv,), ("de", "en")))
     jsonl.write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
-    assert "x.jsonl: row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
+    assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
     jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
-    assert "x.jsonl: row 2: an object with two fields is needed" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 2: an object with two fields is needed" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text("not json\n")
-    assert "x.jsonl: row 1 is not JSON" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 1 is not JSON" in error_of(lambda: CorpusSpec((jsonl,)))

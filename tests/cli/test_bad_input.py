@@ -1,0 +1,148 @@
+"""What users get wrong: one clear line, exit status 2, and nothing half-written."""
+
+import errno
+
+import pytest
+from small_build import SMALL
+
+from cgbench import steps
+
+
+@pytest.fixture
+def build(run, tmp_path):
+    """Run build-react on files written here; ``build(train=..., pool=..., words...)`` gives the error line."""
+
+    def call(*words, train=("a b c\n" * 9, "x y z\n" * 9), pool=("a b c\n", "x y z\n"), status=2):
+        for name, texts in (("train", train), ("pool", pool)):
+            for language, text in zip(("de", "en"), texts, strict=True):
+                data = text if isinstance(text, bytes) else text.encode()
+                (tmp_path / f"{name}.{language}").write_bytes(data)
+        files = {name: [tmp_path / f"{name}.{language}" for language in ("de", "en")] for name in ("train", "pool")}
+        result = run(
+            *("build-react", "--train", *files["train"], "--pool", *files["pool"]),
+            *("--out", tmp_path / "out", "--until", "candidates", *words),
+            status=status,
+        )
+        assert status != 2 or not (tmp_path / "out" / "manifest.json").exists()
+        if status == 2:
+            assert len(result.stderr.strip().splitlines()) == 1 and result.stderr.startswith("error: ")
+        return result.stderr
+
+    return call
+
+
+def test_unequal_line_counts(build):
+    message = build(pool=("a\nb\nc\n", "x\n"))
+    assert "pool.de has 3 lines" in message and "pool.en has 1" in message
+
+
+@pytest.mark.parametrize("name", ["train", "pool"])
+@pytest.mark.parametrize("side", [0, 1])
+def test_not_utf8(build, name, side):
+    texts = [b"a b c\n" * 9, b"x y z\n" * 9]
+    texts[side] = texts[side][:12] + "a Mädchen\n".encode("latin-1") + texts[side][18:]
+    message = build(**{name: texts})
+    assert f"{name}.{('de', 'en')[side]}, line 3: not UTF-8" in message
+
+
+def test_empty_corpora(build):
+    assert "train.de: the corpus is empty" in build(train=("", ""))
+    assert "pool.de: the corpus is empty" in build(pool=("", ""))
+
+
+def test_a_training_corpus_without_a_word(build):
+    assert "train.en: there is no word in it" in build(train=("\n\n", " \n\n"))
+
+
+def test_missing_file(run, demo, tmp_path):
+    words = ["--train", demo / "train.de", demo / "train.en", "--out", tmp_path / "out"]
+    result = run("build-react", *words, "--pool", demo / "pool.de", tmp_path / "missing", status=2)
+    assert result.stderr == f"error: {tmp_path / 'missing'}: no such file\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_tabs_and_carriage_returns_are_warnings_with_their_line(build):
+    message = build(
+        *("--set", "min_length=1"),
+        train=("a b c\n" * 9, "x y z\n" * 8 + "x\ty z\n"),
+        pool=("a b c\na b\n", "x y z\r\nz y\n"),
+        status=0,
+    )
+    assert "train.en, line 9: a tab where none belongs" in message
+    assert "pool.en, line 1: a CR where none belongs" in message
+
+
+def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
+    message = run("build-react", *corpora, *SMALL, "--set", "drop=290", "--out", tmp_path / "x", status=2).stderr
+    assert "too few candidates to drop 290" in message
+    for words in ("pool 1,500", "known words", "within the length bounds", "candidates 300"):
+        assert words in message
+    assert not (tmp_path / "x" / "manifest.json").exists()
+    assert not list((tmp_path / "x" / ".cgbench").glob("member-*"))  # found out before any training
+
+
+def test_no_candidate_above_the_minimum_length(build):
+    message = build()
+    assert "no pair of the pool is within the length bounds" in message and "min_length" in message
+
+
+def test_no_known_words(build):
+    assert "no candidate is left" in build(pool=("q q q\n", "r r r\n"))
+
+
+def test_everything_occurs_in_training(build):
+    assert "no candidate is left" in build("--set", "min_length=1")
+
+
+def test_an_output_folder_that_holds_something_else(build, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("x")
+    assert "holds something else" in build()
+    assert (tmp_path / "out" / "thesis.tex").read_text() == "x"
+
+
+def test_a_full_disk(build, monkeypatch, tmp_path):
+    def full(path):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(steps, "sync_file", full)
+    words = {"train": ("a b c\n" * 9, "x y z\n" * 9), "pool": ("c b a\n", "z y x\n")}
+    assert "the disk is full" in build("--set", "min_length=1", **words)
+    monkeypatch.undo()
+    build("--set", "min_length=1", **words, status=0)  # the same command goes on
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--set", "min_lenght=3"), "did you mean min_length?"),
+        (("--set", "training.max_update=3"), "did you mean 'training.max_updates'?"),
+        (("--set", "min_length"), "key=value"),
+        (("--set", "beam=wide"), "beam: 'wide'"),
+        (("--set", "model.attention_heads=3", "--model", "tiny"), "model.attention_heads=3"),
+        (("--preset", "raect"), "did you mean react?"),
+        (("--model", "smal"), "did you mean 'small'?"),
+        (("--columns", "1", "--languages", "de"), "two different codes"),
+        (("--config", "missing.yaml"), "missing.yaml: no such file"),
+        (("--ngrams", "missing"), "missing"),
+    ],
+)
+def test_the_call_is_wrong(build, words, expected):
+    assert expected in build(*words)
+
+
+def test_an_unknown_measure_is_found_before_training(run, corpora, tmp_path):
+    result = run("build-react", *corpora, *SMALL, "--set", "uncertainty=rmy", "--out", tmp_path / "x", status=2)
+    assert "did you mean rmi?" in result.stderr
+    assert not (tmp_path / "x").exists()
+
+
+def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
+    (tmp_path / "e").mkdir()
+    result = run("build-react", *corpora, *SMALL, "--ensemble", tmp_path / "e", "--out", tmp_path / "x", status=2)
+    assert "no trained member in it" in result.stderr
+
+
+def test_unknown_commands_and_options_exit_2(run):
+    run("build-raect", status=2)
+    run("build-react", "--frobnicate", status=2)

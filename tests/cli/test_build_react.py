@@ -1,0 +1,198 @@
+import gzip
+import json
+import shutil
+
+import pyarrow.parquet
+import pytest
+from small_build import SMALL, release_bytes
+
+from cgbench.data_recipes.demo import write_demo
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory, corpora):
+    """A finished small build; tests only read it."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    out = tmp_path_factory.mktemp("build") / "release"
+    words = ["build-react", *corpora, *SMALL, "--out", out, "--jobs", "2", "--licence", "MIT <b>"]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    (out.parent / "screen").write_text(result.stdout)
+    return out
+
+
+def split(folder):
+    return [json.loads(line) for line in (folder / "split.jsonl").read_text().splitlines()]
+
+
+def test_the_release_is_whole_and_consistent(release, demo):
+    manifest = json.loads((release / "manifest.json").read_text())
+    rows, pool = split(release), [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
+    tests = [(release / f"test.{side}").read_text().splitlines() for side in ("de", "en")]
+    counts = manifest["counts"]
+    assert counts["candidates"] == 300
+    assert (counts["dropped"], counts["window"], counts["selected"]) == (10, 90, 15)
+    assert len(rows) == len(tests[0]) == len(tests[1]) == 15
+    assert counts["pool"] == 1500 > counts["known_words"] > counts["within_length"] >= 300
+    for row, source, target in zip(rows, *tests, strict=True):
+        assert source == pool[0][row["line"] - 1] and target == pool[1][row["line"] - 1]
+        assert row["source_length"] == len(source.split()) and row["target_length"] == len(target.split()) >= 6
+        assert row["degree"] == row["pieces"] / row["target_length"]
+        assert 10 < row["rank"] <= 100
+        assert row["rmi"] > 0 and abs(row["epkl"] - row["mutual_information"] - row["rmi"]) < 1e-4
+        assert isinstance(row["hypothesis"], str)
+    for key in ("configuration", "inputs", "versions", "seeds", "timings", "command", "signature", "files"):
+        assert manifest[key]
+    assert manifest["seeds"]["members"] == [1, 2]
+    assert json.loads((release / "timings.json").read_text())["seconds"]["member-0"] > 0
+
+
+def test_selection_by_the_record(release, demo):
+    kinds = (demo / "pool.kinds").read_text().split()
+    lines = pyarrow.parquet.read_table(release / "candidates.parquet")["line"].to_pylist()
+    assert "unknown-word" in kinds
+    assert "unknown-word" not in {kinds[line - 1] for line in lines}
+
+
+def test_candidates_are_clean(release, demo):
+    """No duplicates on either side, nothing that occurs in training or in the excluded corpus."""
+    lines = pyarrow.parquet.read_table(release / "candidates.parquet")["line"].to_pylist()
+    for side in ("de", "en"):
+        pool = (demo / f"pool.{side}").read_text().splitlines()
+        texts = [pool[line - 1] for line in lines]
+        assert len(set(texts)) == len(texts)
+        for name in ("train", "valid"):
+            assert not set(texts) & set((demo / f"{name}.{side}").read_text().splitlines())
+
+
+def test_the_screen_shows_counts_quantiles_pairs_and_what_comes_next(release):
+    text = (release.parent / "screen").read_text()
+    for words in ("pairs in the pool", "median", "cover", "cgbench verify", "ensemble"):
+        assert words in text
+    assert text.count("  cover  ") == 5
+
+
+def test_the_card_escapes_html(release):
+    card = (release / "README.md").read_text()
+    assert "MIT &lt;b&gt;" in card and "<b>" not in card
+    for heading in ("Abstract", "How it was made", "Figures", "Examples", "Use", "Data source and licence", "Limits"):
+        assert f"## {heading}" in card
+
+
+def test_jobs_and_folders_change_no_byte_and_the_manifests_command_rebuilds(release, run, tmp_path):
+    import shlex
+
+    manifest = json.loads((release / "manifest.json").read_text())
+    words = shlex.split(manifest["command"])
+    assert words[0] == "cgbench"
+    words[words.index("DIR")] = str(tmp_path / "again")
+    run(*words[1:], "--jobs", "1")
+    assert release_bytes(tmp_path / "again") == release_bytes(release)
+
+
+def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(release, corpora, run, tmp_path):
+    shutil.copytree(release, tmp_path / "release")
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", "--licence", "MIT <b>", "--explain"]
+    result = run(*words)
+    assert "runs" not in result.stderr and result.stderr.count("kept") == 7
+    assert release_bytes(tmp_path / "release") == release_bytes(release)
+    result = run(*words, "--set", "beam=1")
+    assert result.stderr.count("kept") == 6 and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stderr
+    result = run(*words, "--set", "min_length=7", "--dry-run")
+    assert "candidates: runs (changed: config.min_length 6 -> 7)" in result.stderr
+    assert "member-0: kept" in result.stderr
+
+
+def test_dry_run_writes_nothing(corpora, run, tmp_path):
+    result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run")
+    assert "member-1: runs (no earlier result)" in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_until_candidates_needs_no_model(corpora, run, tmp_path):
+    result = run(
+        "build-react",
+        *corpora,
+        "--preset",
+        "demo",
+        "--out",
+        tmp_path / "x",
+        "--until",
+        "candidates",
+        "--format",
+        "json",
+    )
+    manifest = json.loads(result.stdout)
+    assert manifest["until"] == "candidates" and "selected" not in manifest["counts"]
+    lines = (tmp_path / "x" / "candidates.en").read_text().splitlines()
+    assert len(lines) == manifest["counts"]["candidates"]
+    degrees = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet")["degree"].to_pylist()
+    assert degrees == sorted(degrees, reverse=True)
+    run("verify", tmp_path / "x")
+
+
+def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
+    pool = [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
+    pairs = list(zip(*pool, strict=True))
+    (tmp_path / "one.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs[:700]))
+    for side in (0, 1):
+        text = "".join(pair[side] + "\n" for pair in pairs[700:])
+        (tmp_path / f"two.{('de', 'en')[side]}.gz").write_bytes(gzip.compress(text.encode()))
+    common = ["--train", demo / "train.de", demo / "train.en", "--preset", "demo", "--until", "candidates"]
+    run("build-react", *common, "--pool", demo / "pool.de", demo / "pool.en", "--out", tmp_path / "a")
+    run(
+        *("build-react", *common, "--pool", tmp_path / "one.tsv"),
+        *("--pool", tmp_path / "two.de.gz", tmp_path / "two.en.gz", "--out", tmp_path / "b"),
+    )
+    for name in ("candidates.de", "candidates.en"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    first, second = (pyarrow.parquet.read_table(tmp_path / x / "candidates.parquet").to_pylist() for x in "ab")
+    assert [row["line"] for row in first] == [row["line"] for row in second]
+    assert {row["pool"] for row in second} == {1, 2}
+    for row in second:
+        assert row["pool_line"] == (row["line"] if row["pool"] == 1 else row["line"] - 700)
+
+
+def test_the_order_of_the_pool_does_not_matter(demo, run, tmp_path):
+    for side in ("de", "en"):
+        lines = (demo / f"pool.{side}").read_text().splitlines()
+        (tmp_path / f"turned.{side}").write_text("\n".join(reversed(lines)) + "\n")
+    common = ["--train", demo / "train.de", demo / "train.en", "--preset", "demo", "--until", "candidates"]
+    run("build-react", *common, "--pool", demo / "pool.de", demo / "pool.en", "--out", tmp_path / "a")
+    run("build-react", *common, "--pool", tmp_path / "turned.de", tmp_path / "turned.en", "--out", tmp_path / "b")
+    for name in ("candidates.de", "candidates.en"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot(demo, corpora, run, tmp_path):
+    run(
+        *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),
+        *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", tmp_path / "ensemble"),
+        *("--set", "training.max_updates=4", "--set", "text.merges=200"),
+    )
+    small = ["--preset", "demo", "--set", "candidates=100", "--set", "beam=1"]
+    run("build-react", *corpora, *small, "--ensemble", tmp_path / "ensemble", "--out", tmp_path / "a")
+    write_demo(tmp_path / "other", train_pairs=500, pool_pairs=10, valid_pairs=10, seed=9)
+    other = ["--train", tmp_path / "other" / "train.de", tmp_path / "other" / "train.en", *corpora[3:]]
+    result = run("build-react", *other, *small, "--ensemble", tmp_path / "ensemble", "--out", tmp_path / "b", status=2)
+    assert "trained on another source text" in result.stderr
+    shortened = tmp_path / "ensemble" / "member-1" / "model.safetensors"
+    shortened.write_bytes(shortened.read_bytes()[:-100])
+    result = run(
+        "build-react", *corpora, *small, "--ensemble", tmp_path / "ensemble", "--out", tmp_path / "c", status=2
+    )
+    assert "model.safetensors" in result.stderr
+    assert not (tmp_path / "c" / "manifest.json").exists()
+
+
+def test_settings_from_yaml_and_options(corpora, run, tmp_path):
+    (tmp_path / "a.yaml").write_text("candidates: 50\nmin_length: 7\nseed: 4\n")
+    result = run(
+        *("build-react", *corpora, "--preset", "demo", "--config", tmp_path / "a.yaml", "--set", "min_length=8"),
+        *("--seed", "5", "--until", "candidates", "--out", tmp_path / "x", "--format", "json"),
+    )
+    configuration = json.loads(result.stdout)["configuration"]
+    assert [configuration[key] for key in ("candidates", "min_length", "seed")] == [50, 8, 5]

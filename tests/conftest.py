@@ -1,0 +1,38 @@
+import pytest
+from click.testing import CliRunner
+
+from cgbench.cli import main
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """A small demo corpus: train.de, train.en, valid.*, pool.* and the record pool.kinds."""
+    from cgbench.data_recipes.demo import write_demo
+
+    folder = tmp_path_factory.mktemp("demo")
+    write_demo(folder, train_pairs=1_500, pool_pairs=1_500, valid_pairs=50, seed=3)
+    return folder
+
+
+@pytest.fixture
+def run():
+    """Run the command line in this process: ``run("degree", "--train", path, input=..., status=0)``."""
+
+    def call(*words, status=0, **options):
+        result = CliRunner().invoke(main, [str(word) for word in words], **options)
+        assert result.exit_code == status, result.output + result.stderr + repr(result.exception)
+        if status == 2:
+            assert "Traceback" not in result.stderr
+        return result
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def corpora(demo):
+    """The words that name the demo corpus on the command line."""
+    return [
+        *("--train", demo / "train.de", demo / "train.en"),
+        *("--pool", demo / "pool.de", demo / "pool.en"),
+        *("--exclude", demo / "valid.de", demo / "valid.en"),
+    ]
