@@ -80,7 +80,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.inference import END, length_batches, pad
+from cgbench.models.batching import Rows, decoder_input, make_batches
+from cgbench.models.text import EOS
 
 DISTRIBUTION = (
     "expected_entropy",
@@ -258,20 +259,22 @@ def score_hypotheses(
     if len(sources) != len(hypotheses):
         raise ValueError(f"{len(sources)} sources and {len(hypotheses)} hypotheses")
     for i, hypothesis in enumerate(hypotheses):
-        if not len(hypothesis) or hypothesis[-1] != END:
-            raise ValueError(f"hypothesis {i} does not end with the end token ({END})")
+        if not len(hypothesis) or hypothesis[-1] != EOS:
+            raise ValueError(f"hypothesis {i} does not end with the end token ({EOS})")
+    source_rows, target_rows = Rows.pack(sources), Rows.pack(hypotheses)
+    batches = make_batches(source_rows.lengths, target_rows.lengths, np.arange(len(sources)), batch_tokens)
     result = {name: np.empty(len(sources)) for name in SEQUENCE_MEASURES}
     # On a CPU the vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
     # waits for that is a member's hidden states, small change against its parameters.
     together = PROJECTED if torch.device(device).type == "cpu" else batch_tokens
     models: list[Any] = list(members)
     with torch.inference_mode():
-        for batch in length_batches([len(h) for h in hypotheses], [len(s) for s in sources], batch_tokens):
-            source = pad([sources[i] for i in batch]).to(device)
-            target = pad([hypotheses[i] for i in batch]).to(device)
-            lengths = [len(hypotheses[i]) for i in batch]
-            real = torch.arange(target.shape[1], device=device) < torch.tensor(lengths, device=device)[:, None]
-            shifted = torch.cat([torch.full_like(target[:, :1], END), target[:, :-1]], 1)
+        for batch in batches:
+            padded, lengths = target_rows.padded(batch), target_rows.lengths[batch].tolist()
+            real = torch.from_numpy(np.arange(padded.shape[1]) < np.array(lengths)[:, None]).to(device)
+            source, shifted, target = (
+                torch.from_numpy(ids).to(device) for ids in (source_rows.padded(batch), decoder_input(padded), padded)
+            )
             states = [model.decode(model.encode(source), shifted)[real] for model in models]
             tokens = target[real]
             for first, last in _groups(lengths, together):

@@ -1,0 +1,151 @@
+"""Several trained models as one: translate with their mean distribution, and say how much they disagree.
+
+An ensemble is cheap to open and keeps nothing outside itself: worker processes open their own and share out the
+sentences. What a call returns depends on its arguments and the members alone; on a CPU it runs with one thread,
+because how sums are split among threads decides their last bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from cgbench.errors import InputError
+from cgbench.models.batching import Rows, make_batches
+from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.ensemble_training import member_folders
+from cgbench.models.search import beam_search
+from cgbench.models.text import EOS, Subwords
+from cgbench.models.uncertainty import score_hypotheses
+from cgbench.progress import bar
+
+WHITE_SPACE = " \t\n\r\v\f"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The best hypothesis of a sentence.
+
+    :param tokens: int32 target ids, the end token included.
+    :param log_prob: its log-probability under the ensemble; ``score``: the same, divided by the number of tokens.
+    """
+
+    text: str
+    tokens: np.ndarray
+    log_prob: float
+    score: float
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Models that share their subwords; one model is an ensemble, too."""
+
+    members: tuple[nn.Module, ...]
+    subwords: Subwords
+    device: torch.device
+
+    @classmethod
+    def open(cls, paths: str | Path | Sequence[str | Path], device: str | torch.device = "cpu") -> Ensemble:
+        """Load the members.
+
+        :param paths: a checkpoint, a folder that holds ``member-0``, ``member-1`` and so on, or several of either.
+        :raises InputError: no checkpoint, a damaged one, or members with different subwords.
+        """
+        folders = [
+            folder
+            for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)
+            for folder in member_folders(Path(path))
+        ]
+        if not folders:
+            raise InputError("no model was named; give the folder of a checkpoint or of an ensemble")
+        members, shared = [], None
+        for folder in folders:
+            model, subwords, _ = load_checkpoint(folder, str(device))
+            shared = shared or subwords
+            if subwords.digest != shared.digest:
+                raise InputError(
+                    f"{folders[0]} and {folder} have different subwords: "
+                    "members of an ensemble must be trained on the same corpus with the same merges"
+                )
+            members.append(model)
+        assert shared is not None
+        return cls(tuple(members), shared, torch.device(device))
+
+    def translate(
+        self,
+        lines: Sequence[str],
+        beam: int = 5,
+        *,
+        batch_tokens: int | None = None,
+        length_penalty: float = 1.0,
+        progress: bool = False,
+    ) -> list[Translation]:
+        """Translate by beam search (:func:`cgbench.models.search.beam_search`), in the order of the lines.
+
+        A line without a word has the empty translation, with nothing but the end token and probability 1.
+
+        :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
+        """
+        sources = self.subwords.encode_source(lines)
+        lengths = np.array([len(source) for source in sources], np.int64)
+        rows = np.array([i for i, line in enumerate(lines) if line.strip(WHITE_SPACE)], np.int64)
+        result = [Translation("", np.array([EOS], np.int32), 0.0, 0.0)] * len(lines)
+        packed = Rows.pack(sources)
+        with self._running(len(rows), "translating", progress) as done:
+            for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(512, 16384)):
+                source = torch.from_numpy(packed.padded(batch)).to(self.device)
+                found = beam_search(self.members, source, beam=beam, length_penalty=length_penalty)
+                for i, (best, *_) in zip(batch.tolist(), found, strict=True):
+                    text = self.subwords.decode_target(best.tokens.tolist())
+                    result[i] = Translation(text, best.tokens, best.log_prob, best.score)
+                done(len(batch))
+        return result
+
+    def score(
+        self,
+        lines: Sequence[str],
+        hypotheses: Sequence[np.ndarray],
+        *,
+        batch_tokens: int | None = None,
+        progress: bool = False,
+    ) -> dict[str, np.ndarray]:
+        """Compute every sequence measure (:mod:`cgbench.models.uncertainty`) of one hypothesis for each line.
+
+        :param hypotheses: target ids with the end token, such as :attr:`Translation.tokens`.
+        :return: name -> float64 ``[lines]``.
+        """
+        sources = self.subwords.encode_source(lines)
+        with self._running(len(lines), "scoring", progress) as done:
+            return score_hypotheses(
+                self.members,
+                sources,
+                hypotheses,
+                batch_tokens=batch_tokens or self._choose(1024, 16384),
+                device=self.device,
+                done=done,
+            )
+
+    def _choose(self, cpu: int, gpu: int) -> int:
+        return cpu if self.device.type == "cpu" else gpu
+
+    @contextlib.contextmanager
+    def _running(self, total: int, description: str, progress: bool) -> Iterator[Callable[[int], object]]:
+        """One thread on a CPU, and a progress bar if wanted; yields what to call with the number of sentences done."""
+        before = torch.get_num_threads()
+        if self.device.type == "cpu":
+            torch.set_num_threads(1)
+        try:
+            if progress:
+                with bar(total, description, "sentence") as shown:
+                    yield shown.update
+            else:
+                yield lambda count: None
+        finally:
+            torch.set_num_threads(before)
