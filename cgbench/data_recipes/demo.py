@@ -4,7 +4,7 @@ Written by :mod:`~cgbench.data_recipes.demo_grammar`, so that every pair is corr
 be downloaded. German shows gender, case and number agreement, verb-second and verb-final clauses, separable verbs,
 modal verbs, the perfect, relative clauses and infinitives with *zu*; word order differs from English in most sentences.
 
-Training imitates what real corpora do to the compositional degree. 40 % of it are variants of stock sentences: a frame,
+Training imitates what real corpora do to the compositional degree. 30 % of it are variants of stock sentences: a frame,
 drawn by Zipf's law, with one noun phrase exchanged. So long n-grams occur often, and some sentences repeat. The rest is
 free, with every third word combination held out (:mod:`~cgbench.data_recipes.demo_sampler`). A few words occur just
 once or twice.
@@ -48,7 +48,7 @@ KINDS = ("near-copy", "new-combination", "unknown-word", "noise")
 SHARES = {"near-copy": 0.35, "unknown-word": 0.15, "noise": 0.10}
 KNOWN_COUNT = 3
 LONGEST = 20
-STOCK_SHARE = 0.4
+STOCK_SHARE = 0.3
 SMALLEST_TRAINING = 1000
 
 
@@ -69,7 +69,7 @@ def write_demo(
     if pool_pairs < 0 or valid_pairs < 0:
         raise InputError(f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}: a number of pairs cannot be negative")
     draw = Draw(seed)
-    ordinary = Ordinary(draw, frames=max(20, train_pairs // 60))
+    ordinary = Ordinary(draw, frames=max(20, train_pairs // 80))
     train = _training(ordinary, train_pairs)
     seen = {side for pair in train for side in pair}
     valid = [_fresh(ordinary.pair, seen) for _ in range(valid_pairs)]

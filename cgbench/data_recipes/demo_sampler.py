@@ -21,9 +21,13 @@ T = TypeVar("T")
 TENSE_LETTER = {"present": "p", "past": "a", "future": "f"}
 FRAMES = 9 * ["transitive"] + 2 * ["located", "motion", "prepositional", "ditransitive"] + ["dative", "copula"]
 DETERMINERS = (
-    9 * [("the", False)] + 3 * [("a", False), ("the", True)] + 2 * [("my", False), ("his", False), ("", True)]
-) + [("our", False), ("this", False), ("every", False), ("many", True), ("two", True), ("three", True), ("all", True)]
-HELD_OUT_DETERMINERS = 3 * [("", True)] + [("the", False), ("a", False), ("my", True), ("this", True), ("our", True)]
+    6 * [("the", False), ("", True)]
+    + 3 * [("a", False), ("the", True)]
+    + 2 * [("my", False), ("my", True), ("his", False), ("this", False)]
+    + [("our", False), ("our", True), ("this", True), ("every", False), ("many", True), ("two", True), ("all", True)]
+)
+ADJECTIVE_SHARE = 0.4
+ADVERB_SHARE = 0.3
 DEFINITE = frozenset(["the", "my", "his", "our", "this"])
 PLACE_CLASSES = {"in": "L", "auf": "U", "unter": "U", "vor": "L", "hinter": "L", "neben": "LU"}
 GOAL_CLASSES = {"zu": "LU", "in": "L", "durch": "L", "um": "LU"}
@@ -133,21 +137,17 @@ class Sampler:
         self.novel = novel
         self.words = lexicon()
         self.combinations = combinations(novel)
-        # What is new should also be dense with content words: it is the demanding part of the pool.
-        self.adjective_share = 0.7 if novel else 0.3
-        self.determiners = HELD_OUT_DETERMINERS if novel else DETERMINERS
-        self.adverb_share = 0.4 if novel else 0.25
 
     def sentence(self) -> Sentence:
         """Draw a sentence of any form."""
         draw, form = self.draw, self.draw.random()
         if form < 0.50:
-            return Sentence("statement", self.clause(relative=0.4 if self.novel else 0.25, front=0.4))
+            return Sentence("statement", self.clause(relative=0.25, front=0.4))
         if form < 0.56:
             return Sentence("question", self.clause())
         if form < 0.60:
             return Sentence("why", self.clause())
-        relative = 0.3 if self.novel else 0.0
+        relative = 0.2 if self.novel else 0.0
         if form < 0.66:
             link = self.words.conjunctions[draw.below(2)]
             return Sentence("and", self.clause(short=True), self.clause(short=True), link)
@@ -179,7 +179,7 @@ class Sampler:
         """Draw a subject: a noun phrase, a pronoun or a name."""
         draw = self.draw
         if "P" in verb.subjects:
-            kind = draw.random() + (0.15 if self.novel else 0.0)
+            kind = draw.random()
             if kind < 0.25:
                 pronoun, plural = draw.any(self.words.pronouns)
                 return NounPhrase(pronoun, "", plural=plural)
@@ -193,11 +193,11 @@ class Sampler:
         if not noun.countable:
             determiner, plural = ("the" if definite or draw.random() < 0.5 else ""), False
         else:
-            determiner, plural = draw.any(self.determiners)
+            determiner, plural = draw.any(DETERMINERS)
             if definite and determiner not in DEFINITE:
                 determiner, plural = "the", False
         adjective = None
-        if draw.random() < self.adjective_share:
+        if draw.random() < ADJECTIVE_SHARE:
             adjectives = self.combinations.adjectives[noun.rank]
             adjective = draw.common(adjectives) if adjectives else None
         return NounPhrase(noun, determiner, adjective, plural)
@@ -245,7 +245,7 @@ class Sampler:
                 target = target._replace(determiner="no")
             if verb.frame == "ditransitive":
                 indirect = self.noun_phrase(draw.common(tables.indirect[verb.rank]))
-        adverb = draw.random() / (self.adverb_share * (0.6 if short else 1.0))
+        adverb = draw.random() / (ADVERB_SHARE * (0.6 if short else 1.0))
         if adverb < 0.4:
             if not negated and not plain:
                 frequency = draw.common(tables.frequencies[verb.rank] or [None])
