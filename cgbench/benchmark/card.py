@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 COUNTS = (
@@ -76,7 +77,7 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
         ]
         lines += [
             f"| {row['pieces']}/{row['target_length' if config['degree_side'] == 'target' else 'source_length']} | "
-            + " | ".join(_cell(row[key]) for key in ("source", "target", "hypothesis"))
+            + " | ".join(_escape(row[key]) for key in ("source", "target", "hypothesis"))
             + " |"
             for row in examples
         ]
@@ -89,19 +90,20 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
         ]
     else:
         lines += [f"`candidates.{source}` and `candidates.{target}` hold the text, `candidates.parquet` the figures."]
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", manifest["command"])), default=0))
     lines += [
         "",
         "Built again by:",
         "",
-        "```",
+        fence,
         manifest["command"],
-        "```",
+        fence,
         "",
         "## Data source and licence",
         "",
         f"Training text: {_files(manifest['inputs']['train'])}. "
         f"Pool: {'; '.join(map(_files, manifest['inputs']['pool']))}.",
-        f"Licence of the inputs, as stated by whoever built this: {manifest['licence'] or 'not stated'}.",
+        f"Licence of the inputs, as stated by whoever built this: {_escape(manifest['licence'] or 'not stated')}.",
         "",
         "## Limits",
         "",
@@ -125,8 +127,8 @@ def _files(entry: dict[str, Any]) -> str:
     return ", ".join(f"`{file['path']}`" for file in entry["files"])
 
 
-def _cell(text: str) -> str:
-    """Text in a Markdown table, where a reader's browser may take HTML for HTML."""
+def _escape(text: str) -> str:
+    """Text of others in Markdown, where a browser may take HTML for HTML and a bar for the end of a cell."""
     for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
         text = text.replace(character, escape)
     return text
