@@ -69,7 +69,9 @@ class ModelConfig:
 class TrainingConfig:
     """How a model is trained. Lengths count subwords and the end token; an update is one step of the optimiser.
 
-    :param learning_rate: the highest rate, reached after ``warmup_updates``; then it falls with 1/sqrt(update).
+    :param learning_rate: the highest rate, reached after ``warmup_updates``.
+    :param schedule: how it falls then: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017), or ``linear``, to
+        nothing at the last update, which gets more out of a short run.
     :param weight_decay: decoupled, times the learning rate (AdamW; what fairseq's Adam does).
     :param clip_norm: largest norm of the gradient, 0 for no limit.
     :param max_tokens: largest rows x longest side of a batch; ``accumulation`` such batches make an update.
@@ -82,6 +84,7 @@ class TrainingConfig:
 
     max_updates: int = 100_000
     learning_rate: float = 5e-4
+    schedule: str = "inverse_sqrt"
     warmup_updates: int = 4000
     adam_beta1: float = 0.9
     adam_beta2: float = 0.98
@@ -122,6 +125,7 @@ class TrainingConfig:
             self.max_length,
             f"at most training.max_tokens ({self.max_tokens})",
         )
+        _check_choice("training", "schedule", self.schedule, ("inverse_sqrt", "linear"))
         _check_choice("training", "keep", self.keep, ("best", "last"))
         _check_choice("training", "precision", self.precision, ("auto", "float32", "bfloat16"))
 

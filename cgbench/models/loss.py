@@ -1,51 +1,61 @@
-"""Label-smoothed cross entropy (Szegedy et al., 2016), with no more full-size intermediates than it needs."""
+"""Label-smoothed cross entropy (Szegedy et al., 2016), a few rows at a time.
+
+Logits are the largest tensor of a training step. Float32 intermediates of a slice of them stay in the cache; full-size
+ones would go through memory several times.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
+SLICE_ELEMENTS = 1 << 18
+
 
 class _SmoothedCrossEntropy(torch.autograd.Function):
-    """Sum over tokens of (1 - e)·(-log p(target)) + e/V·sum over v of (-log p(v)), and the first term with e = 0."""
+    """Sum over tokens of (1 - e)·(-log p(target)) + e/V·sum over v of (-log p(v)), and of -log p(target)."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-        probabilities = logits.float()
-        if probabilities is logits:
-            probabilities = logits.clone()
-        highest = probabilities.amax(1, keepdim=True)
-        probabilities.sub_(highest)
-        chosen = probabilities.gather(1, target[:, None]).squeeze(1)
-        mean = probabilities.mean(1)
-        total = probabilities.exp_().sum(1)
-        log_total = total.log()
-        ctx.save_for_backward(probabilities, target, total)
-        ctx.smoothing, ctx.type = smoothing, logits.dtype
-        loss = log_total - (1 - smoothing) * chosen - smoothing * mean
-        plain = (log_total - chosen).sum()
+        log_total = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+        smoothed, plain = logits.new_zeros((), dtype=torch.float32), logits.new_zeros((), dtype=torch.float32)
+        for part in _slices(logits):
+            x = logits[part].float()
+            log_total[part] = torch.logsumexp(x, 1)
+            chosen = x.gather(1, target[part, None]).squeeze(1)
+            plain += (log_total[part] - chosen).sum()
+            smoothed += (log_total[part] - (1 - smoothing) * chosen - smoothing * x.mean(1)).sum()
+        ctx.save_for_backward(logits, target, log_total)
+        ctx.smoothing = smoothing
         ctx.mark_non_differentiable(plain)
-        return loss.sum(), plain
+        return smoothed, plain
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Tensor, None, None]:
-        probabilities, target, total = ctx.saved_tensors
-        # In place: a second backward through this loss is not supported, as no caller has one.
-        result = probabilities.mul_((gradient / total)[:, None])
-        result.sub_(gradient * ctx.smoothing / result.shape[1])
-        hot = (gradient * (ctx.smoothing - 1)).expand(len(target), 1)
-        result.scatter_add_(1, target[:, None], hot)
-        return result.to(ctx.type), None, None
+        logits, target, log_total = ctx.saved_tensors
+        result = torch.empty_like(logits)
+        for part in _slices(logits):
+            x = (logits[part] - log_total[part, None]).exp_().sub_(ctx.smoothing / logits.shape[1])
+            hot = x.new_full((len(x), 1), ctx.smoothing - 1)
+            result[part] = x.scatter_add_(1, target[part, None], hot).mul_(gradient)
+        return result, None, None
 
 
 def smoothed_cross_entropy(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Return the label-smoothed and the plain cross entropy in nats, each summed over tokens, in float32.
 
-    Only the first carries a gradient, and only once.
+    Only the first carries a gradient.
 
     :param logits: [tokens, vocabulary]; ``target``: ids [tokens].
     """
     smoothed, plain = _SmoothedCrossEntropy.apply(logits, target, smoothing)
     return smoothed, plain
+
+
+def _slices(logits: Tensor) -> Iterator[slice]:
+    rows = max(1, SLICE_ELEMENTS // logits.shape[1]) if logits.device.type == "cpu" else max(1, len(logits))
+    for first in range(0, len(logits), rows):
+        yield slice(first, first + rows)

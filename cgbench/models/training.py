@@ -370,9 +370,13 @@ class _Run:
 
 
 def learning_rate(config: TrainingConfig, update: int) -> float:
-    """Return the rate of update 1, 2, ...: it rises linearly, then falls with 1/sqrt(update)."""
+    """Return the rate of update 1, 2, ...: it rises linearly to the highest, then falls as ``schedule`` says."""
     warmup = max(config.warmup_updates, 1)
-    return config.learning_rate * min(update / warmup, math.sqrt(warmup / update))
+    if update <= warmup:
+        return config.learning_rate * update / warmup
+    if config.schedule == "linear":
+        return config.learning_rate * (config.max_updates + 1 - update) / (config.max_updates + 1 - warmup)
+    return config.learning_rate * math.sqrt(warmup / update)
 
 
 def perplexity(loss: float) -> float:
@@ -413,11 +417,11 @@ def _reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
 
 
 def _keep_freed_memory() -> None:
-    """Let the C library reuse large blocks: it maps each afresh otherwise, and clearing them takes a tenth of a run."""
+    """Let the C library reuse large blocks; it would map each afresh, and the kernel clear it, at every step."""
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
-        trim_threshold, mmap_threshold = -1, -3  # malloc.h: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
-        libc.mallopt(mmap_threshold, 1 << 30)
+        trim_threshold, mmap_max = -1, -4  # malloc.h: M_TRIM_THRESHOLD, M_MMAP_MAX
+        libc.mallopt(mmap_max, 0)
         libc.mallopt(trim_threshold, 2**31 - 1)
 
 

@@ -208,8 +208,11 @@ class Transformer(nn.Module):
 
     def _embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         x = embedding(ids) * self.scale
+        # On a CPU whole activations are kept in the type of the products: casts would cost more than they save.
+        if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            x = x.to(torch.get_autocast_dtype("cpu"))
         if self.config.positions == "sinusoidal":
-            x = x + sinusoids(positions, self.config.width)
+            x = x + sinusoids(positions, self.config.width).to(x.dtype)
         return self.dropout(x)
 
 

@@ -226,6 +226,13 @@ def test_the_rate_rises_linearly_and_falls_with_the_square_root():
     assert learning_rate(TrainingConfig(learning_rate=2.0, warmup_updates=0), 1) == 2.0
 
 
+def test_the_linear_rate_ends_one_step_above_nothing():
+    config = TrainingConfig(learning_rate=2.0, warmup_updates=10, max_updates=29, schedule="linear")
+    assert learning_rate(config, 10) == 2.0
+    assert learning_rate(config, 20) == pytest.approx(1.0)
+    assert learning_rate(config, 29) == pytest.approx(0.1)
+
+
 def test_precision_is_what_was_asked_for():
     assert resolve_precision("float32", "cpu") == "float32"
     assert resolve_precision("bfloat16", "cpu") == "bfloat16"
