@@ -1,0 +1,68 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cgbench.parallel import map_in_order, run_tasks
+
+
+def square(number):
+    return number * number
+
+
+def fail(number):
+    if number == 3:
+        raise ValueError("three")
+    time.sleep(0.05)
+    return number
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_tasks_all_run_and_maps_keep_their_order(jobs):
+    assert sorted(run_tasks(square, [(n,) for n in range(9)], jobs)) == [n * n for n in range(9)]
+    assert list(map_in_order(square, range(9), jobs)) == [n * n for n in range(9)]
+    assert list(map_in_order(square, iter(()), jobs)) == []
+
+
+def test_the_first_error_stops_the_rest():
+    with pytest.raises(ValueError, match="three"):
+        list(run_tasks(fail, [(n,) for n in range(200)], 2))
+
+
+def test_workers_end_with_the_command_that_started_them(tmp_path):
+    """Killed by SIGKILL, a command leaves no worker behind that would go on writing."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, pathlib, sys, time\n"
+        "from cgbench.parallel import run_tasks\n"
+        "def work(path):\n"
+        "    pathlib.Path(path).write_text(str(os.getpid()))\n"
+        "    time.sleep(600)\n"
+        "if __name__ == '__main__':\n"
+        "    list(run_tasks(work, [(f'{sys.argv[1]}/{n}.pid',) for n in range(2)], 2))\n"
+    )
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
+    wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
+    workers = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    wait_until(lambda: not any(alive(worker) for worker in workers))
+
+
+def wait_until(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("it never happened")
+
+
+def alive(process):
+    try:
+        return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
