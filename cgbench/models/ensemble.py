@@ -99,7 +99,7 @@ class Ensemble:
         result = [Translation("", np.array([EOS], np.int32), 0.0, 0.0)] * len(lines)
         packed = Rows.pack(sources)
         with self._running(len(rows), "translating", progress) as done:
-            for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(512, 16384)):
+            for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = torch.from_numpy(packed.padded(batch)).to(self.device)
                 found = beam_search(self.members, source, beam=beam, length_penalty=length_penalty)
                 for i, (best, *_) in zip(batch.tolist(), found, strict=True):
@@ -127,7 +127,7 @@ class Ensemble:
                 self.members,
                 sources,
                 hypotheses,
-                batch_tokens=batch_tokens or self._choose(1024, 16384),
+                batch_tokens=batch_tokens or self._choose(512, 16384),
                 device=self.device,
                 done=done,
             )

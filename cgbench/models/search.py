@@ -78,22 +78,20 @@ def beam_search(
         ends = token == EOS
         # Only what ends among the best B counts: a worse ending may yet be beaten by what goes on.
         done = ends & (torch.arange(2 * beam, device=device) < beam) & best.isfinite()
-        for row, column in done.nonzero().tolist():
-            found = finished[int(alive[row])]
-            if len(found) < beam:
-                path = history[row, parent[row, column], 1:].cpu().numpy()
-                log_prob = float(best[row, column])
+        row, column = done.nonzero(as_tuple=True)
+        paths = history[row, parent[row, column], 1:].cpu().numpy()
+        for i, path, log_prob in zip(alive[row].tolist(), paths, best[row, column].tolist(), strict=True):
+            if len(finished[i]) < beam:
                 tokens = np.append(path, EOS).astype(np.int32)
-                found.append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
+                finished[i].append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
         going = torch.tensor([len(finished[i]) < beam for i in alive.tolist()], device=device) & (limit[alive] > step)
         if not bool(going.any()):
             break
-        # The best B that do not end, in order: a stable sort puts them first.
-        kept = ends.sort(dim=1, stable=True).indices[going, :beam]
-        best = best.masked_fill(ends, -math.inf)
+        # The best B that do not end, in order: a stable sort puts them first. At most one a hypothesis ends, B of 2B.
+        kept = ends.byte().sort(dim=1, stable=True).indices[going, :beam]
         scores, parent, token = best[going].gather(1, kept), parent[going].gather(1, kept), token[going].gather(1, kept)
         width = history.shape[1]
-        row = going.nonzero()  # [N', 1]
+        row = going.nonzero()  # [N', 1]: for each hypothesis of a sentence that goes on, where it was
         history = torch.cat([history[row, parent], token[:, :, None]], 2)
         stepper.keep((row * width + parent).flatten())
         alive = alive[going]

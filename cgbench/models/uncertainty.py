@@ -99,7 +99,7 @@ TOKEN_MEASURES = DISTRIBUTION + POINTWISE
 SEQUENCE_ONLY = ("pe_stu", "ep_stu", "sdu", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo", "log_prob")
 SEQUENCE_MEASURES = TOKEN_MEASURES + SEQUENCE_ONLY
 
-PROJECTED = 64  # tokens
+CACHED = 1 << 20  # numbers in a table that is at home in a CPU's cache
 
 
 def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
@@ -239,7 +239,7 @@ def score_hypotheses(
     sources: Sequence[np.ndarray],
     hypotheses: Sequence[np.ndarray],
     *,
-    batch_tokens: int = 1024,
+    batch_tokens: int = 512,
     device: torch.device | str = "cpu",
     done: Callable[[int], object] | None = None,
 ) -> dict[str, np.ndarray]:
@@ -264,9 +264,6 @@ def score_hypotheses(
     source_rows, target_rows = Rows.pack(sources), Rows.pack(hypotheses)
     batches = make_batches(source_rows.lengths, target_rows.lengths, np.arange(len(sources)), batch_tokens)
     result = {name: np.empty(len(sources)) for name in SEQUENCE_MEASURES}
-    # On a CPU the vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
-    # waits for that is a member's hidden states, small change against its parameters.
-    together = PROJECTED if torch.device(device).type == "cpu" else batch_tokens
     models: list[Any] = list(members)
     with torch.inference_mode():
         for batch in batches:
@@ -276,7 +273,11 @@ def score_hypotheses(
                 torch.from_numpy(ids).to(device) for ids in (source_rows.padded(batch), decoder_input(padded), padded)
             )
             states = [model.decode(model.encode(source), shifted)[real] for model in models]
-            tokens = target[real]
+            tokens, together = target[real], batch_tokens
+            if tokens.device.type == "cpu":
+                # Vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
+                # waits for that is the members' hidden states, small change against their parameters.
+                together = CACHED // models[0].project(states[0][:1]).shape[1]
             for first, last in _groups(lengths, together):
                 part = slice(sum(lengths[:first]), sum(lengths[:last]))
                 measures = RunningMeasures(tokens[part], lengths[first:last])
@@ -345,7 +346,7 @@ def _weigh(p: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def _dot(p: Tensor, x: Tensor) -> Tensor:
     """Rows of p times rows of x, where nothing is added for p = 0; ``[rows]``."""
-    rows = torch.linalg.vecdot(p, x)
+    rows = (p * x).sum(1)
     # Only 0 times an infinity needs the careful way, and a softmax in float32 hardly ever gives one.
     odd = rows.isnan()
     if bool(odd.any()):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from cgbench.models import uncertainty
 from cgbench.models.uncertainty import (
     DISTRIBUTION,
     POINTWISE,
@@ -313,16 +314,19 @@ def test_scores_are_the_measures_of_teacher_forcing():
             assert scores[name][i] == pytest.approx(expected[name], abs=1e-5), name
 
 
-def test_scores_do_not_depend_on_batches_or_order():
+def test_scores_do_not_depend_on_batches_or_order(monkeypatch):
     members = [Toy(seed) for seed in range(2)]
     sources, hypotheses = sentences(30, 2), sentences(30, 3)
     whole = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
     again = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
     alone = score_hypotheses(members, sources, hypotheses, batch_tokens=1)
+    monkeypatch.setattr(uncertainty, "CACHED", 11 * 20)  # the logits of 20 tokens at a time
+    parts = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
     order = np.random.default_rng(0).permutation(30)
     mixed = score_hypotheses(members, [sources[i] for i in order], [hypotheses[i] for i in order], batch_tokens=64)
     for name in SEQUENCE_MEASURES:
         assert whole[name].tobytes() == again[name].tobytes()
+        assert parts[name] == pytest.approx(whole[name], abs=1e-5)
         assert alone[name] == pytest.approx(whole[name], abs=1e-5)
         assert mixed[name] == pytest.approx(whole[name][order], abs=1e-5)
 
