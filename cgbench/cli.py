@@ -235,8 +235,8 @@ def translate_command(
 
     ensemble = Ensemble.open([path for paths in model for path in paths], choose_device(device))
     lines = list(_lines(Path("-")))
-    translations = ensemble.translate(lines, beam=beam)
-    measures = ensemble.score(lines, [item.tokens for item in translations]) if uncertainty else {}
+    translations = ensemble.translate(lines, beam=beam, progress=True)
+    measures = ensemble.score(lines, [item.tokens for item in translations], progress=True) if uncertainty else {}
     for number, item in enumerate(translations):
         if form == "json":
             row = {"hypothesis": item.text, "score": item.score, "log_prob": item.log_prob}

@@ -179,9 +179,12 @@ def member_folders(ensemble: Path) -> list[Path]:
     """
     if (ensemble / "config.json").is_file():
         return [ensemble]
-    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if (folder / "config.json").is_file()]
+    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir()]
     if not found:
         raise InputError(f"{ensemble}: no trained member in it; make one with cgbench train-ensemble")
+    for folder in found:
+        if not (folder / "config.json").is_file():
+            raise InputError(f"{folder}: this member is not finished; give the command that trains it again")
     return sorted(found, key=lambda folder: int(folder.name.rpartition("-")[2]))
 
 
