@@ -5,8 +5,9 @@ loop has a slow, obvious twin in ``tests/unit/twins.py`` that defines what it mu
 
 Conventions
     text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD bytes that are newlines.
-    words          (arena uint8, starts int64 ``[words + 1]``, slots uint64): the bytes of word ``i`` are
-                   ``arena[starts[i]:starts[i + 1]]``; slots is an open-addressing table of (hash's high half, i + 1).
+    words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[2^k, 4]``): the bytes of word ``i`` are
+                   ``arena[starts[i]:starts[i + 1]]``; the table, open addressing, has a row a word: (24 bits of its
+                   hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes, nothing.
     ids            int32; UNKNOWN stands for a word that is not in the vocabulary.
 
 Compiled code is cached beside this file; the first use after installation compiles for some seconds.
@@ -34,8 +35,13 @@ _CONTROLS = np.uint64(0x2121212121212121)
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
 _FOLD = np.uint64(0xD6E8FEB86659FD93)
-_0, _1, _3, _32 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(32)
+_0, _1, _8, _32, _40 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32), np.uint64(40)
 _LOW = np.uint64(0xFFFFFFFF)
+# Bytes as uint8, so that the comparisons below stay 8 bits wide.
+_TAB, _CARRIAGE_RETURN = np.uint8(9), np.uint8(13)
+_80, _8F, _90, _9F, _A0 = np.uint8(0x80), np.uint8(0x8F), np.uint8(0x90), np.uint8(0x9F), np.uint8(0xA0)
+_C0, _C1, _E0, _ED, _F0 = np.uint8(0xC0), np.uint8(0xC1), np.uint8(0xE0), np.uint8(0xED), np.uint8(0xF0)
+_F4, _F5 = np.uint8(0xF4), np.uint8(0xF5)
 
 
 @intrinsic
@@ -52,10 +58,10 @@ def load64(context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def trailing_zeros(context: Any, value: Any) -> Any:
-    """The number of zero bits below the lowest one bit of a nonzero uint64."""
+    """The number of zero bits below the lowest one bit of a uint64; 64 for zero."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
 
@@ -71,32 +77,26 @@ def inspect(buffer, size):
     one of the three bytes before it asks for one; the other terms are the forbidden bytes and the overlong,
     surrogate and out-of-range pairs of RFC 3629, section 4.
     """
-    tab = False
-    carriage_return = False
-    bad = False
-    third = np.uint8(10)
-    second = np.uint8(10)
-    first = np.uint8(10)
-    for i in range(min(3, size)):
-        byte = buffer[i]
-        bad |= _utf8_error(byte, first, second, third)
-        third, second, first = second, first, byte
-    for i in range(3, size):
-        bad |= _utf8_error(buffer[i], buffer[i - 1], buffer[i - 2], buffer[i - 3])
-    for i in range(size):
-        tab |= buffer[i] == 9
-        carriage_return |= buffer[i] == 13
+    tab = carriage_return = bad = False
+    head = np.full(6, 10, np.uint8)  # as if three newlines came before
+    head[3 : 3 + min(3, size)] = buffer[: min(3, size)]
+    for text in (head, buffer[:size]):
+        byte, first, second, third = text[3:], text[2:], text[1:], text
+        for i in range(byte.size):
+            bad |= _utf8_error(byte[i], first[i], second[i], third[i])
+            tab |= byte[i] == _TAB
+            carriage_return |= byte[i] == _CARRIAGE_RETURN
     return TAB * int(tab) + CARRIAGE_RETURN * int(carriage_return) + NOT_UTF8 * int(bad)
 
 
 @njit
 def _utf8_error(byte, first, second, third):
     """Is ``byte`` wrong after the bytes first (just before it), second and third?"""
-    continues = (byte & 0xC0) == 0x80
-    expected = (first >= 0xC0) | (second >= 0xE0) | (third >= 0xF0)
-    forbidden = (byte == 0xC0) | (byte == 0xC1) | (byte >= 0xF5)
-    overlong = ((first == 0xE0) & (byte < 0xA0)) | ((first == 0xF0) & (byte < 0x90))
-    beyond = ((first == 0xED) & (byte > 0x9F)) | ((first == 0xF4) & (byte > 0x8F))
+    continues = (byte & _C0) == _80
+    expected = (first >= _C0) | (second >= _E0) | (third >= _F0)
+    forbidden = (byte == _C0) | (byte == _C1) | (byte >= _F5)
+    overlong = ((first == _E0) & (byte < _A0)) | ((first == _F0) & (byte < _90))
+    beyond = ((first == _ED) & (byte > _9F)) | ((first == _F4) & (byte > _8F))
     return (continues != expected) | forbidden | overlong | beyond
 
 
@@ -106,18 +106,54 @@ def _separates(byte):
 
 
 @njit
+def _low_bytes(eight):
+    """The high bit of each byte below 33 (exact up to the first of them): separators and what may be one."""
+    return (eight - _CONTROLS) & ~eight & _HIGHS
+
+
+@njit
 def _word_end(buffer, i):
     """The first separator at or after ``i``."""
     while True:
-        eight = load64(buffer, i)
-        found = (eight - _CONTROLS) & ~eight & _HIGHS
-        if found == _0:
-            i += 8
-            continue
-        i += trailing_zeros(found) >> 3
-        if _separates(buffer[i]):
-            return i
-        i += 1  # one of the control bytes that separate nothing
+        found = trailing_zeros(_low_bytes(load64(buffer, i))) >> 3
+        i += found
+        if found < 8:
+            if _separates(buffer[i]):
+                return i
+            i += 1  # one of the control bytes that separate nothing
+
+
+@njit
+def _shift(eight, length):
+    """The first ``length`` (0 to 8) of eight bytes, moved to the high end; zeros below."""
+    half = np.uint64(4 * (8 - length))  # in two steps, because a shift by 64 is not defined
+    return (eight << half) << half
+
+
+@njit(inline="always")
+def _hash_word(buffer, i, length):
+    """(64-bit hash, first 8 bytes, next 8 bytes) of ``length`` bytes."""
+    one = _shift(load64(buffer, i), min(length, 8))
+    two = _shift(load64(buffer, i + 8), max(0, min(length - 8, 8)))
+    code = _mix(_mix(one + np.uint64(length)) ^ two)
+    for begin in range(i + 16, i + length, 8):
+        code = _mix(code ^ _shift(load64(buffer, begin), min(i + length - begin, 8)))
+    return code, one, two
+
+
+@njit(inline="always")
+def _read_word(buffer, i):
+    """The word that begins at ``i``: (end, its first 8 bytes, its next 8 bytes, 64-bit hash).
+
+    Words of up to 16 bytes, nearly all, take no branch that depends on their length.
+    """
+    one, two = load64(buffer, i), load64(buffer, i + 8)
+    length = trailing_zeros(_low_bytes(one)) >> 3
+    length += (trailing_zeros(_low_bytes(two)) >> 3) * (length == 8)
+    if length == 16 or not _separates(buffer[i + length]):
+        length = _word_end(buffer, i) - i
+    code, one, two = _hash_word(buffer, i, length)
+    return i + length, one, two, code
 
 
 @njit
@@ -146,16 +182,6 @@ def _mix(value):
 
 
 @njit
-def _hash_word(buffer, start, end):
-    """A 64-bit hash of a word of at least one byte."""
-    code = np.uint64(end - start)
-    while end - start > 8:
-        code = _mix(code ^ load64(buffer, start))
-        start += 8
-    return _mix(code ^ (load64(buffer, start) << np.uint64(64 - 8 * (end - start))))
-
-
-@njit
 def _fold(code, word_hash):
     """Take one more word into the hash of a line."""
     code = (code ^ word_hash) * _FOLD
@@ -163,43 +189,62 @@ def _fold(code, word_hash):
 
 
 @njit
-def _find_word(buffer, start, end, code, arena, starts, slots):
-    """The id of the word ``buffer[start:end]`` with hash ``code``, or -1. Bytes are compared: no collisions."""
-    mask = np.uint64(slots.size - 1)
+def _tag(code, length):
+    """The high half of a slot: 24 bits of the hash and the length (255: or more)."""
+    return (code >> _40 << _8) | np.uint64(min(length, 255))
+
+
+@njit
+def _find_word(buffer, start, end, one, two, code, arena, starts, table):
+    """The id of a word that :func:`_read_word` has read, or -1. Bytes are compared: no collisions."""
+    length = end - start
+    tag = _tag(code, length)
+    mask = np.uint64(table.shape[0] - 1)
     at = code & mask
     while True:
-        slot = slots[at]
+        slot = table[at, 0]
+        if slot >> _32 == tag and table[at, 1] == one and table[at, 2] == two:
+            word = np.int64(slot & _LOW) - 1
+            if length <= 16 or _same_bytes(buffer, start, end, arena, starts[word], starts[word + 1]):
+                return word
         if slot == _0:
             return np.int64(-1)
-        if slot >> _32 == code >> _32:
-            word = np.int64(slot & _LOW) - 1
-            here, there = start, starts[word]
-            if starts[word + 1] - there == end - start:
-                while end - here > 8 and load64(buffer, here) == load64(arena, there):
-                    here += 8
-                    there += 8
-                if end - here <= 8:
-                    unequal = load64(buffer, here) ^ load64(arena, there)
-                    if unequal << np.uint64(64 - 8 * (end - here)) == _0:
-                        return word
         at = (at + _1) & mask
 
 
 @njit
-def _enter_word(slots, code, word):
-    mask = np.uint64(slots.size - 1)
+def _same_bytes(buffer, start, end, arena, there, there_end):
+    while start < end and there < there_end and buffer[start] == arena[there]:
+        start += 1
+        there += 1
+    return start == end and there == there_end
+
+
+@njit
+def _enter_word(table, arena, start, end, word):
+    """Add a word of the arena, which has PAD bytes after it."""
+    length = end - start
+    code, one, two = _hash_word(arena, start, length)
+    mask = np.uint64(table.shape[0] - 1)
     at = code & mask
-    while slots[at] != _0:
+    while table[at, 0] != _0:
         at = (at + _1) & mask
-    slots[at] = (code >> _32 << _32) | np.uint64(word + 1)
+    table[at, 0] = (_tag(code, length) << _32) | np.uint64(word + 1)
+    table[at, 1] = one
+    table[at, 2] = two
+
+
+@njit
+def _is_full(table, words):
+    return 5 * words > 4 * table.shape[0]
 
 
 @njit(nogil=True, cache=True)
-def read_words(buffer, size, keep, tokens, filled, arena, starts, counts, hashes, slots, words):
+def read_words(buffer, size, keep, tokens, filled, arena, starts, counts, table, words):
     """Count the words of whole lines and, if ``keep``, append their ids to ``tokens``, each line ended by -1.
 
-    ``tokens`` needs room for ``size + 1`` more. Returns (filled, arena, starts, counts, hashes, slots, words): the
-    vocabulary so far, its arrays replaced by larger ones where they were full; ``words`` is the number in use.
+    ``tokens`` needs room for ``size + 1`` more. Returns (filled, arena, starts, counts, table, words): the vocabulary
+    so far, its arrays replaced by larger ones where they were full; ``words`` is the number in use.
     """
     i = 0
     while i < size:
@@ -212,72 +257,57 @@ def read_words(buffer, size, keep, tokens, filled, arena, starts, counts, hashes
         if _separates(buffer[i]):
             i += 1
             continue
-        end = _word_end(buffer, i)
-        code = _hash_word(buffer, i, end)
-        word = _find_word(buffer, i, end, code, arena, starts, slots)
+        end, one, two, code = _read_word(buffer, i)
+        word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
         if word < 0:
             word = words
-            used = starts[words]
-            if words + 1 >= starts.size:
+            words += 1
+            used = starts[word]
+            if words == starts.size:
                 starts = np.concatenate((starts, np.zeros(starts.size, np.int64)))
                 counts = np.concatenate((counts, np.zeros(counts.size, np.int64)))
-                hashes = np.concatenate((hashes, np.zeros(hashes.size, np.uint64)))
             if used + (end - i) + PAD > arena.size:
                 arena = np.concatenate((arena, np.zeros(arena.size + (end - i) + PAD, np.uint8)))
             arena[used : used + (end - i)] = buffer[i:end]
-            starts[words + 1] = used + (end - i)
-            hashes[words] = code
-            words += 1
-            if 2 * words > slots.size:
-                slots = np.zeros(2 * slots.size, np.uint64)
-                for old in range(words):
-                    _enter_word(slots, hashes[old], old)
-            else:
-                _enter_word(slots, code, word)
+            starts[words] = used + (end - i)
+            first = word
+            if _is_full(table, words):
+                table = np.zeros((2 * table.shape[0], 4), np.uint64)
+                first = 0
+            for new in range(first, words):
+                _enter_word(table, arena, starts[new], starts[new + 1], new)
         counts[word] += 1
         if keep:
             tokens[filled] = word
             filled += 1
         i = end
-    return filled, arena, starts, counts, hashes, slots, words
+    return filled, arena, starts, counts, table, words
 
 
 @njit(nogil=True, cache=True)
-def order_words(arena, starts, hashes, order):
-    """The words ``order`` in that order, as (arena, starts, slots)."""
+def order_words(arena, starts, order):
+    """The words ``order`` in that order, as (arena, starts, table)."""
     size = 0
     for old in order:
         size += starts[old + 1] - starts[old]
     new_arena = np.zeros(size + PAD, np.uint8)
     new_starts = np.zeros(order.size + 1, np.int64)
     capacity = 16
-    while capacity < 2 * order.size:
+    while 5 * order.size > 4 * capacity:
         capacity *= 2
-    slots = np.zeros(capacity, np.uint64)
+    table = np.zeros((capacity, 4), np.uint64)
     for new in range(order.size):
         old = order[new]
         end = new_starts[new] + starts[old + 1] - starts[old]
         new_arena[new_starts[new] : end] = arena[starts[old] : starts[old + 1]]
         new_starts[new + 1] = end
-        _enter_word(slots, hashes[old], new)
-    return new_arena, new_starts, slots
+        # Frequent words come first and so stand where their search begins.
+        _enter_word(table, new_arena, new_starts[new], end, new)
+    return new_arena, new_starts, table
 
 
 @njit(nogil=True, cache=True)
-def find_words(buffer, bounds, arena, starts, slots):
-    """The ids of the words ``buffer[bounds[i]:bounds[i + 1]]``; the buffer is followed by PAD bytes."""
-    ids = np.full(bounds.size - 1, UNKNOWN, np.int32)
-    for i in range(ids.size):
-        if bounds[i + 1] > bounds[i]:
-            code = _hash_word(buffer, bounds[i], bounds[i + 1])
-            word = _find_word(buffer, bounds[i], bounds[i + 1], code, arena, starts, slots)
-            if word >= 0:
-                ids[i] = word
-    return ids
-
-
-@njit(nogil=True, cache=True)
-def read_ids(buffer, size, arena, starts, slots, ids, lengths):
+def read_ids(buffer, size, arena, starts, table, ids, lengths):
     """The ids of all words of whole lines, into ``ids`` (room for ``size / 2``), and the words a line."""
     i = 0
     line = 0
@@ -286,8 +316,8 @@ def read_ids(buffer, size, arena, starts, slots, ids, lengths):
         begin = filled
         i = _word_start(buffer, i)
         while buffer[i] != 10:
-            end = _word_end(buffer, i)
-            word = _find_word(buffer, i, end, _hash_word(buffer, i, end), arena, starts, slots)
+            end, one, two, code = _read_word(buffer, i)
+            word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
             ids[filled] = word if word >= 0 else UNKNOWN
             filled += 1
             i = _word_start(buffer, end)
@@ -310,8 +340,8 @@ def gather_lines(buffer, line_starts, out, bounds, codes):
         code = _0
         i = _word_start(buffer, line_starts[line])
         while buffer[i] != 10:
-            end = _word_end(buffer, i)
-            code = _fold(code, _hash_word(buffer, i, end))
+            end, _, _, word_hash = _read_word(buffer, i)
+            code = _fold(code, word_hash)
             out[filled : filled + end - i] = buffer[i:end]
             filled += end - i
             i = _word_start(buffer, end)
@@ -332,8 +362,8 @@ def hash_lines(buffer, size, offsets, codes):
         code = _0
         i = _word_start(buffer, i)
         while buffer[i] != 10:
-            end = _word_end(buffer, i)
-            code = _fold(code, _hash_word(buffer, i, end))
+            end, _, _, word_hash = _read_word(buffer, i)
+            code = _fold(code, word_hash)
             i = _word_start(buffer, end)
         codes[line] = code
         line += 1
@@ -345,7 +375,7 @@ def hash_lines(buffer, size, offsets, codes):
 
 
 @njit
-def _filter_line(buffer, i, arena, starts, slots, usable, ids, filled):
+def _filter_line(buffer, i, arena, starts, table, usable, ids, filled):
     """Look up a line's words until one is rare (id >= ``usable`` or unknown).
 
     :return: (position of the newline, words read, hash of the words, rare?)
@@ -354,9 +384,8 @@ def _filter_line(buffer, i, arena, starts, slots, usable, ids, filled):
     code = _0
     i = _word_start(buffer, i)
     while buffer[i] != 10:
-        end = _word_end(buffer, i)
-        word_hash = _hash_word(buffer, i, end)
-        word = _find_word(buffer, i, end, word_hash, arena, starts, slots)
+        end, one, two, word_hash = _read_word(buffer, i)
+        word = _find_word(buffer, i, end, one, two, word_hash, arena, starts, table)
         if word < 0:
             word = UNKNOWN
         length += 1
@@ -376,19 +405,19 @@ def scan_pairs(one, one_size, one_words, two, two_size, two_words, ids, lines, o
     """Filter the pairs of a shard: drop those with an empty side, then those with a rare word.
 
     :param one: a text buffer, the side that is only filtered; ``two`` the side that is covered.
-    :param one_words: (arena, starts, slots, usable): ids below ``usable`` are not rare; 2^31 - 1 filters nothing.
+    :param one_words: (arena, starts, table, usable): ids below ``usable`` are not rare; 2^31 - 1 filters nothing.
     :param ids: int32 out, the words of side two of the pairs that are kept, one sentence after another.
     :param lines: int64 out, the line in the shard; ``offsets``, ``lengths``, ``codes`` ``[2, pairs]`` out: byte
         offset in the buffer, words and hash of the words of either side.
     :return: (pairs read, pairs kept, dropped for an empty side, dropped for a rare word)
     """
-    one_arena, one_starts, one_slots, one_usable = one_words
-    two_arena, two_starts, two_slots, two_usable = two_words
+    one_arena, one_starts, one_table, one_usable = one_words
+    two_arena, two_starts, two_table, two_usable = two_words
     nothing = ids[:0]
     i = j = 0
     pairs = kept = empty = rare = filled = 0
     while i < one_size and j < two_size:
-        first, length, code, is_rare = _filter_line(one, i, one_arena, one_starts, one_slots, one_usable, nothing, 0)
+        first, length, code, is_rare = _filter_line(one, i, one_arena, one_starts, one_table, one_usable, nothing, 0)
         if length == 0 or is_rare:
             start = _word_start(two, j)
             if length == 0 or two[start] == 10:
@@ -399,7 +428,7 @@ def scan_pairs(one, one_size, one_words, two, two_size, two_words, ids, lines, o
         else:
             offsets[0, kept], lengths[0, kept], codes[0, kept] = i, length, code
             second, length, code, is_rare = _filter_line(
-                two, j, two_arena, two_starts, two_slots, two_usable, ids, filled
+                two, j, two_arena, two_starts, two_table, two_usable, ids, filled
             )
             if length == 0:
                 empty += 1

@@ -17,8 +17,11 @@ words.json, ngrams.json                   format version, thresholds, sizes
 words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes one after another by falling count, 16 zeros
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
-words.slots.npy        uint64   [2^k]     hash table: high 32 bits of the word's hash, i + 1; 0 is empty
-trie.slots.npy         uint64   [S]       hash table: parent node << 32 | (word + 1) << 1 | flag; 0 is empty.
+words.table.npy        uint64   [2^k, 4]  hash table, a row a word: 24 bits of its hash << 40 | min(its bytes, 255)
+                                          << 32 | i + 1; its first 8 bytes, big end first; its next 8; 0
+trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
+                                          (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
+                                          from its bucket's begin on (``trie_kernels._home``).
                                           Node i < V is the word i, node V + s the n-gram entered in slot s
 tail.nodes.npy         int32    [T]       slots whose flag says "a tail follows", rising (phrase lists: T = 0, the
                                           flag says "a phrase ends here")
@@ -39,7 +42,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.blocks import Block, join_blocks, read_blocks
+from cgbench.benchmark.blocks import Block, join_blocks, padded, read_blocks
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, write_json
 
@@ -58,7 +61,7 @@ class Vocabulary:
     arena: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
-    slots: np.ndarray
+    table: np.ndarray
     min_count: int
     usable: int
 
@@ -89,11 +92,19 @@ class Vocabulary:
         """The ids of words, int32 ``[len(words)]``; ``kernels.UNKNOWN`` for words that are not held."""
         from cgbench.benchmark import kernels
 
+        ids = np.full(len(words), kernels.UNKNOWN, np.int32)
         parts = [word.encode("utf-8", "surrogatepass") for word in words]
-        bounds = np.zeros(len(parts) + 1, np.int64)
-        np.cumsum([len(part) for part in parts], out=bounds[1:])
-        buffer = np.frombuffer(bytearray(b"".join([*parts, bytes(kernels.PAD)])), np.uint8)
-        return kernels.find_words(buffer, bounds, self.arena, self.starts, self.slots)
+        # What holds a blank, or nothing, is no word; an id must not be that of a part of it.
+        whole = [i for i, part in enumerate(parts) if part.split() == [part]]
+        text = b"\n".join([*(parts[i] for i in whole), bytes(1)])
+        buffer = padded(len(text))
+        buffer[: len(text)] = np.frombuffer(text, np.uint8)
+        buffer[len(text) - 1 :] = 10
+        found = np.empty(len(whole), np.int32)
+        lengths = np.empty(len(whole), np.int32)
+        kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, found, lengths)
+        ids[whole] = found
+        return ids
 
     def count(self, word: str) -> int:
         """Occurrences in training; 0 for a word that is not held."""
@@ -107,7 +118,7 @@ class Vocabulary:
     def save(self, folder: Path) -> None:
         """Write the arrays and, last, ``words.json`` into ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in ("arena", "starts", "counts", "slots"):
+        for name in ("arena", "starts", "counts", "table"):
             _save_array(folder / f"words.{name}.npy", getattr(self, name))
         sizes = {"format": FORMAT, "words": len(self), "min_count": self.min_count, "usable": self.usable}
         write_json(folder / "words.json", sizes)
@@ -119,7 +130,7 @@ class Vocabulary:
         :raises InputError: something is missing, cut short or of another format version.
         """
         sizes = _read_sizes(folder / "words.json")
-        arrays = [_load_array(folder / f"words.{name}.npy") for name in ("arena", "starts", "counts", "slots")]
+        arrays = [_load_array(folder / f"words.{name}.npy") for name in ("arena", "starts", "counts", "table")]
         if len(arrays[2]) != sizes["words"]:
             raise InputError(f"{folder}: words.json and words.counts.npy do not belong together; save it again")
         return cls(*arrays, sizes["min_count"], sizes["usable"])  # type: ignore[call-arg, arg-type]
@@ -178,7 +189,7 @@ class KnownNgrams:
         for block in read_blocks(phrases) if isinstance(phrases, Path) else join_blocks(phrases):
             state.read(block, keep=True)
         size = state.words
-        arena, starts, slots = kernels.order_words(state.arena, state.starts, state.hashes, np.arange(size))
+        arena, starts, table = kernels.order_words(state.arena, state.starts, np.arange(size))
         counts = state.counts[:size].copy()
         if words is not None:
             counts[: len(words)] = words.counts
@@ -187,12 +198,13 @@ class KnownNgrams:
         ends = np.flatnonzero(tokens < 0)
         bounds = np.concatenate([[0], ends - np.arange(len(ends))])
         ids = tokens[tokens >= 0]
-        trie = trie_kernels.build_phrases(ids, bounds, size, len(ids) * 5 // 3 + 16)
+        trie = _empty_slots(len(ids))
+        trie_kernels.build_phrases(ids, bounds, size, trie)
         vocabulary = Vocabulary(
             arena,
             starts,
             counts,
-            slots,
+            table,
             min_count=words.min_count if words is not None else 1,
             usable=words.usable if words is not None else size,
         )
@@ -252,7 +264,7 @@ class KnownNgrams:
         lengths = np.empty(block.count_lines(), np.int32)
         ids = np.empty(block.size // 2 + 1, np.int32)
         words = self.words
-        filled = kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.slots, ids, lengths)
+        filled = kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
         return self.count_pieces(ids[:filled], lengths)[0], lengths
 
     def count_pieces(self, ids: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -312,18 +324,6 @@ class KnownNgrams:
         )
 
 
-def learn_or_read(train: Path, phrases: Path | None = None, min_count: int = 3) -> KnownNgrams:
-    """Known n-grams from what a user names: a training text, a saved folder, or a phrase list for a training text.
-
-    :raises InputError: as :meth:`KnownNgrams.learn` and :meth:`KnownNgrams.load` do.
-    """
-    if phrases is not None:
-        return KnownNgrams.from_phrases(phrases, Vocabulary.learn(train, min_count=min_count))
-    if train.is_dir():
-        return KnownNgrams.load(train)
-    return KnownNgrams.learn(train, min_count=min_count)
-
-
 class _Counter:
     """A growing vocabulary and, where wanted, the text as its ids."""
 
@@ -333,8 +333,7 @@ class _Counter:
         self.arena = np.zeros(1 << 16, np.uint8)
         self.starts = np.zeros(1 << 12, np.int64)
         self.counts = np.zeros(1 << 12, np.int64)
-        self.hashes = np.zeros(1 << 12, np.uint64)
-        self.slots = np.zeros(1 << 13, np.uint64)
+        self.table = np.zeros((1 << 13, 4), np.uint64)
         self.words = 0
 
     def read(self, block: Block, keep: bool) -> None:
@@ -344,9 +343,9 @@ class _Counter:
         if keep and room > len(self.tokens):
             # In place, so that the system moves pages instead of copying them.
             self.tokens.resize(max(room, len(self.tokens) * 5 // 4), refcheck=False)
-        state = self.arena, self.starts, self.counts, self.hashes, self.slots, self.words
+        state = self.arena, self.starts, self.counts, self.table, self.words
         state = kernels.read_words(block.buffer, block.size, keep, self.tokens, self.filled, *state)
-        self.filled, self.arena, self.starts, self.counts, self.hashes, self.slots, self.words = state
+        self.filled, self.arena, self.starts, self.counts, self.table, self.words = state
         if self.filled > _LARGEST:
             raise InputError(
                 f"the training text has more than {_LARGEST:,} words and line ends; learn from a part of it"
@@ -375,9 +374,9 @@ def _read_training(
     ids[order] = np.arange(len(order))
     ids[counts < min_count] = -1
     order = order[:held]
-    arena, starts, slots = kernels.order_words(counter.arena, counter.starts, counter.hashes, order)
+    arena, starts, table = kernels.order_words(counter.arena, counter.starts, order)
     usable = int(np.count_nonzero(counts >= word_min_count))
-    vocabulary = Vocabulary(arena, starts, counts[order], slots, word_min_count, usable)
+    vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
     return vocabulary, counter.tokens[: counter.filled], ids
 
 
@@ -407,8 +406,8 @@ def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, 
         parts = [grow(0, 0), *pool.map(grow, cuts[:-1].tolist(), cuts[1:].tolist())]
     groups.clear()
     nodes = sum(len(part[0]) for part in parts)
-    slots_needed = nodes * 5 // 3 + 16
-    if size + slots_needed > _LARGEST:
+    slots = _empty_slots(nodes)
+    if size + len(slots) > _LARGEST:
         raise InputError(f"{nodes:,} known n-grams are more than the index can hold; raise min_count")
     base = 0
     for part in parts:
@@ -416,11 +415,19 @@ def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, 
         base += len(part[0])
     parents, labels, tail_starts, tail_lengths = (np.concatenate(column) for column in zip(*parts, strict=True))
     del parts
-    slots, longest, *tails = trie_kernels.build_trie(
-        parents, labels, tail_starts, tail_lengths, text, size, slots_needed
-    )
+    longest, *tails = trie_kernels.build_trie(parents, labels, tail_starts, tail_lengths, text, size, slots)
     ngrams = known_words + nodes + int(tail_lengths.sum(dtype=np.int64))
     return KnownNgrams(vocabulary, slots, min_count, True, ngrams, max(longest, min(known_words, 1)), *tails)
+
+
+def _empty_slots(entries: int) -> np.ndarray:
+    """A table for so many entries, at most 55 % full, each bucket a line of cache."""
+    from cgbench.benchmark.trie_kernels import BUCKET
+
+    size = (entries * 20 // 11 // BUCKET + 1) * BUCKET
+    memory = np.zeros(size + BUCKET, np.uint64)
+    skip = -memory.ctypes.data % (8 * BUCKET) // 8
+    return memory[skip : skip + size]
 
 
 def _text(word: bytes | str) -> str:

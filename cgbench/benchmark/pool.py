@@ -250,11 +250,11 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def _filter_arrays(words: Vocabulary | None, limits: Vocabulary | None) -> tuple[Any, ...]:
-    """(arena, starts, slots, usable) for ``kernels.scan_pairs``: ``words`` to look up, ``limits`` to filter by."""
+    """(arena, starts, table, usable) for ``kernels.scan_pairs``: ``words`` to look up, ``limits`` to filter by."""
     usable = limits.usable if limits is not None else _NO_LIMIT
     if words is None:
-        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros(1, np.uint64), usable
-    return words.arena, words.starts, words.slots, usable
+        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 4), np.uint64), usable
+    return words.arena, words.starts, words.table, usable
 
 
 def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:

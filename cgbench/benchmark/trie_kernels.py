@@ -2,20 +2,33 @@
 
 Conventions
     training text  int32 ids, runs of words that may take part in a known n-gram, each run ended by -1.
-    trie           uint64 slots. A node is an int: a word's id for the n-gram of that one word, otherwise ``words`` +
-                   the number of the slot that holds its entry (parent node, word, flag), so that one 8-byte read a
-                   token answers "does the piece go on?". The flag says that the node has a tail: words that
-                   must follow it before it branches again (path compression; Morrison 1968, PATRICIA).
+    trie           uint64 slots in buckets of 8, a line of cache each. A node is an int: a word's id for the n-gram
+                   of that one word, otherwise ``words`` + the number of the slot that holds its entry (parent node,
+                   word, flag), so that one read a token answers "does the piece go on?". The flag says that the
+                   node has a tail: words that must follow it before it branches again (path compression; Morrison
+                   1968, PATRICIA).
 """
 
 # mypy: ignore-errors
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any
 
-from cgbench.benchmark.kernels import _LOW, _MIX, _0, _1, _32, _fold, _mix
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from cgbench.benchmark.kernels import _LOW, _MIX, _0, _1, _32, _fold, _mix, trailing_zeros
+
+NOWHERE = 0x7FFFFFFD
+"""The node before a sentence's first word: no entry has it as its parent."""
+
+BUCKET = 8
+"""Slots that are compared at once; the size of a table is a multiple."""
+
+_LANES = 8
 
 SHORTEST_TAIL = 3
 """A chain of at least so many forced words becomes a tail; a shorter one is cheaper as ordinary nodes."""
@@ -278,34 +291,75 @@ def _entry(node, word):
     return (np.uint64(node) << _32) | (np.uint64(word + 1) << _1)
 
 
+@intrinsic
+def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
+    """Which of the 8 slots from ``first`` on hold ``entry``, its flag apart: a bit each. One vector comparison."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        eight = ir.VectorType(ir.IntType(64), BUCKET)
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), eight.as_pointer())
+        row = builder.load(pointer, align=8)
+        one = builder.insert_element(ir.Constant(eight, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        all_lanes = ir.Constant(ir.VectorType(ir.IntType(32), BUCKET), [0] * BUCKET)
+        copies = builder.shuffle_vector(one, ir.Constant(eight, ir.Undefined), all_lanes)
+        unequal = builder.xor(row, copies)
+        equal = builder.icmp_unsigned("<", unequal, ir.Constant(eight, [2] * BUCKET))
+        bits = builder.bitcast(equal, ir.IntType(BUCKET))
+        return builder.zext(bits, ir.IntType(64))
+
+    return types.uint64(slots, types.int64, types.uint64), generate
+
+
 @njit
 def _home(entry, size):
-    """Where an entry's search begins: a hash scaled to the table's size (Lemire 2019), so any size will do."""
+    """The first slot of an entry's bucket: a hash scaled to the number of buckets (Lemire 2019)."""
+    entry >>= _1  # the flag is no part of the key
     code = (entry ^ (entry >> np.uint64(29))) * _MIX
-    return np.int64(((code >> _32) * np.uint64(size)) >> _32)
+    return np.int64(((code >> _32) * np.uint64(size // BUCKET)) >> _32) * BUCKET
+
+
+@njit
+def _find_entry(entry, slots):
+    """The slot of ``entry``, or -1."""
+    first = _home(entry, slots.size)
+    while True:
+        found = match_bucket(slots, first, entry)
+        if found != _0:
+            return first + trailing_zeros(found)
+        if slots[first + BUCKET - 1] == _0:  # a bucket fills up from its first slot
+            return np.int64(-1)
+        first += BUCKET
+        if first == slots.size:
+            first = 0
+
+
+@njit
+def _enter(entry, slots):
+    """Put an entry that is not there into the table; returns its slot."""
+    at = _home(entry, slots.size)
+    while slots[at] != _0:
+        at += 1
+        if at == slots.size:
+            at = 0
+    slots[at] = entry
+    return at
 
 
 @njit(nogil=True, cache=True)
-def build_trie(parents, labels, tail_starts, tail_lengths, text, words, size):
-    """Enter the nodes of :func:`grow_trie` into a table of ``size`` slots and keep the text that tails point to.
+def build_trie(parents, labels, tail_starts, tail_lengths, text, words, slots):
+    """Enter the nodes of :func:`grow_trie` into the empty table ``slots`` and keep the text that tails point to.
 
-    :return: (slots, length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a
+    :return: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a
         tail, by rising node.
     """
-    slots = np.zeros(size, np.uint64)
     place = np.empty(parents.size, np.int32)
     depths = np.empty(parents.size, np.int32)
     longest = 0
     tails = 0
     for node in range(parents.size):
         parent = -1 - parents[node] if parents[node] < 0 else words + place[parents[node]]
-        entry = _entry(parent, labels[node])
-        at = _home(entry, size)
-        while slots[at] != _0:
-            at += 1
-            if at == size:
-                at = 0
-        slots[at] = entry | np.uint64(tail_lengths[node] > 0)
+        at = _enter(_entry(parent, labels[node]) | np.uint64(tail_lengths[node] > 0), slots)
         place[node] = at
         depths[node] = 2 if parents[node] < 0 else depths[parents[node]] + 1
         depths[node] += tail_lengths[node]
@@ -344,38 +398,25 @@ def build_trie(parents, labels, tail_starts, tail_lengths, text, words, size):
 
     nodes = place[which]
     by_node = np.argsort(nodes, kind="mergesort")
-    return slots, longest, nodes[by_node], moved[by_node], lengths[by_node], tail_text
+    return longest, nodes[by_node], moved[by_node], lengths[by_node], tail_text
 
 
 @njit(nogil=True, cache=True)
-def build_phrases(ids, bounds, words, size):
-    """A trie of given phrases, ``ids[bounds[i]:bounds[i + 1]]`` each; here the flag marks the end of a phrase."""
-    slots = np.zeros(size, np.uint64)
+def build_phrases(ids, bounds, words, slots):
+    """Enter given phrases, ``ids[bounds[i]:bounds[i + 1]]`` each; here the flag marks the end of a phrase."""
     for phrase in range(bounds.size - 1):
         node = np.int64(ids[bounds[phrase]])
         for i in range(bounds[phrase] + 1, bounds[phrase + 1]):
             entry = _entry(node, ids[i])
             at = _find_entry(entry, slots)
-            if slots[at] == _0:
-                slots[at] = entry
+            if at < 0:
+                at = _enter(entry, slots)
             if i + 1 == bounds[phrase + 1]:
                 slots[at] |= _1
             node = words + at
-    return slots
 
 
 # --- covers -----------------------------------------------------------------------------------------------------
-
-
-@njit
-def _find_entry(entry, slots):
-    """The slot of ``entry``, or the empty slot where it would go."""
-    at = _home(entry, slots.size)
-    while slots[at] != _0 and (slots[at] ^ entry) > _1:
-        at += 1
-        if at == slots.size:
-            at = 0
-    return at
 
 
 @njit
@@ -394,40 +435,61 @@ def _find_tail(slot, tail_nodes):
 def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces):
     """Leftmost-longest covers of sentences by a set of n-grams that is closed under substrings.
 
-    A piece that cannot go on ends, and the word at hand begins the next one, so each word costs one look-up.
+    A piece that cannot go on ends, and the word at hand begins the next one, so each word costs one look-up. A
+    look-up must wait for the one before it: several sentences take turns, so that one computes while another waits.
 
     :param ids: int32, the words of all sentences; ``lengths`` int32, words a sentence.
     :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces a sentence.
     """
-    i = 0
-    for sentence in range(lengths.size):
-        end = i + lengths[sentence]
-        count = 0
-        node = np.int64(-1)
-        tail = 0
-        tail_end = 0
-        while i < end:
+    sentence = np.full(_LANES, -1, np.int64)
+    position = np.zeros(_LANES, np.int64)
+    end = np.zeros(_LANES, np.int64)
+    node = np.zeros(_LANES, np.int64)
+    count = np.zeros(_LANES, np.int64)
+    tail = np.zeros(_LANES, np.int64)
+    tail_end = np.zeros(_LANES, np.int64)
+    following = 0
+    start = 0
+    working = _LANES
+    while working > 0:
+        for lane in range(_LANES):
+            i = position[lane]
+            if i == end[lane]:
+                if sentence[lane] == lengths.size:
+                    continue
+                if sentence[lane] >= 0:
+                    pieces[sentence[lane]] = count[lane]
+                sentence[lane] = following
+                if following == lengths.size:
+                    working -= 1
+                    continue
+                position[lane] = start
+                start += lengths[following]
+                end[lane] = start
+                following += 1
+                node[lane] = NOWHERE
+                count[lane] = 0
+                tail[lane] = tail_end[lane] = 0
+                continue
             word = np.int64(ids[i])
-            goes_on = False
-            if tail < tail_end:
-                goes_on = tail_text[tail] == word
-                tail += 1
-            elif node >= 0:
-                at = _find_entry(_entry(node, word), slots)
-                if slots[at] != _0:
-                    goes_on = True
-                    node = words + at
-                    if slots[at] & _1 != _0:
-                        row = _find_tail(at, tail_nodes)
-                        tail = np.int64(tail_starts[row])
-                        tail_end = tail + tail_lengths[row]
-            if not goes_on:
-                count += 1
-                node = word
-                tail = tail_end = 0
+            if tail[lane] < tail_end[lane]:
+                goes_on = tail_text[tail[lane]] == word
+                tail[lane] += 1
+                onward = node[lane]
+                if not goes_on:
+                    tail[lane] = tail_end[lane] = 0
+            else:
+                at = _find_entry(_entry(node[lane], word), slots)
+                goes_on = at >= 0
+                onward = words + at
+                if goes_on and slots[at] & _1 != _0:
+                    row = _find_tail(at, tail_nodes)
+                    tail[lane] = tail_starts[row]
+                    tail_end[lane] = np.int64(tail_starts[row]) + tail_lengths[row]
+            node[lane] = onward if goes_on else word
+            count[lane] += not goes_on
             begins[i] = not goes_on
-            i += 1
-        pieces[sentence] = count
+            position[lane] = i + 1
 
 
 @njit(nogil=True, cache=True)
@@ -455,7 +517,7 @@ def cover_least(ids, lengths, words, slots, begins, pieces):
             node = np.int64(ids[offset + i])
             for j in range(i + 1, length):
                 at = _find_entry(_entry(node, ids[offset + j]), slots)
-                if slots[at] == _0:
+                if at < 0:
                     break
                 if slots[at] & _1 != _0 and cost < best[j + 1]:
                     best[j + 1] = cost

@@ -120,6 +120,15 @@ def test_repeated_lines_cost_one_node_a_word():
     assert len(near.slots) < 40 * 100 * 5
 
 
+def test_a_sentence_that_ends_within_a_long_ngram_leaves_no_trace():
+    words = [f"w{number}" for number in range(30)]
+    ngrams = KnownNgrams.learn_lines([" ".join(words)] * 3)
+    sentences = [" ".join(words[start : start + 6]) for start in (0, 6, 12, 18, 24) * 20]
+    pieces, lengths = ngrams.measure([*sentences, "", "w1 w3"])
+    assert pieces.tolist() == [1] * 100 + [0, 2]
+    assert lengths.tolist() == [6] * 100 + [0, 2]
+
+
 def test_saved_ngrams_are_mapped_and_equal(tmp_path: Path):
     lines = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2
     ngrams = KnownNgrams.learn_lines(lines, word_min_count=2)
