@@ -7,7 +7,7 @@ Conventions
     text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD bytes that are newlines.
     words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[2^k, 4]``): the bytes of word ``i`` are
                    ``arena[starts[i]:starts[i + 1]]``; the table, open addressing, has a row a word: (24 bits of its
-                   hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes, nothing.
+                   hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes, its hash.
     ids            int32; UNKNOWN stands for a word that is not in the vocabulary.
 
 Compiled code is cached beside this file; the first use after installation compiles for some seconds.
@@ -232,21 +232,19 @@ def _enter_word(table, arena, start, end, word):
     table[at, 0] = (_tag(code, length) << _32) | np.uint64(word + 1)
     table[at, 1] = one
     table[at, 2] = two
-
-
-@njit
-def _is_full(table, words):
-    return 5 * words > 4 * table.shape[0]
+    table[at, 3] = code
 
 
 @njit(nogil=True, cache=True)
-def read_words(buffer, size, keep, tokens, filled, arena, starts, counts, table, words):
+def read_words(buffer, i, size, keep, tokens, filled, arena, starts, counts, table, words):
     """Count the words of whole lines and, if ``keep``, append their ids to ``tokens``, each line ended by -1.
 
-    ``tokens`` needs room for ``size + 1`` more. Returns (filled, arena, starts, counts, table, words): the vocabulary
-    so far, its arrays replaced by larger ones where they were full; ``words`` is the number in use.
+    ``tokens`` needs room for ``size - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
+    Stops where one of these is full: give it room (:func:`copy_table`) and go on from there. That is not done here,
+    because arrays that a loop replaces cost it their reference counts.
+
+    :return: (position reached, tokens filled, words)
     """
-    i = 0
     while i < size:
         if buffer[i] == 10:
             if keep and filled > 0 and tokens[filled - 1] >= 0:
@@ -260,28 +258,33 @@ def read_words(buffer, size, keep, tokens, filled, arena, starts, counts, table,
         end, one, two, code = _read_word(buffer, i)
         word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
         if word < 0:
+            used = starts[words]
+            full = used + (end - i) + PAD > arena.size or words + 1 == starts.size
+            if full or 5 * (words + 1) > 4 * table.shape[0]:
+                break
             word = words
             words += 1
-            used = starts[word]
-            if words == starts.size:
-                starts = np.concatenate((starts, np.zeros(starts.size, np.int64)))
-                counts = np.concatenate((counts, np.zeros(counts.size, np.int64)))
-            if used + (end - i) + PAD > arena.size:
-                arena = np.concatenate((arena, np.zeros(arena.size + (end - i) + PAD, np.uint8)))
             arena[used : used + (end - i)] = buffer[i:end]
             starts[words] = used + (end - i)
-            first = word
-            if _is_full(table, words):
-                table = np.zeros((2 * table.shape[0], 4), np.uint64)
-                first = 0
-            for new in range(first, words):
-                _enter_word(table, arena, starts[new], starts[new + 1], new)
+            _enter_word(table, arena, used, starts[words], word)
         counts[word] += 1
         if keep:
             tokens[filled] = word
             filled += 1
         i = end
-    return filled, arena, starts, counts, table, words
+    return i, filled, words
+
+
+@njit(nogil=True, cache=True)
+def copy_table(table, larger):
+    """Enter the rows of a word table into an empty, larger one."""
+    mask = np.uint64(larger.shape[0] - 1)
+    for row in range(table.shape[0]):
+        if table[row, 0] != _0:
+            at = table[row, 3] & mask
+            while larger[at, 0] != _0:
+                at = (at + _1) & mask
+            larger[at] = table[row]
 
 
 @njit(nogil=True, cache=True)

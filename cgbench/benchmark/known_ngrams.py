@@ -2,7 +2,7 @@
 
 A known n-gram is a sequence of words, of any length and within one sentence, that occurs at least ``min_count`` times
 in training. The compositional degree of a sentence is the least number of known n-grams whose concatenation it
-is, over its length in words (Ma et al. 2023, "R-Dangle", section 4). Single words always count as pieces.
+is, over its length in words (Zheng and Lapata 2023, section 4). Single words always count as pieces.
 
 Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is a least one; a given phrase
 list is not closed, and there the dynamic programme is used. Both run in ``trie_kernels.py``.
@@ -18,7 +18,7 @@ words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes one after anoth
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
 words.table.npy        uint64   [2^k, 4]  hash table, a row a word: 24 bits of its hash << 40 | min(its bytes, 255)
-                                          << 32 | i + 1; its first 8 bytes, big end first; its next 8; 0
+                                          << 32 | i + 1; its first 8 bytes, big end first; its next 8; its hash
 trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
                                           (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
                                           from its bucket's begin on (``trie_kernels._home``).
@@ -343,13 +343,39 @@ class _Counter:
         if keep and room > len(self.tokens):
             # In place, so that the system moves pages instead of copying them.
             self.tokens.resize(max(room, len(self.tokens) * 5 // 4), refcheck=False)
-        state = self.arena, self.starts, self.counts, self.table, self.words
-        state = kernels.read_words(block.buffer, block.size, keep, self.tokens, self.filled, *state)
-        self.filled, self.arena, self.starts, self.counts, self.table, self.words = state
+        i = 0
+        while i < block.size:
+            state = self.arena, self.starts, self.counts, self.table, self.words
+            i, self.filled, self.words = kernels.read_words(
+                block.buffer, i, block.size, keep, self.tokens, self.filled, *state
+            )
+            if i < block.size:
+                self.make_room(block.size)
         if self.filled > _LARGEST:
             raise InputError(
                 f"the training text has more than {_LARGEST:,} words and line ends; learn from a part of it"
             )
+
+    def make_room(self, word: int) -> None:
+        """Enlarge what is nearly full; ``word`` is the length of the longest word that may come, in bytes."""
+        from cgbench.benchmark import kernels
+
+        if 2 * self.words > len(self.starts):
+            self.starts, self.counts = (_longer(array, 2 * len(array)) for array in (self.starts, self.counts))
+        used = int(self.starts[self.words])
+        if used + word + kernels.PAD > len(self.arena):
+            self.arena = _longer(self.arena, 2 * (used + word + kernels.PAD))
+        if 2 * self.words > len(self.table):
+            larger = np.zeros((2 * len(self.table), 4), np.uint64)
+            kernels.copy_table(self.table, larger)
+            self.table = larger
+
+
+def _longer(array: np.ndarray, size: int) -> np.ndarray:
+    """A copy with ``size`` rows."""
+    result = np.zeros((size, *array.shape[1:]), array.dtype)
+    result[: len(array)] = array
+    return result
 
 
 def _read_training(
@@ -390,33 +416,40 @@ def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, 
     known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
     text, weights, ends = trie_kernels.collapse(tokens, ids, min_count == 1)
     del tokens, ids
-    positions, starts = trie_kernels.sort_first(text, known_words)
+    starts = trie_kernels.count_first(text, known_words)
+    groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes a word: much of the memory that learning takes
+    trie_kernels.sort_first(text, starts, groups[0])
 
-    # The parts depend on the text alone, so that the rows come in the same order whatever the number of threads.
-    cuts = np.searchsorted(starts, np.arange(_PARTITION, len(positions), _PARTITION))
+    # The parts depend on the text alone, so that the nodes come in the same order whatever the number of threads.
+    cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
     cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
-    groups = [positions, np.empty_like(positions)]
-    del positions
 
-    def grow(low: int, high: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        arrays = text, weights, ends, known_words, *groups, starts
-        return trie_kernels.grow_trie(*arrays, low, high, min_count)  # type: ignore[call-arg]
+    def grow(low: int, high: int) -> np.ndarray:
+        nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
+        stack = np.empty((1 << 8, 5), np.int64)
+        tally, touched = np.zeros(known_words, np.int64), np.empty(known_words, np.int32)
+        word, depth, filled = low, 0, 0
+        while word < high:
+            word, depth, filled = trie_kernels.grow_trie(
+                text, weights, ends, groups, starts, word, high, min_count, nodes, filled, stack, depth, tally, touched
+            )
+            if word < high:
+                nodes, stack = _longer(nodes, 2 * len(nodes)), _longer(stack, 2 * len(stack))
+        return nodes[:filled].copy()
 
     with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
-        parts = [grow(0, 0), *pool.map(grow, cuts[:-1].tolist(), cuts[1:].tolist())]
-    groups.clear()
-    nodes = sum(len(part[0]) for part in parts)
-    slots = _empty_slots(nodes)
-    if size + len(slots) > _LARGEST:
-        raise InputError(f"{nodes:,} known n-grams are more than the index can hold; raise min_count")
+        parts = list(pool.map(grow, cuts[:-1].tolist(), cuts[1:].tolist()))
     base = 0
     for part in parts:
-        part[0][part[0] >= 0] += base
-        base += len(part[0])
-    parents, labels, tail_starts, tail_lengths = (np.concatenate(column) for column in zip(*parts, strict=True))
+        part[part[:, 0] >= 0, 0] += base
+        base += len(part)
+    slots = _empty_slots(base)
+    if size + len(slots) > _LARGEST:
+        raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
+    nodes = np.concatenate([np.empty((0, 4), np.int32), *parts])
     del parts
-    longest, *tails = trie_kernels.build_trie(parents, labels, tail_starts, tail_lengths, text, size, slots)
-    ngrams = known_words + nodes + int(tail_lengths.sum(dtype=np.int64))
+    longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
+    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
     return KnownNgrams(vocabulary, slots, min_count, True, ngrams, max(longest, min(known_words, 1)), *tails)
 
 

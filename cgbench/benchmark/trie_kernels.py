@@ -128,81 +128,74 @@ def _same_run(tokens, one, other):
 
 
 @njit(nogil=True, cache=True)
-def sort_first(text, words):
-    """Positions of every word but a run's last, plus one, grouped by the word: (positions, group starts)."""
+def count_first(text, words):
+    """Where each word's group begins in :func:`sort_first`'s result, int64 ``[words + 1]``."""
     starts = np.zeros(words + 1, np.int64)
     for i in range(text.size - 1):
         if text[i] >= 0 and text[i + 1] >= 0:
             starts[text[i] + 1] += 1
     for word in range(words):
         starts[word + 1] += starts[word]
-    positions = np.empty(starts[words], np.int32)
-    free = starts[:-1].copy()
+    return starts
+
+
+@njit(nogil=True, cache=True)
+def sort_first(text, starts, positions):
+    """Positions of every word but a run's last, plus one, grouped by the word."""
+    free = starts.copy()
     for i in range(text.size - 1):
         word = text[i]
         if word >= 0 and text[i + 1] >= 0:
             positions[free[word]] = i + 1
             free[word] += 1
-    return positions, starts
-
-
-@njit
-def _grown(array):
-    return np.concatenate((array, np.empty_like(array)))
 
 
 @njit(nogil=True, cache=True)
-def grow_trie(text, weights, ends, words, positions, other, starts, low, high, min_count):
-    """The trie of the known n-grams that begin with the words ``low <= word < high``, depth first.
+def grow_trie(text, weights, ends, groups, starts, word, high, min_count, nodes, filled, stack, depth, tally, touched):
+    """The trie of the known n-grams that begin with the words ``word`` to ``high - 1``, depth first.
 
     A node's group is the positions that follow its occurrences. The group is counted by next word; the words that
-    come ``min_count`` times are the node's children and take their share of the group along. Groups live in
-    ``positions`` and, one level down, in the same place of ``other``, and back. Where only one word goes on, the
-    chain is followed without making nodes, so a passage that is repeated as a whole costs one node a position.
+    come ``min_count`` times are the node's children and take their share of the group along. Groups live in one row of
+    ``groups`` and, one level down, in the same place of the other, and back. Where only one word goes on, the chain
+    is followed without making nodes, so a passage that is repeated as a whole costs one node a position.
 
-    :return: (parents, children's words, tail starts, tail lengths): a node's parent is an earlier row, or -1 - word
-        for the n-gram of one word; tails are spans of ``text``, length 0 where there is none.
+    Stops where ``nodes`` or ``stack`` is full: make it longer and call again with what was returned.
+
+    :param nodes: int32 ``[capacity, 4]`` out: parent (an earlier row, or -1 - word for the n-gram of one word), the
+        node's own word, and its tail as begin and length in ``text``.
+    :param stack: int64 ``[capacity, 5]``, the groups still to do; ``depth`` of them, 0 at first.
+    :param tally: int64 ``[words]`` zeros; ``touched`` int32 ``[words]``.
+    :return: (word reached, depth, nodes filled)
     """
-    parents = np.empty(1024, np.int32)
-    labels = np.empty(1024, np.int32)
-    tail_starts = np.empty(1024, np.int32)
-    tail_lengths = np.empty(1024, np.int32)
-    nodes = 0
-    # A word's number of positions in the low half, their weight in the high half: one memory access instead of two.
-    tally = np.zeros(words, np.int64)
-    touched = np.empty(1024, np.int32)
-    stack = np.empty((256, 4), np.int64)  # begin and end of the group, which array, node
     heavy = weights.size
-
-    for word in range(low, high):
-        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = starts[word], starts[word + 1], 0, -1 - word
-        depth = 1
+    while word < high:
+        if depth == 0:
+            stack[0, 0], stack[0, 1], stack[0, 2] = starts[word], starts[word + 1], 0
+            stack[0, 3], stack[0, 4] = -1 - word, 0
+            depth = 1
         while depth > 0:
             depth -= 1
-            begin, end, side, node = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3]
-            chain = 0
+            begin, end, side = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+            node, chain = stack[depth, 3], stack[depth, 4]
+            known = 0
             while True:
-                here = positions if side == 0 else other
-                there = other if side == 0 else positions
-                position = here[begin]
                 if end - begin == 1:
                     # One place that counts min_count times (it is known to, being here) goes on to its run's end.
+                    position = groups[side, begin]
                     if position < heavy and weights[position] >= min_count:
                         chain += ends[position] - position
-                        here[begin] = ends[position]
-                    known = 0
+                        groups[side, begin] = ends[position]
                     break
                 distinct = 0
                 for i in range(begin, end):
-                    position = here[i]
+                    position = groups[side, i]
                     label = text[position]
                     if label < 0:
                         continue
                     if tally[label] == 0:
-                        if distinct == touched.size:
-                            touched = _grown(touched)
                         touched[distinct] = label
                         distinct += 1
+                    # The number of positions in the low half, their weight in the high half: one access for two.
                     weight = np.int64(weights[position]) if position < heavy else np.int64(1)
                     tally[label] += (weight << 32) + 1
                 known = 0
@@ -216,74 +209,56 @@ def grow_trie(text, weights, ends, words, positions, other, starts, low, high, m
                 if known != 1:
                     break
                 label = touched[0]
-                count = tally[label] & 0xFFFFFFFF
                 tally[label] = 0
-                if count == end - begin:
-                    for i in range(begin, end):
-                        here[i] += 1
-                else:
-                    to = begin
-                    for i in range(begin, end):
-                        position = here[i]
-                        here[to] = position + 1
-                        to += text[position] == label
-                    end = to
+                known = 0
+                to = begin
+                for i in range(begin, end):
+                    position = groups[side, i]
+                    groups[side, to] = position + 1
+                    to += text[position] == label
+                end = to
                 chain += 1
 
+            if filled + known + SHORTEST_TAIL > nodes.shape[0] or depth + known > stack.shape[0]:
+                for i in range(known):
+                    tally[touched[i]] = 0
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = begin, end, side
+                stack[depth, 3], stack[depth, 4] = node, chain
+                return word, depth + 1, filled
+
+            chain_begin = groups[side, begin] - chain
+            while chain > 0 and (chain < SHORTEST_TAIL or node < 0):
+                nodes[filled, 0], nodes[filled, 1], nodes[filled, 3] = node, text[chain_begin], 0
+                node = filled
+                filled += 1
+                chain -= 1
+                chain_begin += 1
             if chain > 0:
-                position = here[begin]
-                chain_at = position - chain
-                while True:
-                    if chain >= SHORTEST_TAIL and node >= 0:
-                        tail_starts[node] = chain_at
-                        tail_lengths[node] = chain
-                        break
-                    if chain == 0:
-                        break
-                    if nodes == parents.size:
-                        parents, labels = _grown(parents), _grown(labels)
-                        tail_starts, tail_lengths = _grown(tail_starts), _grown(tail_lengths)
-                    parents[nodes] = node
-                    labels[nodes] = text[chain_at]
-                    tail_lengths[nodes] = 0
-                    tail_starts[nodes] = 0
-                    node = nodes
-                    nodes += 1
-                    chain -= 1
-                    chain_at += 1
+                nodes[node, 2], nodes[node, 3] = chain_begin, chain
             if known == 0:
                 continue
 
-            if depth + known > stack.shape[0]:
-                larger = np.empty((2 * stack.shape[0] + known, 4), np.int64)
-                larger[:depth] = stack[:depth]
-                stack = larger
-            while nodes + known > parents.size:
-                parents, labels = _grown(parents), _grown(labels)
-                tail_starts, tail_lengths = _grown(tail_starts), _grown(tail_lengths)
             free = begin
             for i in range(known):
                 label = touched[i]
                 count = tally[label] & 0xFFFFFFFF
                 stack[depth, 0], stack[depth, 1], stack[depth, 2] = free, free + count, 1 - side
-                stack[depth, 3] = nodes
+                stack[depth, 3], stack[depth, 4] = filled, 0
                 depth += 1
-                parents[nodes] = node
-                labels[nodes] = label
-                tail_lengths[nodes] = 0
-                tail_starts[nodes] = 0
-                nodes += 1
+                nodes[filled, 0], nodes[filled, 1], nodes[filled, 3] = node, label, 0
+                filled += 1
                 tally[label] = free + 1
                 free += count
             for i in range(begin, end):
-                position = here[i]
+                position = groups[side, i]
                 label = text[position]
                 if label >= 0 and tally[label] != 0:
-                    there[tally[label] - 1] = position + 1
+                    groups[1 - side, tally[label] - 1] = position + 1
                     tally[label] += 1
             for i in range(known):
                 tally[touched[i]] = 0
-    return parents[:nodes], labels[:nodes], tail_starts[:nodes], tail_lengths[:nodes]
+        word += 1
+    return word, depth, filled
 
 
 @njit
@@ -347,34 +322,37 @@ def _enter(entry, slots):
 
 
 @njit(nogil=True, cache=True)
-def build_trie(parents, labels, tail_starts, tail_lengths, text, words, slots):
+def build_trie(nodes, text, words, slots):
     """Enter the nodes of :func:`grow_trie` into the empty table ``slots`` and keep the text that tails point to.
 
-    :return: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a
-        tail, by rising node.
+    :return: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a tail, by
+        rising node.
     """
-    place = np.empty(parents.size, np.int32)
-    depths = np.empty(parents.size, np.int32)
+    place = np.empty(nodes.shape[0], np.int32)
+    depths = np.empty(nodes.shape[0], np.int32)
     longest = 0
     tails = 0
-    for node in range(parents.size):
-        parent = -1 - parents[node] if parents[node] < 0 else words + place[parents[node]]
-        at = _enter(_entry(parent, labels[node]) | np.uint64(tail_lengths[node] > 0), slots)
+    for node in range(nodes.shape[0]):
+        parent, label, tail = nodes[node, 0], nodes[node, 1], nodes[node, 3]
+        above = np.int64(-1 - parent) if parent < 0 else words + place[parent]
+        at = _enter(_entry(above, label) | np.uint64(tail > 0), slots)
         place[node] = at
-        depths[node] = 2 if parents[node] < 0 else depths[parents[node]] + 1
-        depths[node] += tail_lengths[node]
+        depths[node] = tail + (2 if parent < 0 else depths[parent] + 1)
         longest = max(longest, depths[node])
-        tails += tail_lengths[node] > 0
+        tails += tail > 0
     which = np.empty(tails, np.int64)
     tails = 0
-    for node in range(parents.size):
-        if tail_lengths[node] > 0:
+    for node in range(nodes.shape[0]):
+        if nodes[node, 3] > 0:
             which[tails] = node
             tails += 1
 
     # Tails overlap (every place of a repeated passage has one to its end): keep the union of the spans.
-    lengths = tail_lengths[which]
-    begins = tail_starts[which]
+    begins = np.empty(tails, np.int32)
+    lengths = np.empty(tails, np.int32)
+    for tail in range(tails):
+        begins[tail] = nodes[which[tail], 2]
+        lengths[tail] = nodes[which[tail], 3]
     by_begin = np.argsort(begins, kind="mergesort")
     kept = 0
     covered = 0
@@ -396,9 +374,9 @@ def build_trie(parents, labels, tail_starts, tail_lengths, text, words, slots):
             kept += 1
         covered = max(covered, end)
 
-    nodes = place[which]
-    by_node = np.argsort(nodes, kind="mergesort")
-    return longest, nodes[by_node], moved[by_node], lengths[by_node], tail_text
+    holders = place[which]
+    by_node = np.argsort(holders, kind="mergesort")
+    return longest, holders[by_node], moved[by_node], lengths[by_node], tail_text
 
 
 @njit(nogil=True, cache=True)
