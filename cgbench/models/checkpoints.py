@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -111,12 +113,19 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = None) -> None:
     """Write tensors, and one string beside them, whole or not at all; equal content gives equal bytes."""
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with atomic_path(path) as temporary:
         # One entry at most: safetensors writes several in the order of a hash table.
-        save_file(contiguous, temporary, None if text is None else {"text": text})
+        try:
+            save_file(contiguous, temporary, None if text is None else {"text": text})
+        except SafetensorError as error:
+            # The number of the system's error (a full disk, say) is only in the words.
+            if number := re.search(r"os error (\d+)", str(error)):
+                raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
+            raise
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:

@@ -1,6 +1,8 @@
+import errno
 import json
 
 import pytest
+import safetensors.torch
 import torch
 
 from cgbench.errors import InputError
@@ -103,3 +105,14 @@ def test_tensors_and_their_text_are_read_back(tmp_path):
     assert text == "a note"
     assert again.keys() == tensors.keys()
     assert all(torch.equal(again[name], tensor) for name, tensor in tensors.items())
+
+
+def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise safetensors.SafetensorError("Error while serializing: I/O error: No space left (os error 28)")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", full)
+    with pytest.raises(OSError) as caught:
+        write_tensors(tmp_path / "x", {"a": torch.zeros(3)})
+    assert caught.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())
