@@ -36,10 +36,10 @@ def run_tasks(function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jo
                 for future in finished:
                     yield future.result()
         except BaseException:
-            # what the others are making would be kept as partial results; nobody waits for it now
-            processes = list((getattr(pool, "_processes", None) or {}).values())
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
+            # what the others are making is kept as partial results; nobody waits for it now
+            for future in running:
+                future.cancel()
+            for process in list((getattr(pool, "_processes", None) or {}).values()):
                 process.terminate()
             raise
 
