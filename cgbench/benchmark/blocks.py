@@ -6,6 +6,7 @@ with the file.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 
-BLOCK = 4 << 20
+BLOCK = 2 << 20
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,13 @@ def block_of_bytes(text: bytes, line: int = 0, name: object = "text") -> Block:
     buffer = padded(len(text))
     buffer[: len(text)] = np.frombuffer(text, np.uint8)
     return check_text(buffer, len(text), line, name)
+
+
+def release_memory() -> None:
+    """Give freed memory back to the system where the C library can be told to (glibc), so that stages do not add up."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: object) -> int:

@@ -42,7 +42,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.blocks import Block, join_blocks, padded, read_blocks
+from cgbench.benchmark.blocks import Block, join_blocks, padded, read_blocks, release_memory
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, write_json
 
@@ -165,7 +165,9 @@ class KnownNgrams:
         :raises InputError: the file is missing or not UTF-8, a threshold is below 1, or there are more than
             2^31 - 2 words and line ends.
         """
-        return _learn(read_blocks(text), min_count, word_min_count, jobs)
+        ngrams = _learn(read_blocks(text), min_count, word_min_count, jobs)
+        release_memory()
+        return ngrams
 
     @classmethod
     def learn_lines(

@@ -38,14 +38,14 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.blocks import check_text, padded, read_range
+from cgbench.benchmark.blocks import check_text, padded, read_range, release_memory
 from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
 from cgbench.corpus import ParallelText, TextFile, odd_character
 from cgbench.errors import InputError
-from cgbench.files import atomic_path
+from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.progress import bar
 
-SHARD = 16 << 20  # bytes, both sides together
+SHARD = 8 << 20  # bytes, both sides together
 _KEY = b"cgbench.scan"
 _NO_LIMIT = 2**31 - 1
 _ODD = {"tab": 9, "CR": 13}
@@ -75,6 +75,15 @@ def scan(
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
     scanner = _Scanner(pool, number, first_line, ngrams, other_words, degree_side, filter_sides)
+    counts = _scan_shards(scanner, pool, out, jobs)
+    release_memory()
+    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in ("pairs", "empty", "rare", "kept")}
+    total["warnings"] = _warnings(pool, counts)
+    return total
+
+
+def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) -> list[dict[str, Any]]:
+    """Scan the shards whose parts are missing; the counts of all, in order."""
     limits = shard_limits(pool)
     counts: list[dict[str, Any]] = []
     desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
@@ -113,9 +122,7 @@ def scan(
         while running:
             counts.append(running.popleft().result())
             progress.update(counts[-1]["pairs"])
-    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in ("pairs", "empty", "rare", "kept")}
-    total["warnings"] = _warnings(pool, counts)
-    return total
+    return counts
 
 
 def shard_limits(pool: ParallelText) -> list[int]:
@@ -257,10 +264,17 @@ def _filter_arrays(words: Vocabulary | None, limits: Vocabulary | None) -> tuple
     return words.arena, words.starts, words.table, usable
 
 
-def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:
+def _arrow() -> Any:
+    """pyarrow, with the C library's allocator: its own keeps some 30 MB that are freed."""
     import pyarrow
     import pyarrow.parquet
 
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    return pyarrow
+
+
+def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:
+    pyarrow = _arrow()
     table = pyarrow.table(columns)
     table = table.replace_schema_metadata({_KEY: json.dumps(counts, sort_keys=True).encode()})
     with atomic_path(path) as temporary:
@@ -276,9 +290,7 @@ def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, An
 
 def _read_counts(path: Path, lines: tuple[int, int]) -> dict[str, Any] | None:
     """The counts of a part that an earlier run finished, or None."""
-    import pyarrow
-    import pyarrow.parquet
-
+    pyarrow = _arrow()
     if not path.is_file():
         return None
     try:
@@ -314,11 +326,7 @@ class Cut:
 
     def save(self, folder: Path) -> None:
         """Write ``candidates.parquet``, ``candidates.source``, ``candidates.target`` and ``counts.json``."""
-        import pyarrow
-        import pyarrow.parquet
-
-        from cgbench.files import write_atomic, write_json
-
+        pyarrow = _arrow()
         for side, texts in (("source", self.sources), ("target", self.targets)):
             write_atomic(folder / f"candidates.{side}", b"\n".join([*texts, b""]))
         with atomic_path(folder / "candidates.parquet") as temporary:
@@ -358,9 +366,10 @@ def cut(
         ``too_long``, ``within_length``; ``seen`` and ``duplicates`` (passed over on the way down to the last
         candidate), ``candidates``.
     """
-    ask = size + size // 4 + 1000
+    ask = size + size // 8 + 1000
     while True:
         rows, counts, more = _best_rows(parts, ask, min_length, max_length, seed, degree_side)
+        release_memory()
         candidates = _take(rows, pools, seen, size, counts)
         if not more or len(candidates.sources) == size:
             return candidates
@@ -373,10 +382,11 @@ _COLUMNS = (
 
 
 def _read_parts(parts: Sequence[Path], columns: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
-    import pyarrow.parquet
-
+    pyarrow = _arrow()
     for part in parts:
-        table = pyarrow.parquet.read_table(part, columns=list(columns), use_threads=False, memory_map=False)
+        # Not read_table: that would load pyarrow.dataset, 20 MB of code.
+        with pyarrow.parquet.ParquetFile(part) as file:
+            table = file.read(columns=list(columns), use_threads=False)
         yield {name: table[name].to_numpy() for name in columns}
 
 
@@ -389,7 +399,7 @@ def _best_rows(
 ) -> tuple[dict[str, np.ndarray], dict[str, int], bool]:
     """The ``ask`` distinct rows that come first in the cut's order, the counts so far, and whether there were more.
 
-    ``copies`` says how many rows were equal to a row. No more than about three times ``ask`` rows are held.
+    ``copies`` says how many rows were equal to a row. No more than ``1.5 * ask`` rows and a part's are held.
     """
     counts = dict.fromkeys(("known_words", "too_short", "too_long", "within_length"), 0)
     salt = mix(np.array([seed], np.uint64))
@@ -412,7 +422,7 @@ def _best_rows(
         part["copies"] = np.ones(len(part["line"]), np.int64)
         held.append(part)
         waiting += len(part["line"])
-        if waiting > 2 * ask:
+        if waiting > 1.5 * ask:
             rows = _in_order(held)
             if len(rows["line"]) > ask:
                 last = rows["degree"][ask - 1], rows["tie"][ask - 1]
@@ -505,7 +515,7 @@ def _fetch(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str
     return texts, codes
 
 
-_WINDOW = 4 << 20
+_WINDOW = 1 << 20
 _GAP = 64 << 10
 
 
