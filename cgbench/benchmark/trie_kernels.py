@@ -449,25 +449,32 @@ def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengt
                 count[lane] = 0
                 tail[lane] = tail_end[lane] = 0
                 continue
+            position[lane] = i + 1
             word = np.int64(ids[i])
             if tail[lane] < tail_end[lane]:
-                goes_on = tail_text[tail[lane]] == word
+                goes_on = np.int64(tail_text[tail[lane]] == word)
                 tail[lane] += 1
+                tail_end[lane] *= goes_on
                 onward = node[lane]
-                if not goes_on:
-                    tail[lane] = tail_end[lane] = 0
             else:
-                at = _find_entry(_entry(node[lane], word), slots)
-                goes_on = at >= 0
+                # Whether a piece goes on cannot be foreseen, so no branch depends on it: 0 and 1 are multiplied.
+                entry = _entry(node[lane], word)
+                at = _home(entry, slots.size)
+                found = match_bucket(slots, at, entry)
+                if found == _0 and slots[at + BUCKET - 1] != _0:
+                    at = max(_find_entry(entry, slots), 0)
+                    found = match_bucket(slots, at - at % BUCKET, entry)
+                else:
+                    at += trailing_zeros(found) & (BUCKET - 1)
+                goes_on = np.int64(found != _0)
                 onward = words + at
-                if goes_on and slots[at] & _1 != _0:
+                if slots[at] & np.uint64(goes_on) != _0:
                     row = _find_tail(at, tail_nodes)
                     tail[lane] = tail_starts[row]
                     tail_end[lane] = np.int64(tail_starts[row]) + tail_lengths[row]
-            node[lane] = onward if goes_on else word
-            count[lane] += not goes_on
-            begins[i] = not goes_on
-            position[lane] = i + 1
+            node[lane] = word + (onward - word) * goes_on
+            count[lane] += 1 - goes_on
+            begins[i] = 1 - goes_on
 
 
 @njit(nogil=True, cache=True)
