@@ -9,6 +9,7 @@ Transformer, 2018): no [length, length, d_head] tensor is built.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.dropout import dropout
+from cgbench.models.linear import Linear
 
 
 @dataclass
@@ -54,32 +56,60 @@ def attend(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> 
 
 def _attend_on_cpu(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> Tensor:
     # Sentences are short: plain products are several times faster than torch's blocked kernel for training on a CPU.
-    scale = 1 / math.sqrt(query.shape[-1])
-    logits = ((query * scale) @ memory.keys.transpose(-1, -2)).float()
-    weights = _Softmax.apply(logits if bias is None else logits + bias)
-    return dropout(weights, p).to(memory.values.dtype) @ memory.values
+    logits = query @ memory.keys.transpose(-1, -2)
+    weights = _Softmax.apply(logits, bias, 1 / math.sqrt(query.shape[-1]))
+    return dropout(weights, p) @ memory.values
 
 
 class _Softmax(torch.autograd.Function):
-    """Softmax over the last dimension, spelt out: torch's own takes a slow path for rows below 16 elements."""
+    """Softmax of scale·logits + bias, spelt out: torch's own takes a slow path for rows below 16 elements."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor) -> Tensor:
-        weights = (logits - logits.amax(-1, keepdim=True)).exp_()
+    def forward(ctx: Any, logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
+        weights = logits * scale if bias is None else torch.add(bias, logits, alpha=scale)
+        weights.sub_(weights.amax(-1, keepdim=True)).exp_()
         weights.div_(weights.sum(-1, keepdim=True))
         ctx.save_for_backward(weights)
+        ctx.scale = scale
         return weights
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
         (weights,) = ctx.saved_tensors
         result = gradient * weights
-        return result.sub_(weights * result.sum(-1, keepdim=True))
+        result.sub_(weights * result.sum(-1, keepdim=True))
+        return result * ctx.scale, result if ctx.needs_input_grad[1] else None, None
 
 
 def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
     """Cut [rows, length, parts x width] into ``parts`` tensors [rows, heads, length, d_head]."""
+    if x.dtype == torch.bfloat16 and x.device.type == "cpu":
+        pieces: tuple[Tensor, ...] = _SplitToFloat.apply(x, heads, parts)
+        return pieces
     return x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+
+
+class _SplitToFloat(torch.autograd.Function):
+    """:func:`split_heads` and a cast to float32 in one pass, and one back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
+        ctx.shape = x.shape
+        split = x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4)
+        return split.to(torch.float32, memory_format=torch.contiguous_format).unbind(0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        rows, heads, length, width = gradients[0].shape
+        joined = torch.empty(rows, length, len(gradients), heads, width, dtype=torch.bfloat16)
+        for part, gradient in enumerate(gradients):
+            joined[:, :, part] = gradient.transpose(1, 2)
+        return joined.view(ctx.shape), None, None
+
+
+def full_precision_on_cpu(device: torch.device) -> contextlib.AbstractContextManager[Any]:
+    """Within, a CPU multiplies in float32: products of attention are small, of ever new shapes, and gain nothing."""
+    return torch.autocast("cpu", enabled=False) if device.type == "cpu" else contextlib.nullcontext()
 
 
 class RelativePositions(nn.Module):
@@ -127,8 +157,8 @@ class SelfAttention(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float, max_relative_position: int | None = None) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.project_in = nn.Linear(width, 3 * width)
-        self.project_out = nn.Linear(width, width)
+        self.project_in = Linear(width, 3 * width)
+        self.project_out = Linear(width, width)
         self.scale = 1 / math.sqrt(width // heads)
         self.relative = RelativePositions(max_relative_position, width // heads) if max_relative_position else None
         initialize_projections(self.project_in, self.project_out)
@@ -136,10 +166,11 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Attend within ``x`` [rows, length, width]; ``mask`` as :func:`attend`'s bias."""
         query, keys, values = split_heads(self.project_in(x), self.heads, 3)
-        if self.relative is not None:
-            relative = self.relative.logits(query, keys) * self.scale
-            mask = relative if mask is None else relative + mask
-        mixed = attend(query, KeysValues(keys, values), mask, self.dropout if self.training else 0.0)
+        with full_precision_on_cpu(x.device):
+            if self.relative is not None:
+                relative = self.relative.logits(query, keys) * self.scale
+                mask = relative if mask is None else relative + mask
+            mixed = attend(query, KeysValues(keys, values), mask, self.dropout if self.training else 0.0)
         return self.project_out(mixed)
 
     def step(self, x: Tensor, memory: KeysValues) -> Tensor:
@@ -162,9 +193,9 @@ class CrossAttention(nn.Module):
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.project_query = nn.Linear(width, width)
-        self.project_memory = nn.Linear(width, 2 * width)
-        self.project_out = nn.Linear(width, width)
+        self.project_query = Linear(width, width)
+        self.project_memory = Linear(width, 2 * width)
+        self.project_out = Linear(width, width)
         initialize_projections(self.project_query, self.project_out)
         initialize_projections(self.project_memory, self.project_out)
 
@@ -175,7 +206,9 @@ class CrossAttention(nn.Module):
     def forward(self, x: Tensor, memory: KeysValues, mask: Tensor | None) -> Tensor:
         """Attend from ``x`` [rows, length, width] to ``memory``; ``mask`` as :func:`attend`'s bias."""
         (query,) = split_heads(self.project_query(x), self.heads, 1)
-        return self.project_out(attend(query, memory, mask, self.dropout if self.training else 0.0))
+        with full_precision_on_cpu(x.device):
+            mixed = attend(query, memory, mask, self.dropout if self.training else 0.0)
+        return self.project_out(mixed)
 
 
 def initialize_projections(project_in: nn.Linear, project_out: nn.Linear) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from cgbench.models.attention import CrossAttention, KeysValues, SelfAttention, causal_mask, padding_mask
 from cgbench.models.config import ModelConfig
 from cgbench.models.dropout import Dropout
+from cgbench.models.linear import Linear, linear
 
 PAD = 1
 
@@ -66,8 +67,8 @@ class FeedForward(nn.Module):
 
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
         super().__init__()
-        self.expand = nn.Linear(width, hidden)
-        self.contract = nn.Linear(hidden, width)
+        self.expand = Linear(width, hidden)
+        self.contract = Linear(hidden, width)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -172,7 +173,7 @@ class Transformer(nn.Module):
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [..., target vocabulary] of states [..., width]."""
-        return F.linear(states, self.target_embedding.weight)
+        return linear(states, self.target_embedding.weight)
 
     def forward(self, source: Tensor, decoder_input: Tensor) -> Tensor:
         """Return logits [rows, target length, target vocabulary] under teacher forcing.

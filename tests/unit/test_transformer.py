@@ -194,3 +194,19 @@ def test_sinusoids_are_sines_then_cosines_from_place_two():
 def test_an_unknown_architecture_is_refused():
     with pytest.raises(InputError, match="architectures: transformer"):
         build_model(ModelConfig(architecture="perceptron"), 10, 10)
+
+
+@pytest.mark.parametrize(("positions", "norm"), FORMS)
+def test_bfloat16_products_change_logits_and_gradients_little(positions, norm):
+    model = small_model(positions, norm)
+    source, target = batch()
+    source[0, 6:] = PAD
+    results = []
+    for enabled in (False, True):
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            logits = model(source, target).float()
+        logits.square().mean().backward()
+        results.append([logits.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
+    exact, rounded = (torch.cat([tensor.flatten() for tensor in result]) for result in results)
+    assert 0 < (exact - rounded).norm() < 0.02 * exact.norm()
