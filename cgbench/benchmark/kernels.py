@@ -29,6 +29,9 @@ UNKNOWN = 0x7FFFFFFE
 TAB, CARRIAGE_RETURN, NOT_UTF8 = 1, 2, 4
 """Flags that :func:`inspect` returns."""
 
+KEPT, EMPTY, RARE = 0, 1, 2
+"""States of a pair in :func:`filter_lines`."""
+
 _ONES = np.uint64(0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
 _CONTROLS = np.uint64(0x2121212121212121)
@@ -357,7 +360,7 @@ def gather_lines(buffer, line_starts, out, bounds, codes):
 
 @njit(nogil=True, cache=True)
 def hash_lines(buffer, size, offsets, codes):
-    """The byte offset and the hash of each line's words (0: no word), as :func:`scan_pairs` gives them."""
+    """The byte offset and the hash of each line's words (0: no word), as :func:`filter_lines` gives them."""
     i = 0
     line = 0
     while i < size:
@@ -377,72 +380,48 @@ def hash_lines(buffer, size, offsets, codes):
 # --- scanning ---------------------------------------------------------------------------------------------------
 
 
-@njit
-def _filter_line(buffer, i, arena, starts, table, usable, ids, filled):
-    """Look up a line's words until one is rare (id >= ``usable`` or unknown).
-
-    :return: (position of the newline, words read, hash of the words, rare?)
-    """
-    length = 0
-    code = _0
-    i = _word_start(buffer, i)
-    while buffer[i] != 10:
-        end, one, two, word_hash = _read_word(buffer, i)
-        word = _find_word(buffer, i, end, one, two, word_hash, arena, starts, table)
-        if word < 0:
-            word = UNKNOWN
-        length += 1
-        if word >= usable:
-            return _line_end(buffer, end), length, code, True
-        code = _fold(code, word_hash)
-        if ids.size > 0:
-            ids[filled + length - 1] = word
-        i = end + 1 if buffer[end] == 32 else end
-        if buffer[i] != 10 and _separates(buffer[i]):
-            i = _word_start(buffer, i)
-    return i, length, code, False
-
-
 @njit(nogil=True, cache=True)
-def scan_pairs(one, one_size, one_words, two, two_size, two_words, ids, lines, offsets, lengths, codes):
-    """Filter the pairs of a shard: drop those with an empty side, then those with a rare word.
+def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offsets, lengths, codes):
+    """Find the lines without a rare word on one side of a corpus; called for one side, then for the other.
 
-    :param one: a text buffer, the side that is only filtered; ``two`` the side that is covered.
-    :param one_words: (arena, starts, table, usable): ids below ``usable`` are not rare; 2^31 - 1 filters nothing.
-    :param ids: int32 out, the words of side two of the pairs that are kept, one sentence after another.
-    :param lines: int64 out, the line in the shard; ``offsets``, ``lengths``, ``codes`` ``[2, pairs]`` out: byte
-        offset in the buffer, words and hash of the words of either side.
-    :return: (pairs read, pairs kept, dropped for an empty side, dropped for a rare word)
+    One side is read as a whole before the other, so that one vocabulary at a time takes the processor's cache.
+
+    :param usable: ids below it are not rare; 2^31 - 1 takes every word.
+    :param states: uint8 ``[lines]`` in and out: KEPT, EMPTY (either side has no word) or RARE. Words are looked up in
+        lines that are still KEPT.
+    :param ids: int32 out, the words of the lines that stay KEPT, one line after another; empty if not wanted.
+    :param offsets: int64 ``[lines]`` out, byte offset in the buffer; ``lengths`` int32, words; ``codes`` uint64, hash
+        of the words; the last two for the lines that stay KEPT.
+    :return: (lines read, ids filled)
     """
-    one_arena, one_starts, one_table, one_usable = one_words
-    two_arena, two_starts, two_table, two_usable = two_words
-    nothing = ids[:0]
-    i = j = 0
-    pairs = kept = empty = rare = filled = 0
-    while i < one_size and j < two_size:
-        first, length, code, is_rare = _filter_line(one, i, one_arena, one_starts, one_table, one_usable, nothing, 0)
-        if length == 0 or is_rare:
-            start = _word_start(two, j)
-            if length == 0 or two[start] == 10:
-                empty += 1
-            else:
-                rare += 1
-            second = _line_end(two, start)
-        else:
-            offsets[0, kept], lengths[0, kept], codes[0, kept] = i, length, code
-            second, length, code, is_rare = _filter_line(
-                two, j, two_arena, two_starts, two_table, two_usable, ids, filled
-            )
-            if length == 0:
-                empty += 1
-            elif is_rare:
-                rare += 1
-            else:
-                offsets[1, kept], lengths[1, kept], codes[1, kept] = j, length, code
-                lines[kept] = pairs
+    i = 0
+    line = 0
+    filled = 0
+    while i < size and line < states.size:
+        offsets[line] = i
+        i = _word_start(buffer, i)
+        if buffer[i] == 10:
+            states[line] = EMPTY
+        elif states[line] == KEPT:
+            length = 0
+            code = _0
+            while buffer[i] != 10:
+                end, one, two, word_hash = _read_word(buffer, i)
+                word = _find_word(buffer, i, end, one, two, word_hash, arena, starts, table)
+                if word < 0:
+                    word = UNKNOWN
+                if word >= usable:
+                    states[line] = RARE
+                    break
+                code = _fold(code, word_hash)
+                if ids.size > 0:
+                    ids[filled + length] = word
+                length += 1
+                i = _word_start(buffer, end)
+            if states[line] == KEPT:
+                lengths[line] = length
+                codes[line] = code
                 filled += length
-                kept += 1
-        pairs += 1
-        i = first + 1
-        j = second + 1
-    return pairs, kept, empty, rare
+        i = _line_end(buffer, i) + 1
+        line += 1
+    return line, filled

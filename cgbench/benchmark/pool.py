@@ -194,11 +194,12 @@ class _Scanner:
         self.first_line = first_line
         self.ngrams = ngrams
         self.degree = 1 if degree_side == "target" else 0
-        other_side = "source" if degree_side == "target" else "target"
-        ours = ngrams.words if filter_sides in ("both", degree_side) else None
-        others = other_words if filter_sides in ("both", other_side) else None
-        self.other_words = _filter_arrays(others, others)
-        self.our_words = _filter_arrays(ngrams.words, ours)
+        words: list[Vocabulary | None] = [other_words, other_words]
+        words[self.degree] = ngrams.words
+        self.words = [
+            _filter_arrays(held, filter_sides in ("both", side))
+            for held, side in zip(words, ("source", "target"), strict=True)
+        ]
 
     def scan_shard(
         self, files: list[int], lines: tuple[int, int], spans: list[tuple[int, int]], desk: _Desk, path: Path
@@ -216,34 +217,45 @@ class _Scanner:
             odd[name] = [list(b.lines_with(_ODD[name])) if b.oddities & flag else [0, -1] for b in blocks]
 
         count = lines[1] - lines[0]
-        ours, other = blocks[self.degree], blocks[1 - self.degree]
-        ids = desk.array("ids", ours.size // 2 + 1, np.int32)
-        row_lines = desk.array("lines", count, np.int64)
-        offsets, lengths, codes = (
-            desk.array(name, 2 * count, dtype)[: 2 * count].reshape(2, count)
-            for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
-        )
-        pairs, kept, empty, rare = kernels.scan_pairs(
-            other.buffer, other.size, self.other_words, ours.buffer, ours.size, self.our_words,
-            ids, row_lines, offsets, lengths, codes,
-        )  # fmt: skip
-        if pairs != count:
-            raise InputError(f"{self.texts[0].path}: the file changed while it was read; run the command again")
-        our_lengths = lengths[1, :kept]
-        pieces, _ = self.ngrams.count_pieces(ids[: int(our_lengths.sum(dtype=np.int64))], our_lengths)
+        states = desk.array("states", count, np.uint8)[:count]
+        states[:] = kernels.KEPT
+        found: dict[int, tuple[np.ndarray, ...]] = {}
+        ids = np.empty(0, np.int32)
+        for side in (1 - self.degree, self.degree):
+            block = blocks[side]
+            if side == self.degree:
+                ids = desk.array("ids", block.size // 2 + 1, np.int32)
+            arrays = [
+                desk.array(f"{name} {side}", count, dtype)[:count]
+                for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
+            ]
+            words = self.words[side]
+            read, filled = kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
+            if read != count:
+                raise InputError(f"{self.texts[side].path}: the file changed while it was read; run the command again")
+            found[side] = tuple(arrays)
+        kept = np.flatnonzero(states == kernels.KEPT)
+        offsets, lengths, codes = ([found[side][i][kept] for side in (0, 1)] for i in range(3))
+        pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[self.degree])
 
-        source, target = (1, 0) if self.degree == 0 else (0, 1)  # rows of the arrays: 1 is the side of the degree
-        counts = {"lines": list(lines), "pairs": pairs, "empty": empty, "rare": rare, "kept": kept, "odd": odd}
+        counts = {
+            "lines": list(lines),
+            "pairs": count,
+            "empty": int(np.count_nonzero(states == kernels.EMPTY)),
+            "rare": int(np.count_nonzero(states == kernels.RARE)),
+            "kept": len(kept),
+            "odd": odd,
+        }
         columns = {
-            "line": row_lines[:kept] + (self.first_line + lines[0]),
-            "pool": np.full(kept, self.number, np.int32),
-            "source_offset": offsets[source, :kept] + spans[0][0],
-            "target_offset": offsets[target, :kept] + spans[1][0],
-            "source_length": lengths[source, :kept],
-            "target_length": lengths[target, :kept],
+            "line": kept + (self.first_line + lines[0]),
+            "pool": np.full(len(kept), self.number, np.int32),
+            "source_offset": offsets[0] + spans[0][0],
+            "target_offset": offsets[1] + spans[1][0],
+            "source_length": lengths[0],
+            "target_length": lengths[1],
             "pieces": pieces,
-            "degree": pieces / our_lengths,
-            "content": mix(codes[source, :kept] * np.uint64(0x9E3779B97F4A7C15) + codes[target, :kept]),
+            "degree": pieces / lengths[self.degree],
+            "content": mix(codes[0] * np.uint64(0x9E3779B97F4A7C15) + codes[1]),
         }
         _write_part(path, columns, counts)
         return counts
@@ -256,12 +268,11 @@ def mix(values: np.ndarray) -> np.ndarray:
     return values ^ (values >> np.uint64(31))
 
 
-def _filter_arrays(words: Vocabulary | None, limits: Vocabulary | None) -> tuple[Any, ...]:
-    """(arena, starts, table, usable) for ``kernels.scan_pairs``: ``words`` to look up, ``limits`` to filter by."""
-    usable = limits.usable if limits is not None else _NO_LIMIT
+def _filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
+    """(arena, starts, table, usable) for ``kernels.filter_lines``."""
     if words is None:
-        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 4), np.uint64), usable
-    return words.arena, words.starts, words.table, usable
+        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 4), np.uint64), _NO_LIMIT
+    return words.arena, words.starts, words.table, words.usable if filters else _NO_LIMIT
 
 
 def _arrow() -> Any:
@@ -443,7 +454,7 @@ def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
         parts = [{name: np.zeros(0, np.int64) for name in (*_COLUMNS, "tie", "copies")}]
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     keys = ("pieces", "source_length", "target_length")
-    order = np.lexsort([rows["line"], *(rows[key] for key in keys), rows["tie"], -rows["degree"]])
+    order = np.lexsort([rows["line"], rows["tie"], -rows["degree"]])
     rows = {name: values[order] for name, values in rows.items()}
     if not len(order):
         return rows
