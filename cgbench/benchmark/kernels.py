@@ -60,6 +60,17 @@ def load64(context: Any, array: Any, index: Any) -> Any:
 
 
 @intrinsic
+def load8(context: Any, array: Any, index: Any) -> Any:
+    """Byte ``index`` of a uint8 array, without the test whether it counts from the end."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.load(builder.gep(data, [arguments[1]]))
+
+    return types.uint8(array, types.int64), generate
+
+
+@intrinsic
 def trailing_zeros(context: Any, value: Any) -> Any:
     """The number of zero bits below the lowest one bit of a uint64; 64 for zero."""
 
@@ -121,7 +132,7 @@ def _word_end(buffer, i):
         found = trailing_zeros(_low_bytes(load64(buffer, i))) >> 3
         i += found
         if found < 8:
-            if _separates(buffer[i]):
+            if _separates(load8(buffer, i)):
                 return i
             i += 1  # one of the control bytes that separate nothing
 
@@ -153,7 +164,7 @@ def _read_word(buffer, i):
     one, two = load64(buffer, i), load64(buffer, i + 8)
     length = trailing_zeros(_low_bytes(one)) >> 3
     length += (trailing_zeros(_low_bytes(two)) >> 3) * (length == 8)
-    if length == 16 or not _separates(buffer[i + length]):
+    if length == 16 or not _separates(load8(buffer, i + length)):
         length = _word_end(buffer, i) - i
     code, one, two = _hash_word(buffer, i, length)
     return i + length, one, two, code
@@ -173,7 +184,7 @@ def _line_end(buffer, i):
 @njit
 def _word_start(buffer, i):
     """The first byte at or after ``i`` that is a newline or no separator."""
-    while buffer[i] != 10 and _separates(buffer[i]):
+    while load8(buffer, i) != 10 and _separates(load8(buffer, i)):
         i += 1
     return i
 
@@ -249,13 +260,13 @@ def read_words(buffer, i, size, keep, tokens, filled, arena, starts, counts, tab
     :return: (position reached, tokens filled, words)
     """
     while i < size:
-        if buffer[i] == 10:
+        if load8(buffer, i) == 10:
             if keep and filled > 0 and tokens[filled - 1] >= 0:
                 tokens[filled] = -1
                 filled += 1
             i += 1
             continue
-        if _separates(buffer[i]):
+        if _separates(load8(buffer, i)):
             i += 1
             continue
         end, one, two, code = _read_word(buffer, i)
@@ -321,7 +332,7 @@ def read_ids(buffer, size, arena, starts, table, ids, lengths):
     while i < size:
         begin = filled
         i = _word_start(buffer, i)
-        while buffer[i] != 10:
+        while load8(buffer, i) != 10:
             end, one, two, code = _read_word(buffer, i)
             word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
             ids[filled] = word if word >= 0 else UNKNOWN
@@ -345,13 +356,13 @@ def gather_lines(buffer, line_starts, out, bounds, codes):
         bounds[line] = filled
         code = _0
         i = _word_start(buffer, line_starts[line])
-        while buffer[i] != 10:
+        while load8(buffer, i) != 10:
             end, _, _, word_hash = _read_word(buffer, i)
             code = _fold(code, word_hash)
             out[filled : filled + end - i] = buffer[i:end]
             filled += end - i
             i = _word_start(buffer, end)
-            if buffer[i] != 10:
+            if load8(buffer, i) != 10:
                 out[filled] = 32
                 filled += 1
         codes[line] = code
@@ -367,7 +378,7 @@ def hash_lines(buffer, size, offsets, codes):
         offsets[line] = i
         code = _0
         i = _word_start(buffer, i)
-        while buffer[i] != 10:
+        while load8(buffer, i) != 10:
             end, _, _, word_hash = _read_word(buffer, i)
             code = _fold(code, word_hash)
             i = _word_start(buffer, end)
@@ -400,12 +411,12 @@ def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offset
     while i < size and line < states.size:
         offsets[line] = i
         i = _word_start(buffer, i)
-        if buffer[i] == 10:
+        if load8(buffer, i) == 10:
             states[line] = EMPTY
         elif states[line] == KEPT:
             length = 0
             code = _0
-            while buffer[i] != 10:
+            while load8(buffer, i) != 10:
                 end, one, two, word_hash = _read_word(buffer, i)
                 word = _find_word(buffer, i, end, one, two, word_hash, arena, starts, table)
                 if word < 0:

@@ -326,6 +326,13 @@ class KnownNgrams:
         )
 
 
+def preload() -> None:
+    """Load the compiled loops; half a second that a thread can spend while files are hashed."""
+    block = next(iter(join_blocks(["a"])))
+    counter = _Counter()
+    counter.read(block, keep=True)
+
+
 class _Counter:
     """A growing vocabulary and, where wanted, the text as its ids."""
 
