@@ -442,8 +442,11 @@ def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, 
             word, depth, filled = trie_kernels.grow_trie(
                 text, weights, ends, groups, starts, word, high, min_count, nodes, filled, stack, depth, tally, touched
             )
-            if word < high:
-                nodes, stack = _longer(nodes, 2 * len(nodes)), _longer(stack, 2 * len(stack))
+            # A node has at most known_words children: with so much room the next call goes on.
+            if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
+                nodes = _longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
+            if word < high and len(stack) < depth + known_words:
+                stack = _longer(stack, 2 * depth + known_words)
         return nodes[:filled].copy()
 
     with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
