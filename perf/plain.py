@@ -49,12 +49,8 @@ def known_ngrams(sentences: list[list[str]]) -> set[tuple[str, ...]]:
 def least_pieces(words: list[str], known: set[tuple[str, ...]]) -> int:
     best = [0]
     for end in range(1, len(words) + 1):
-        least = best[end - 1] + 1
-        for start in range(end - 2, -1, -1):  # the known n-grams are closed under substrings: stop at the first miss
-            if tuple(words[start:end]) not in known:
-                break
-            least = min(least, best[start] + 1)
-        best.append(least)
+        pieces = (start for start in range(end) if start == end - 1 or tuple(words[start:end]) in known)
+        best.append(1 + min(best[start] for start in pieces))
     return best[-1]
 
 
