@@ -5,9 +5,9 @@ loop has a slow, obvious twin in ``tests/unit/twins.py`` that defines what it mu
 
 Conventions
     text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD bytes that are newlines.
-    words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[2^k, 4]``): the bytes of word ``i`` are
+    words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[rows, 3]``): the bytes of word ``i`` are
                    ``arena[starts[i]:starts[i + 1]]``; the table, open addressing, has a row a word: (24 bits of its
-                   hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes, its hash.
+                   hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes.
     ids            int32; UNKNOWN stands for a word that is not in the vocabulary.
 
 Compiled code is cached beside this file; the first use after installation compiles for some seconds.
@@ -209,12 +209,23 @@ def _tag(code, length):
 
 
 @njit
+def _home_row(code, table):
+    """Where the search for a word begins: its hash scaled to the table, so any size will do (Lemire 2019)."""
+    return ((code & _LOW) * np.uint64(table.shape[0])) >> _32
+
+
+@njit
+def _next_row(at, table):
+    at += _1
+    return at if at < np.uint64(table.shape[0]) else _0
+
+
+@njit
 def _find_word(buffer, start, end, one, two, code, arena, starts, table):
     """The id of a word that :func:`_read_word` has read, or -1. Bytes are compared: no collisions."""
     length = end - start
     tag = _tag(code, length)
-    mask = np.uint64(table.shape[0] - 1)
-    at = code & mask
+    at = _home_row(code, table)
     while True:
         slot = table[at, 0]
         if slot >> _32 == tag and table[at, 1] == one and table[at, 2] == two:
@@ -223,7 +234,7 @@ def _find_word(buffer, start, end, one, two, code, arena, starts, table):
                 return word
         if slot == _0:
             return np.int64(-1)
-        at = (at + _1) & mask
+        at = _next_row(at, table)
 
 
 @njit
@@ -239,14 +250,12 @@ def _enter_word(table, arena, start, end, word):
     """Add a word of the arena, which has PAD bytes after it."""
     length = end - start
     code, one, two = _hash_word(arena, start, length)
-    mask = np.uint64(table.shape[0] - 1)
-    at = code & mask
+    at = _home_row(code, table)
     while table[at, 0] != _0:
-        at = (at + _1) & mask
+        at = _next_row(at, table)
     table[at, 0] = (_tag(code, length) << _32) | np.uint64(word + 1)
     table[at, 1] = one
     table[at, 2] = two
-    table[at, 3] = code
 
 
 @njit(nogil=True, cache=True)
@@ -254,7 +263,7 @@ def read_words(buffer, i, size, keep, tokens, filled, arena, starts, counts, tab
     """Count the words of whole lines and, if ``keep``, append their ids to ``tokens``, each line ended by -1.
 
     ``tokens`` needs room for ``size - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
-    Stops where one of these is full: give it room (:func:`copy_table`) and go on from there. That is not done here,
+    Stops where one of these is full: give it room (:func:`enter_words`) and go on from there. That is not done here,
     because arrays that a loop replaces cost it their reference counts.
 
     :return: (position reached, tokens filled, words)
@@ -290,15 +299,10 @@ def read_words(buffer, i, size, keep, tokens, filled, arena, starts, counts, tab
 
 
 @njit(nogil=True, cache=True)
-def copy_table(table, larger):
-    """Enter the rows of a word table into an empty, larger one."""
-    mask = np.uint64(larger.shape[0] - 1)
-    for row in range(table.shape[0]):
-        if table[row, 0] != _0:
-            at = table[row, 3] & mask
-            while larger[at, 0] != _0:
-                at = (at + _1) & mask
-            larger[at] = table[row]
+def enter_words(table, arena, starts, words):
+    """Enter the first ``words`` words into an empty table."""
+    for word in range(words):
+        _enter_word(table, arena, starts[word], starts[word + 1], word)
 
 
 @njit(nogil=True, cache=True)
@@ -309,16 +313,13 @@ def order_words(arena, starts, order):
         size += starts[old + 1] - starts[old]
     new_arena = np.zeros(size + PAD, np.uint8)
     new_starts = np.zeros(order.size + 1, np.int64)
-    capacity = 16
-    while 5 * order.size > 4 * capacity:
-        capacity *= 2
-    table = np.zeros((capacity, 4), np.uint64)
+    # Frequent words come first, and so stand where their search begins; a full table stays in the cache.
+    table = np.zeros((order.size * 4 // 3 + 1, 3), np.uint64)
     for new in range(order.size):
         old = order[new]
         end = new_starts[new] + starts[old + 1] - starts[old]
         new_arena[new_starts[new] : end] = arena[starts[old] : starts[old + 1]]
         new_starts[new + 1] = end
-        # Frequent words come first and so stand where their search begins.
         _enter_word(table, new_arena, new_starts[new], end, new)
     return new_arena, new_starts, table
 

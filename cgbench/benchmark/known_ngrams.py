@@ -17,8 +17,9 @@ words.json, ngrams.json                   format version, thresholds, sizes
 words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes one after another by falling count, 16 zeros
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
-words.table.npy        uint64   [2^k, 4]  hash table, a row a word: 24 bits of its hash << 40 | min(its bytes, 255)
-                                          << 32 | i + 1; its first 8 bytes, big end first; its next 8; its hash
+words.table.npy        uint64   [R, 3]    hash table, a row a word: 24 bits of its hash << 40 | min(its bytes, 255)
+                                          << 32 | i + 1; its first 8 bytes and its next 8, each as a
+                                          little-endian number moved to the high end
 trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
                                           (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
                                           from its bucket's begin on (``trie_kernels._home``).
@@ -342,7 +343,7 @@ class _Counter:
         self.arena = np.zeros(1 << 16, np.uint8)
         self.starts = np.zeros(1 << 12, np.int64)
         self.counts = np.zeros(1 << 12, np.int64)
-        self.table = np.zeros((1 << 13, 4), np.uint64)
+        self.table = np.zeros((1 << 13, 3), np.uint64)
         self.words = 0
 
     def read(self, block: Block, keep: bool) -> None:
@@ -375,9 +376,8 @@ class _Counter:
         if used + word + kernels.PAD > len(self.arena):
             self.arena = _longer(self.arena, 2 * (used + word + kernels.PAD))
         if 2 * self.words > len(self.table):
-            larger = np.zeros((2 * len(self.table), 4), np.uint64)
-            kernels.copy_table(self.table, larger)
-            self.table = larger
+            self.table = np.zeros((2 * len(self.table), 3), np.uint64)
+            kernels.enter_words(self.table, self.arena, self.starts, self.words)
 
 
 def _longer(array: np.ndarray, size: int) -> np.ndarray:

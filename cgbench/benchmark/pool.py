@@ -271,7 +271,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 def _filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
     """(arena, starts, table, usable) for ``kernels.filter_lines``."""
     if words is None:
-        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 4), np.uint64), _NO_LIMIT
+        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 3), np.uint64), _NO_LIMIT
     return words.arena, words.starts, words.table, words.usable if filters else _NO_LIMIT
 
 
