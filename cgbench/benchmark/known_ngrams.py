@@ -327,6 +327,18 @@ class KnownNgrams:
         )
 
 
+def learn_sides(
+    ours: Path, other: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
+) -> tuple[KnownNgrams, Vocabulary]:
+    """The known n-grams of one side of a training corpus and the words of the other, read side by side."""
+    with ThreadPoolExecutor(1) as thread:
+        words = thread.submit(
+            Vocabulary.learn, other, min_count=min_count if word_min_count is None else word_min_count
+        )
+        ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+        return ngrams, words.result()
+
+
 def preload() -> None:
     """Load the compiled loops; half a second that a thread can spend while files are hashed."""
     block = next(iter(join_blocks(["a"])))

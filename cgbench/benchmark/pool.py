@@ -394,11 +394,21 @@ _COLUMNS = (
 
 def _read_parts(parts: Sequence[Path], columns: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
     pyarrow = _arrow()
-    for part in parts:
+
+    def read(part: Path) -> dict[str, np.ndarray]:
         # Not read_table: that would load pyarrow.dataset, 20 MB of code.
         with pyarrow.parquet.ParquetFile(part) as file:
             table = file.read(columns=list(columns), use_threads=False)
-        yield {name: table[name].to_numpy() for name in columns}
+        return {name: table[name].to_numpy() for name in columns}
+
+    with ThreadPoolExecutor(2) as threads:
+        ahead: deque[Any] = deque()
+        for part in parts:
+            ahead.append(threads.submit(read, part))
+            if len(ahead) > 2:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def _within(lengths: np.ndarray, min_length: int, max_length: int | None) -> np.ndarray:

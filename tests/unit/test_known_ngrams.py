@@ -10,7 +10,7 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary, learn_sides
 from cgbench.errors import InputError
 
 # Few words, so that long n-grams repeat: short, of 8 and 9 bytes, long, accented, and not of the Latin alphabet.
@@ -158,6 +158,14 @@ def test_a_vocabulary_is_saved_and_counts(tmp_path: Path):
     words.save(tmp_path)
     loaded = Vocabulary.load(tmp_path)
     assert loaded.count("a") == 3 and not loaded.is_rare("b")
+
+
+def test_both_sides_are_learnt_side_by_side(tmp_path: Path):
+    (tmp_path / "ours").write_text("a b\n" * 3)
+    (tmp_path / "other").write_text("x y x\n" * 2)
+    ngrams, words = learn_sides(tmp_path / "ours", tmp_path / "other", min_count=3, word_min_count=4)
+    assert "a b" in ngrams and ngrams.is_rare("a")
+    assert not words.is_rare("x") and words.is_rare("y")
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "version"])
