@@ -357,6 +357,8 @@ class _Run:
         if len(kept) < self.progress.log_bytes:
             raise InputError(f"{log}: shorter than the saved state says; remove {self.out} and train again")
         write_atomic(log, kept)
+        if not self.progress.log_bytes:
+            self._log(update=0, pairs=len(self.data.rows), skipped=self.data.skipped)
 
     def finish(self, subwords: Subwords) -> None:
         """Turn the run into a checkpoint; ``config.json`` comes last."""

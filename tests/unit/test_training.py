@@ -72,7 +72,8 @@ def test_a_finished_folder_is_a_checkpoint_without_leftovers(undisturbed):
     validations = {entry["update"]: entry["valid_loss"] for entry in log if "valid_loss" in entry}
     assert list(validations) == [4, 8, 12, 14]
     assert config.updates == min(validations, key=validations.get)
-    assert log[-2]["loss"] < log[0]["loss"]
+    assert log[0]["update"] == 0 and log[0]["pairs"] > 0 and log[0]["skipped"] == 0
+    assert log[-2]["loss"] < log[1]["loss"]
 
 
 @pytest.mark.parametrize("stops", [[1], [3], [5, 10], [13], [14]])
