@@ -1,5 +1,6 @@
 import gzip
 import json
+import re
 import shutil
 
 import pyarrow.parquet
@@ -197,3 +198,34 @@ def test_settings_from_yaml_and_options(corpora, run, tmp_path):
     )
     configuration = json.loads(result.stdout)["configuration"]
     assert [configuration[key] for key in ("candidates", "min_length", "seed")] == [50, 8, 5]
+
+
+def test_a_build_can_stop_before_the_selection_and_go_on(corpora, run, tmp_path):
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "x"]
+    run(*words, "--until", "uncertainty")
+    manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
+    assert manifest["until"] == "uncertainty" and "uncertainty" in manifest["figures"]
+    assert "selected" not in manifest["counts"]
+    table = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet").to_pydict()
+    assert min(table["rmi"]) > 0 and "stage" not in table
+    run("verify", tmp_path / "x")
+    result = run(*words, "--explain", "--set", "select=7")
+    assert "runs" not in result.stderr  # the selection alone needs no step
+    names = {path.name for path in (tmp_path / "x").iterdir() if path.is_file()}
+    expected = {"test.de", "test.en", "split.jsonl", "candidates.parquet", "manifest.json", "README.md", "timings.json"}
+    assert names == expected
+    assert len(split(tmp_path / "x")) == 7
+    run("verify", tmp_path / "x")
+
+
+def test_a_given_phrase_list_decides_what_is_known(demo, corpora, run, tmp_path):
+    (tmp_path / "phrases").write_text("the old\nthe old man\nof the\n")
+    words = ["build-react", *corpora, "--preset", "demo", "--until", "candidates", "--out", tmp_path / "x"]
+    run(*words, "--ngrams", tmp_path / "phrases")
+    table = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet").to_pylist()
+    lines = (tmp_path / "x" / "candidates.en").read_text().splitlines()
+    for row, line in zip(table, lines, strict=True):
+        # by hand: a piece less for each phrase of two words, two less for the one of three
+        covered = re.sub(r"\b(the old man|the old|of the)(?!\S)", "1", line)
+        assert row["pieces"] == len(covered.split())
+    assert any(row["pieces"] < row["target_length"] for row in table)
