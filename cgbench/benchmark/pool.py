@@ -45,10 +45,18 @@ from cgbench.errors import InputError
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.progress import bar
 
-SHARD = 8 << 20  # bytes, both sides together
+CHUNK = 16 << 20  # bytes, both sides together: what one thread holds. Larger: the vocabularies change places less often
+SHARD = 2  # chunks: what goes to one file
 _KEY = b"cgbench.scan"
 _NO_LIMIT = 2**31 - 1
+_COUNTS = ("pairs", "empty", "rare", "kept")
 _ODD = {"tab": 9, "CR": 13}
+
+Place = tuple[int, int, int]
+"""A line, and the byte offset where it begins on each side."""
+
+Chunk = tuple[Place, Place]
+"""Lines from one place to another."""
 
 
 def scan(
@@ -77,14 +85,14 @@ def scan(
     scanner = _Scanner(pool, number, first_line, ngrams, other_words, degree_side, filter_sides)
     counts = _scan_shards(scanner, pool, out, jobs)
     release_memory()
-    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in ("pairs", "empty", "rare", "kept")}
+    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
     total["warnings"] = _warnings(pool, counts)
     return total
 
 
 def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) -> list[dict[str, Any]]:
     """Scan the shards whose parts are missing; the counts of all, in order."""
-    limits = shard_limits(pool)
+    limits = chunk_limits(pool)
     counts: list[dict[str, Any]] = []
     desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
     with ExitStack() as stack:
@@ -95,13 +103,13 @@ def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) ->
         for _ in range(jobs):
             desks.put(_Desk())
 
-        def one(shard: int, lines: tuple[int, int], spans: list[tuple[int, int]]) -> dict[str, Any]:
+        def one(shard: int, chunks: list[Chunk]) -> dict[str, Any]:
             path = out / f"part-{shard:05d}.parquet"
-            done = _read_counts(path, lines)
+            done = _read_counts(path, chunks)
             if done is None:
                 desk = desks.get()
                 try:
-                    done = scanner.scan_shard(files, lines, spans, desk, path)
+                    done = scanner.scan_shard(files, chunks, desk, path)
                 finally:
                     desks.put(desk)
             return done
@@ -109,13 +117,12 @@ def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) ->
         progress = stack.enter_context(bar(pool.lines, f"scan {pool.target.path.name}", "pair"))
         threads = stack.enter_context(ThreadPoolExecutor(jobs))
         running: deque[Any] = deque()
-        places = [
-            [_find_line(file, text, line) for line in limits]
-            for file, text in zip(files, (pool.source, pool.target), strict=True)
+        starts = [
+            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line)) for line in limits
         ]
-        for shard, lines in enumerate(pairwise(limits)):
-            spans = [(places[side][shard], places[side][shard + 1]) for side in (0, 1)]
-            running.append(threads.submit(one, shard, lines, spans))
+        chunks = list(pairwise(starts))
+        for shard, begin in enumerate(range(0, len(chunks), SHARD)):
+            running.append(threads.submit(one, shard, chunks[begin : begin + SHARD]))
             if len(running) > 2 * jobs:
                 counts.append(running.popleft().result())
                 progress.update(counts[-1]["pairs"])
@@ -125,8 +132,8 @@ def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) ->
     return counts
 
 
-def shard_limits(pool: ParallelText) -> list[int]:
-    """The lines where shards begin, then the number of lines: about ``SHARD`` bytes apart."""
+def chunk_limits(pool: ParallelText) -> list[int]:
+    """The lines where chunks begin, then the number of lines: about ``CHUNK`` bytes apart."""
     sides = [text.milestones for text in (pool.source, pool.target)]
     lines = np.unique(np.concatenate([side[:, 0] for side in sides]))
     lines = lines[lines < pool.lines]
@@ -135,7 +142,7 @@ def shard_limits(pool: ParallelText) -> list[int]:
     limits = [0]
     last = 0
     for line, offset in zip(lines.tolist(), np.asarray(before).tolist(), strict=True):
-        if offset - last >= SHARD:
+        if offset - last >= CHUNK:
             limits.append(line)
             last = offset
     return [*limits, pool.lines]
@@ -201,12 +208,23 @@ class _Scanner:
             for held, side in zip(words, ("source", "target"), strict=True)
         ]
 
-    def scan_shard(
-        self, files: list[int], lines: tuple[int, int], spans: list[tuple[int, int]], desk: _Desk, path: Path
-    ) -> dict[str, Any]:
-        """Write the rows of the lines ``lines``, which are the bytes ``spans`` of the two files."""
+    def scan_shard(self, files: list[int], chunks: list[Chunk], desk: _Desk, path: Path) -> dict[str, Any]:
+        """Write the rows of some chunks to a file; return (and write into the file) what was counted."""
+        rows, counts = zip(*(self.scan_chunk(files, chunk, desk) for chunk in chunks), strict=True)
+        total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
+        total["lines"] = _lines(chunks)
+        total["odd"] = {
+            name: [_add_odd([count["odd"][name][side] for count in counts]) for side in (0, 1)] for name in _ODD
+        }
+        _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
+        return total
+
+    def scan_chunk(self, files: list[int], chunk: Chunk, desk: _Desk) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The rows of a chunk by column, and its counts."""
         from cgbench.benchmark import kernels
 
+        lines = chunk[0][0], chunk[1][0]
+        spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
         blocks = []
         odd: dict[str, list[list[int]]] = {}
         for side, (text, (start, stop)) in enumerate(zip(self.texts, spans, strict=True)):
@@ -239,7 +257,6 @@ class _Scanner:
         pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[self.degree])
 
         counts = {
-            "lines": list(lines),
             "pairs": count,
             "empty": int(np.count_nonzero(states == kernels.EMPTY)),
             "rare": int(np.count_nonzero(states == kernels.RARE)),
@@ -257,8 +274,7 @@ class _Scanner:
             "degree": pieces / lengths[self.degree],
             "content": mix(codes[0] * np.uint64(0x9E3779B97F4A7C15) + codes[1]),
         }
-        _write_part(path, columns, counts)
-        return counts
+        return columns, counts
 
 
 def mix(values: np.ndarray) -> np.ndarray:
@@ -299,7 +315,16 @@ def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, An
         )
 
 
-def _read_counts(path: Path, lines: tuple[int, int]) -> dict[str, Any] | None:
+def _lines(chunks: list[Chunk]) -> list[int]:
+    return [chunks[0][0][0], chunks[-1][1][0]]
+
+
+def _add_odd(found: list[list[int]]) -> list[int]:
+    """Add up how many lines are odd; the first of them is the first that was found."""
+    return [sum(number for number, _ in found), next((line for number, line in found if number), -1)]
+
+
+def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
     """The counts of a part that an earlier run finished, or None."""
     pyarrow = _arrow()
     if not path.is_file():
@@ -309,17 +334,16 @@ def _read_counts(path: Path, lines: tuple[int, int]) -> dict[str, Any] | None:
         counts = json.loads(metadata.get(_KEY, b"{}"))
     except (pyarrow.ArrowInvalid, ValueError):
         return None
-    return counts if counts.get("lines") == list(lines) else None
+    return counts if counts.get("lines") == _lines(chunks) else None
 
 
 def _warnings(pool: ParallelText, counts: list[dict[str, Any]]) -> list[str]:
     messages = []
     for side, text in enumerate((pool.source, pool.target)):
         for name in _ODD:
-            found = [count["odd"][name][side] for count in counts if count["odd"][name][side][0]]
-            if found:
-                lines = sum(number for number, _ in found)
-                messages.append(odd_character(text, name, found[0][1] + 1, lines))
+            lines, first = _add_odd([count["odd"][name][side] for count in counts])
+            if lines:
+                messages.append(odd_character(text, name, first + 1, lines))
     return messages
 
 

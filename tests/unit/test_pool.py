@@ -29,7 +29,8 @@ pairs = st.tuples(texts | spaced, texts | spaced)
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cgbench.corpus.CHUNK", 32)
-    monkeypatch.setattr(pool_module, "SHARD", 100)
+    monkeypatch.setattr(pool_module, "CHUNK", 60)
+    monkeypatch.setattr(pool_module, "SHARD", 2)
 
 
 def write(folder: Path, name: str, corpus: Sequence[Pair]) -> ParallelText:
