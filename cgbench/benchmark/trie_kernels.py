@@ -461,7 +461,7 @@ def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengt
                 entry = _entry(node[lane], word)
                 at = _home(entry, slots.size)
                 found = match_bucket(slots, at, entry)
-                if found == _0 and slots[at + BUCKET - 1] != _0:
+                if slots[at + BUCKET - 1] != _0 and found == _0:  # in this order: few buckets are full
                     at = max(_find_entry(entry, slots), 0)
                     found = match_bucket(slots, at - at % BUCKET, entry)
                 else:
