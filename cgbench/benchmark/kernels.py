@@ -164,7 +164,7 @@ def _read_word(buffer, i):
     one, two = load64(buffer, i), load64(buffer, i + 8)
     length = trailing_zeros(_low_bytes(one)) >> 3
     length += (trailing_zeros(_low_bytes(two)) >> 3) * (length == 8)
-    if length == 16 or not _separates(load8(buffer, i + length)):
+    if not _separates(load8(buffer, i + length)):
         length = _word_end(buffer, i) - i
     code, one, two = _hash_word(buffer, i, length)
     return i + length, one, two, code
