@@ -46,22 +46,25 @@ def index_text(path: Path) -> TextFile:
     digest = hashlib.sha256()
     lines = size = 0
     milestones = [(0, 0)]
-    last = b"\n"
+    buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
+    view = np.frombuffer(buffer, np.uint8)
+    last = 10
     try:
         with path.open("rb", buffering=0) as file:
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
-                lines += chunk.count(b"\n")
-                end = chunk.rfind(b"\n")
+            while length := file.readinto(buffer):
+                digest.update(memoryview(buffer)[:length])
+                # several times as fast as bytearray.count, and without the interpreter lock
+                lines += int(np.count_nonzero(view[:length] == 10))
+                end = buffer.rfind(b"\n", 0, length)
                 if end >= 0:
                     milestones.append((lines, size + end + 1))
-                size += len(chunk)
-                last = chunk[-1:]
+                size += length
+                last = buffer[length - 1]
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: a folder, where a text file is needed") from None
-    if last != b"\n":
+    if last != 10:
         lines += 1
     return TextFile(path, digest.hexdigest(), size, lines, np.array(milestones, np.int64))
 
@@ -106,9 +109,11 @@ def odd_characters(text: TextFile) -> list[str]:
     warnings = []
     for name, byte in (("tab", b"\t"), ("CR", b"\r")):
         with text.path.open("rb") as file:
+            if not any(byte in chunk for chunk in iter(lambda: file.read(CHUNK), b"")):
+                continue
+            file.seek(0)
             lines = [number for number, line in enumerate(file, 1) if byte in line]
-        if lines:
-            warnings.append(odd_character(text, name, lines[0], len(lines)))
+        warnings.append(odd_character(text, name, lines[0], len(lines)))
     return warnings
 
 

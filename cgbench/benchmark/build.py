@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,11 @@ def build(
         None is returned.
     :raises InputError: the inputs, the settings or the folder are wrong; nothing is left half-written.
     """
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams import KnownNgrams, preload
 
     check_folder(out)
+    if not dry_run:
+        threading.Thread(target=preload, daemon=True).start()  # while the inputs are hashed
     if until != "candidates":
         check_measure(config.uncertainty)
     plan = plan_react(inputs, config, device)

@@ -183,16 +183,18 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "re
 
 def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
     """The known n-grams of the side that degree is computed on, and the words of the other."""
-    from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+    from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary, learn_sides
 
     config = plan.config
     ours, other = (train.target, train.source) if config.degree_side == "target" else (train.source, train.target)
     if plan.inputs.phrases:
         words = Vocabulary.learn(ours.path, min_count=config.word_min_count)
         ngrams = KnownNgrams.from_phrases(plan.inputs.phrases, words=words)
+        others = Vocabulary.learn(other.path, min_count=config.word_min_count)
     else:
-        ngrams = KnownNgrams.learn(ours.path, min_count=config.ngram_min_count, word_min_count=config.word_min_count)
-    others = Vocabulary.learn(other.path, min_count=config.word_min_count)
+        ngrams, others = learn_sides(
+            ours.path, other.path, min_count=config.ngram_min_count, word_min_count=config.word_min_count
+        )
     for words, text in ((ngrams.words, ours), (others, other)):
         if not len(words):
             raise InputError(f"{text.path}: there is no word in it; the corpus is empty")
@@ -226,7 +228,7 @@ def _scanner(
 def _cut(
     plan: Plan, scans: tuple[Path, ...], pools: tuple[ParallelText, ...], seen: list[ParallelText], out: Path
 ) -> None:
-    from cgbench.benchmark.pool import cut, rows_within
+    from cgbench.benchmark.cut import cut, rows_within
 
     config = plan.config
     parts = [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]

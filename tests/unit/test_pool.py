@@ -14,9 +14,11 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgbench.benchmark import cut as cut_module
 from cgbench.benchmark import pool as pool_module
+from cgbench.benchmark.cut import Cut, cut, rows_within
 from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
-from cgbench.benchmark.pool import Cut, cut, rows_within, scan
+from cgbench.benchmark.pool import scan
 from cgbench.corpus import ParallelText, index_pair
 from cgbench.errors import InputError
 
@@ -190,7 +192,7 @@ def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: 
     parts, _ = scan_all(tmp_path, train, [pool])
     rows = read(parts)
     asked = []
-    best_rows = pool_module._best_rows
+    best_rows = cut_module._best_rows
 
     def fewer(parts, ask, *rest):  # as if the slack were far too small
         asked.append(ask)
@@ -198,7 +200,7 @@ def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: 
         assert len(found[0]["line"]) <= 3 * ask
         return found
 
-    monkeypatch.setattr(pool_module, "_best_rows", fewer)
+    monkeypatch.setattr(cut_module, "_best_rows", fewer)
     for size in (1, 20, 60, 10_000):
         result = cut(parts, [pool], size=size, min_length=2, seed=7, seen=[train])
         assert result.rows["line"].tolist() == expected_cut(corpus, rows, size, 2, 7, KNOWN)

@@ -1,0 +1,296 @@
+"""Cut a scanned pool to its candidates: the highest degrees, without repeats and without text that was seen.
+
+The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of :mod:`cgbench.benchmark.pool`, and the
+text of those rows alone that may become candidates; memory grows with the number of candidates, not with the pool.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.blocks import padded, release_memory
+from cgbench.benchmark.pool import NO_LIMIT, arrow, mix
+from cgbench.corpus import ParallelText, TextFile
+from cgbench.files import atomic_path, write_atomic, write_json
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The candidates, in order: ``rows`` (columns as above, by name), their texts, words joined by one blank."""
+
+    rows: dict[str, np.ndarray]
+    sources: list[bytes]
+    targets: list[bytes]
+    counts: dict[str, int]
+
+    def save(self, folder: Path) -> None:
+        """Write ``candidates.parquet``, ``candidates.source``, ``candidates.target`` and ``counts.json``."""
+        pyarrow = arrow()
+        for side, texts in (("source", self.sources), ("target", self.targets)):
+            write_atomic(folder / f"candidates.{side}", b"\n".join([*texts, b""]))
+        with atomic_path(folder / "candidates.parquet") as temporary:
+            pyarrow.parquet.write_table(pyarrow.table(self.rows), temporary, compression="zstd")
+        write_json(folder / "counts.json", self.counts)
+
+
+def rows_within(parts: Sequence[Path], degree_side: str, min_length: int, max_length: int | None) -> int:
+    """How many rows are within the length bounds."""
+    return sum(
+        int(np.count_nonzero(_within(columns[f"{degree_side}_length"], min_length, max_length)))
+        for columns in _read_parts(parts, [f"{degree_side}_length"])
+    )
+
+
+def cut(
+    parts: Sequence[Path],
+    pools: Sequence[ParallelText],
+    *,
+    size: int,
+    min_length: int = 1,
+    max_length: int | None = None,
+    seed: int = 0,
+    seen: Sequence[ParallelText] = (),
+    degree_side: str = "target",
+) -> Cut:
+    """The ``size`` pairs of the highest degree, without repeats and without text that was seen.
+
+    Rows are taken by falling degree; ties by a seeded hash of the pair's words, so that the order of the pool's lines
+    does not matter (of equal pairs the first line counts). A pair is passed over when its source or its target is
+    that of a pair taken before, or a line of the same side of a ``seen`` corpus. Rows whose ``content``, lengths and
+    pieces agree are taken as equal pairs unread.
+
+    :param parts: the files of :func:`scan`, for all ``pools``.
+    :param min_length: words on the side of the degree, and ``max_length`` (None: no limit).
+    :return: fewer than ``size`` only where no more are left. Counts: ``known_words`` (rows), ``too_short``,
+        ``too_long``, ``within_length``; ``seen`` and ``duplicates`` (passed over on the way down to the last
+        candidate), ``candidates``.
+    """
+    ask = size + size // 8 + 1000
+    while True:
+        rows, counts, more = _best_rows(parts, ask, min_length, max_length, seed, degree_side)
+        release_memory()
+        candidates = _take(rows, pools, seen, size, counts)
+        if not more or len(candidates.sources) == size:
+            return candidates
+        ask *= 4
+
+
+_COLUMNS = (
+    "line", "pool", "source_offset", "target_offset", "source_length", "target_length", "pieces", "degree", "content",
+)  # fmt: skip
+
+
+def _read_parts(parts: Sequence[Path], columns: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+    pyarrow = arrow()
+
+    def read(part: Path) -> dict[str, np.ndarray]:
+        # Not read_table: that would load pyarrow.dataset, 20 MB of code.
+        with pyarrow.parquet.ParquetFile(part) as file:
+            table = file.read(columns=list(columns), use_threads=False)
+        return {name: table[name].to_numpy() for name in columns}
+
+    with ThreadPoolExecutor(2) as threads:
+        ahead: deque[Any] = deque()
+        for part in parts:
+            ahead.append(threads.submit(read, part))
+            if len(ahead) > 2:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
+
+
+def _within(lengths: np.ndarray, min_length: int, max_length: int | None) -> np.ndarray:
+    return (lengths >= min_length) & (lengths <= (NO_LIMIT if max_length is None else max_length))
+
+
+def _best_rows(
+    parts: Sequence[Path], ask: int, min_length: int, max_length: int | None, seed: int, degree_side: str
+) -> tuple[dict[str, np.ndarray], dict[str, int], bool]:
+    """The ``ask`` distinct rows that come first in the cut's order, the counts so far, and whether there were more.
+
+    ``copies`` says how many rows were equal to a row. No more than ``1.5 * ask`` rows and a part's are held.
+    """
+    counts = dict.fromkeys(("known_words", "too_short", "too_long", "within_length"), 0)
+    salt = mix(np.array([seed], np.uint64))
+    held: list[dict[str, np.ndarray]] = []
+    waiting = 0
+    last: tuple[float, np.uint64] | None = None
+    more = False
+    for part in _read_parts(parts, _COLUMNS):
+        length = part[f"{degree_side}_length"]
+        within = _within(length, min_length, max_length)
+        counts["known_words"] += len(length)
+        counts["too_short"] += int(np.count_nonzero(length < min_length))
+        counts["within_length"] += int(np.count_nonzero(within))
+        part["tie"] = mix(part["content"] ^ salt)
+        if last is not None:
+            ahead = (part["degree"] > last[0]) | ((part["degree"] == last[0]) & (part["tie"] <= last[1]))
+            more |= bool(np.any(within & ~ahead))
+            within &= ahead
+        part = {name: values[within] for name, values in part.items()}
+        part["copies"] = np.ones(len(part["line"]), np.int64)
+        held.append(part)
+        waiting += len(part["line"])
+        if waiting > 1.5 * ask:
+            rows = _in_order(held)
+            if len(rows["line"]) > ask:
+                last = rows["degree"][ask - 1], rows["tie"][ask - 1]
+                end = ask
+                while end < len(rows["line"]) and (rows["degree"][end], rows["tie"][end]) == last:
+                    end += 1
+                more |= end < len(rows["line"])
+                rows = {name: values[:end] for name, values in rows.items()}
+            held = [rows]
+            waiting = len(rows["line"])
+    counts["too_long"] = counts["known_words"] - counts["too_short"] - counts["within_length"]
+    return _in_order(held), counts, more
+
+
+def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """Rows by falling degree, then tie; equal pairs become one row, that of the first line."""
+    if not parts:
+        parts = [{name: np.zeros(0, np.int64) for name in (*_COLUMNS, "tie", "copies")}]
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    keys = ("pieces", "source_length", "target_length")
+    order = np.lexsort([rows["line"], rows["tie"], -rows["degree"]])
+    rows = {name: values[order] for name, values in rows.items()}
+    if not len(order):
+        return rows
+    fresh = np.ones(len(order), bool)
+    fresh[1:] = np.any([rows[key][1:] != rows[key][:-1] for key in ("tie", "degree", *keys)], axis=0)
+    copies = np.add.reduceat(rows["copies"], np.flatnonzero(fresh))
+    rows = {name: values[fresh] for name, values in rows.items()}
+    rows["copies"] = copies
+    return rows
+
+
+def _take(
+    rows: dict[str, np.ndarray],
+    pools: Sequence[ParallelText],
+    seen: Sequence[ParallelText],
+    size: int,
+    counts: dict[str, int],
+) -> Cut:
+    """Go down the rows and take those that are neither seen nor a repeat."""
+    sides = ("source", "target")
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda side: _fetch(rows, pools, side), sides))
+        known = list(
+            threads.map(lambda side: _seen_texts(found[side], [getattr(c, sides[side]) for c in seen]), (0, 1))
+        )
+    (sources, _), (targets, _) = found
+    order: Sequence[int] = range(len(sources))
+    same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
+    if np.any(same):  # different texts of one hash: the text itself decides
+        key = (-rows["degree"]).tolist(), rows["tie"].tolist(), rows["line"].tolist()
+        order = sorted(order, key=lambda i: (key[0][i], key[1][i], sources[i], targets[i], key[2][i]))
+    copies = rows["copies"].tolist()
+    taken: list[int] = []
+    counts |= {"seen": 0, "duplicates": 0}
+    taken_sources: set[bytes] = set()
+    taken_targets: set[bytes] = set()
+    for row in order:
+        if len(taken) == size:
+            break
+        source, target = sources[row], targets[row]
+        if source in known[0] or target in known[1]:
+            counts["seen"] += copies[row]
+        elif source in taken_sources or target in taken_targets:
+            counts["duplicates"] += copies[row]
+        else:
+            counts["duplicates"] += copies[row] - 1
+            taken.append(row)
+            taken_sources.add(source)
+            taken_targets.add(target)
+    counts["candidates"] = len(taken)
+    index = np.array(taken, np.int64)
+    return Cut(
+        {name: rows[name][index] for name in _COLUMNS},
+        [sources[row] for row in taken],
+        [targets[row] for row in taken],
+        counts,
+    )
+
+
+def _fetch(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str) -> tuple[list[bytes], np.ndarray]:
+    """The texts of rows on one side, words joined by one blank, and their hashes. Reads near lines together."""
+    texts: list[bytes] = [b""] * len(rows["line"])
+    codes = np.zeros(len(texts), np.uint64)
+    for number, pool in enumerate(pools):
+        mine = np.flatnonzero(rows["pool"] == number)
+        mine = mine[np.argsort(rows[f"{side}_offset"][mine], kind="stable")]
+        if len(mine):
+            _fetch_from(getattr(pool, side), rows[f"{side}_offset"][mine], mine, texts, codes)
+    return texts, codes
+
+
+_WINDOW = 1 << 20
+_GAP = 64 << 10
+
+
+def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray) -> None:
+    from cgbench.benchmark import kernels
+
+    breaks = [0]
+    for i in (np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist():
+        breaks.append(i)
+    breaks.append(len(offsets))
+    file = os.open(text.path, os.O_RDONLY)
+    try:
+        for begin, end in pairwise(breaks):
+            while begin < end:
+                start = int(offsets[begin])
+                stop = begin + int(np.searchsorted(offsets[begin:end], start + _WINDOW))
+                size = int(offsets[stop - 1]) - start
+                chunk = os.pread(file, size + 4096, start)
+                while chunk.find(b"\n", size) < 0 and start + len(chunk) < text.bytes:
+                    chunk += os.pread(file, max(4096, len(chunk)), start + len(chunk))
+                buffer = padded(len(chunk))
+                buffer[: len(chunk)] = np.frombuffer(chunk, np.uint8)
+                buffer[len(chunk) :] = 10
+                out = np.empty(len(chunk), np.uint8)
+                bounds = np.empty(stop - begin + 1, np.int64)
+                some = np.empty(stop - begin, np.uint64)
+                kernels.gather_lines(buffer, offsets[begin:stop] - start, out, bounds, some)
+                data = out[: bounds[-1]].tobytes()
+                codes[where[begin:stop]] = some
+                for row, (low, high) in zip(where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True):
+                    texts[row] = data[low:high]
+                begin = stop
+    finally:
+        os.close(file)
+
+
+def _seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
+    """Which of the texts are lines of ``files``. Hashes find them, bytes decide."""
+    from cgbench.benchmark import kernels
+    from cgbench.benchmark.blocks import read_blocks
+
+    texts, codes = found
+    wanted = np.unique(codes)
+    held = set(texts)
+    result: set[bytes] = set()
+    if not len(wanted):
+        return result
+    for file in files:
+        for block in read_blocks(file.path):
+            lines = block.count_lines()
+            offsets = np.empty(lines + 1, np.int64)
+            hashes = np.empty(lines, np.uint64)
+            kernels.hash_lines(block.buffer, block.size, offsets, hashes)
+            offsets[lines] = block.size
+            place = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
+            for line in np.flatnonzero(wanted[place] == hashes).tolist():
+                text = b" ".join(block.buffer[offsets[line] : offsets[line + 1]].tobytes().split())
+                if text in held:
+                    result.add(text)
+    return result
