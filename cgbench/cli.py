@@ -24,6 +24,7 @@ from cgbench.cli_options import (
     run_options,
     text_options,
 )
+from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
 
@@ -85,13 +86,16 @@ def build_react_command(
     from cgbench.benchmark.react_config import make_config
 
     train_spec = corpus(train, columns)
+    if ensemble and (given["members"] is not None or given["model"] is not None):
+        raise InputError("--ensemble takes members as they are; leave --members and --model out")
+    pair = language_pair(languages, train_spec)
     inputs = Inputs(
         train=train_spec,
         pools=tuple(corpus(paths, columns) for paths in pool),
         exclude=tuple(corpus(paths, columns) for paths in exclude),
         phrases=ngrams,
         ensemble=ensemble,
-        languages=language_pair(languages, train_spec),
+        languages=pair,
     )
     settings = make_config(preset, changed_settings(config, assignments, **given))
     if until == "candidates":
@@ -150,9 +154,9 @@ def degree_command(
 
     normalisation = Normalisation(tokenize, lowercase, (language, language))
     known = known_ngrams_of(train, ngrams, min_count, normalisation)
-    if form == "text":
-        click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))
-    for row in degrees(known, _lines(text), normalisation):
+    for number, row in enumerate(degrees(known, _lines(text), normalisation)):
+        if form == "text" and not number:
+            click.echo("pieces\tlength\tdegree" + ("\tcover" if cover else ""))
         if not cover:
             del row["cover"]
         if form == "json":

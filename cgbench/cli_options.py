@@ -78,7 +78,7 @@ class Group(click.Group):
                     f"{error.filename or 'output'}: the disk is full; free some space and give the same command "
                     "again to go on"
                 ) from error
-            if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT, errno.EISDIR):
+            if error.filename is not None:
                 raise Failure(f"{error.filename}: {error.strerror}") from error
             raise
 
@@ -103,7 +103,7 @@ text_options = options(
 run_options = options(
     click.option("--config", type=click.Path(path_type=Path), help="Settings from a YAML file."),
     click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
-    click.option("--seed", type=int, help="Seed of every random choice (default 1)."),
+    click.option("--seed", type=click.IntRange(0), help="Seed of every random choice (default 1)."),
     click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: the cores); changes no byte."),
     click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
     click.option("--dry-run", is_flag=True, help="Say what would run, and why; write nothing."),
@@ -129,6 +129,8 @@ def language_pair(languages: str | None, train: CorpusSpec) -> tuple[str, str]:
     codes = languages.split(",")
     if len(codes) != 2 or codes[0] == codes[1] or not all(code.replace("-", "").isalnum() for code in codes):
         raise InputError(f"--languages {languages}: two different codes are needed, such as de,en")
+    if "parquet" in codes:
+        raise InputError(f"--languages {languages}: parquet is the name of another file of the release")
     return codes[0], codes[1]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -104,23 +105,29 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     return ParallelText(first, second)
 
 
-def odd_characters(text: TextFile) -> list[str]:
-    """A warning for each character in ``text`` that separates words but hardly belongs there, with its first line."""
-    warnings = []
-    for name, byte in (("tab", b"\t"), ("CR", b"\r")):
-        with text.path.open("rb") as file:
-            if not any(byte in chunk for chunk in iter(lambda: file.read(CHUNK), b"")):
-                continue
-            file.seek(0)
-            lines = [number for number, line in enumerate(file, 1) if byte in line]
-        warnings.append(odd_character(text, name, lines[0], len(lines)))
-    return warnings
+def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
+    """Tabs and CRs, which separate words but hardly belong in a sentence: ``side`` (0 source, 1 target), ``name``,
+    first ``line`` from 1, number of ``lines``."""
+    found = []
+    for side, path in enumerate((text.source.path, text.target.path)):
+        for name, byte in (("tab", b"\t"), ("CR", b"\r")):
+            with path.open("rb") as file:
+                if not any(byte in chunk for chunk in iter(lambda: file.read(CHUNK), b"")):
+                    continue
+                file.seek(0)
+                lines = [number for number, line in enumerate(file, 1) if byte in line]
+            found.append({"side": side, "name": name, "line": lines[0], "lines": len(lines)})
+    return found
 
 
-def odd_character(text: TextFile, name: str, line: int, lines: int) -> str:
-    """The warning for a character (``tab``, ``CR``) that ``lines`` lines of ``text`` hold, the first from 1."""
-    hold = "1 line holds" if lines == 1 else f"{lines:,} lines hold"
-    return f"{text.path}, line {line}: a {name} where none belongs ({hold} one); it was taken as a blank"
+def warn_of(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
+    """A line of warning for each of ``odd``, with the file that the user named."""
+    return [
+        f"{spec.paths[one['side'] if len(spec.paths) == 2 else 0]}, line {one['line']}: a {one['name']} where none "
+        f"belongs ({'1 line holds' if one['lines'] == 1 else format(one['lines'], ',') + ' lines hold'} one); "
+        "it was taken as a blank"
+        for one in odd
+    ]
 
 
 @dataclass(frozen=True)
@@ -163,6 +170,8 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
         plain = index_pair(*spec.paths)
         return PlannedText(spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None)
     for path in spec.paths:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, where a text file is needed")
         if not path.is_file():
             raise InputError(f"{path}: no such file")
     hashes = tuple(hash_file(path) for path in spec.paths)
@@ -179,11 +188,15 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
 
 
 def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, jobs: int) -> None:
+    empty = True
     pairs = normalise_pairs(_one_line(read_pairs(spec)), normalisation, jobs, str(spec))
     with (out / "source").open("wb") as first, (out / "target").open("wb") as second:
         for source, target in pairs:
             first.write(source.encode("utf-8") + b"\n")
             second.write(target.encode("utf-8") + b"\n")
+            empty = False
+    if empty:
+        raise InputError(f"{spec}: the corpus is empty")
 
 
 def _one_line(pairs: Iterator[Pair]) -> Iterator[Pair]:

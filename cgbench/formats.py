@@ -120,9 +120,40 @@ def open_binary(path: Path) -> BinaryIO:
     if path.suffix == ".gz":
         return cast(BinaryIO, gzip.open(path, "rb"))
     if path.suffix == ".zst":
-        stream = require("zstandard", "text").ZstdDecompressor().stream_reader(path.open("rb"), closefd=True)
-        return cast(BinaryIO, io.BufferedReader(stream))
+        return cast(BinaryIO, io.BufferedReader(_ZstdFile(path)))
     return path.open("rb")
+
+
+class _ZstdFile(io.RawIOBase):
+    """A .zst file as a stream of bytes, all its frames; unlike the library's own reader, it notices a cut end."""
+
+    def __init__(self, path: Path) -> None:
+        self.decompressor = require("zstandard", "text").ZstdDecompressor()
+        self.file = path.open("rb")
+        self.frame: Any = None
+        self.ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.ready:
+            data = self.frame.unused_data if self.frame and self.frame.eof else b""
+            data = data or self.file.read(1 << 16)
+            if not data:
+                if self.frame and not self.frame.eof:
+                    raise EOFError("the compressed data end in the middle of a frame")
+                return 0
+            if self.frame is None or self.frame.eof:
+                self.frame = self.decompressor.decompressobj()
+            self.ready = self.frame.decompress(data)
+        length = min(len(buffer), len(self.ready))
+        buffer[:length], self.ready = self.ready[:length], self.ready[length:]
+        return length
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
 
 
 def _read_error(path: Path, error: Exception) -> InputError:
@@ -174,6 +205,8 @@ def _read_tsv(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
 
 def _read_jsonl(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
     for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
         try:
             row = json.loads(line)
         except ValueError as error:
@@ -194,7 +227,7 @@ def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]
             for row in batch.to_pylist():
                 number += 1
                 yield _fields(row, columns, f"{path}, row {number}")
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from None
 
 
@@ -209,4 +242,7 @@ def _fields(row: Any, columns: tuple[str, str] | None, where: str) -> Pair:
     if len(names) < 2 or missing:
         wanted = repr(missing[0]) if missing else "for the target"
         raise InputError(f"{where}: no text field {wanted}; it has {', '.join(map(str, row))} (see --columns)")
+    for name in names:
+        if not row[name].isascii() and any("\ud800" <= character <= "\udfff" for character in row[name]):
+            raise InputError(f"{where}: the text of {name!r} is not Unicode (it holds half of a surrogate pair)")
     return row[names[0]], row[names[1]]

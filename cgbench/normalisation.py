@@ -63,6 +63,8 @@ def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], s
         raise InputError(f"--tokenize {normalisation.tokenize}: choose none or moses")
     if normalisation.tokenize == "none":
         return str.lower if normalisation.lowercase else str
+    if language in ("", "source", "target"):
+        raise InputError("--tokenize moses has rules of each language: name both with --languages, such as de,en")
     tokenizer = require("sacremoses", "text").MosesTokenizer(lang=language)
     lower = normalisation.lowercase
 

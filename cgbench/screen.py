@@ -57,7 +57,8 @@ def report(out: Path, manifest: dict[str, Any], ngrams: Any) -> str:
     for row, source, target in zip(rows, *texts, strict=False):
         covered = target if config["degree_side"] == "target" else source
         pieces = ngrams.cover(covered)
-        figures = f"{len(pieces)}/{len(covered.split())} = {len(pieces) / len(covered.split()):.2f}"
+        length = sum(map(len, pieces))
+        figures = f"{len(pieces)}/{length} = {len(pieces) / length:.2f}"
         if finished:
             figures += f"   {config['uncertainty']} {row[config['uncertainty']]:.3f}"
         block = [figures, f"  {languages[0]}  {source}", f"  {languages[1]}  {target}"]
@@ -72,7 +73,8 @@ def report(out: Path, manifest: dict[str, Any], ngrams: Any) -> str:
 
 def _next(out: Path, manifest: dict[str, Any]) -> str:
     if manifest["until"] != "release":
-        return f"written to {out}\nnext: the same command without --until candidates trains the ensemble and selects"
+        rest = "selects" if manifest["until"] == "uncertainty" else "trains the ensemble and selects"
+        return f"written to {out}\nnext: the same command without --until {manifest['until']} {rest}"
     source = manifest["languages"][0]
     return "\n".join(
         [

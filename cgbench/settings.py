@@ -6,6 +6,7 @@ the YAML file, the manifest.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import types
@@ -58,8 +59,9 @@ def convert(key: str, value: Any, hint: Any) -> Any:
         elif choice is int and not isinstance(value, bool):
             if isinstance(value, int):
                 return value
-            if isinstance(value, str) and value.lstrip("-").replace("_", "").isdigit():
-                return int(value)
+            if isinstance(value, str):
+                with contextlib.suppress(ValueError):
+                    return int(value)
         elif choice is float and not isinstance(value, bool):
             try:
                 return float(value)

@@ -95,8 +95,17 @@ class Workspace:
         return self.root / step.name / step.key[:KEY_LENGTH]
 
     def done(self, step: Step) -> bool:
-        """Whether ``step`` is finished."""
-        return (self.result(step) / "step.json").is_file()
+        """Whether ``step`` is finished, and every file that it wrote is still there in its size."""
+        result = self.result(step)
+        if not (result / "step.json").is_file():
+            return False
+        record = read_json(result / "step.json")
+        if {key: record.get(key) for key in step.recipe} != step.recipe:
+            return False
+        return all(
+            (result / name).is_file() and (result / name).stat().st_size == size
+            for name, size in record["sizes"].items()
+        )
 
     def seconds(self, step: Step) -> float | None:
         """How long the finished step took, all its runs added up; None if unknown."""
@@ -161,7 +170,10 @@ class Workspace:
             sync_file(path)
         for folder in {path.parent for path in files}:
             sync_folder(folder)
-        write_json(partial / "step.json", {**step.recipe, "outputs": outputs, "seconds": round(seconds, 3)})
+        sizes = {str(path.relative_to(partial)): path.stat().st_size for path in files}
+        record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3)}
+        write_json(partial / "step.json", record)
+        shutil.rmtree(self.result(step), ignore_errors=True)  # a result that somebody damaged
         partial.rename(self.result(step))
         sync_folder(partial.parent)
 

@@ -10,7 +10,7 @@ def demo(tmp_path_factory):
     from cgbench.data_recipes.demo import write_demo
 
     folder = tmp_path_factory.mktemp("demo")
-    write_demo(folder, train_pairs=1_500, pool_pairs=1_500, valid_pairs=50, seed=3)
+    write_demo(folder, train_pairs=1_500, pool_pairs=2_500, valid_pairs=50, seed=3)
     return folder
 
 

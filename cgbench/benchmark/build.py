@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from cgbench.benchmark.react import Inputs, build_react, plan_react
 from cgbench.benchmark.react_config import ReactConfig
 from cgbench.benchmark.release import write_release, write_timings
 from cgbench.errors import InputError
+from cgbench.models.ensemble_training import member_folders
 from cgbench.settings import did_you_mean
 from cgbench.steps import STEPS, Workspace, check_folder, locked
 
@@ -40,14 +42,16 @@ def build(
         threading.Thread(target=preload, daemon=True).start()  # while the inputs are hashed
     if until != "candidates":
         check_measure(config.uncertainty)
-    plan = plan_react(inputs, config, device)
+    if inputs.ensemble and until != "candidates":
+        config = replace(config, members=len(member_folders(inputs.ensemble)))
+    plan = plan_react(inputs, config, device, until)
     workspace = Workspace(out / STEPS, say)
     if dry_run:
-        for step in plan.steps(until):
+        for step in plan.steps:
             workspace.say(workspace.why(step))
         return None
     with locked(workspace.root / "lock", wait=False):
-        built = build_react(plan, workspace, jobs=jobs, until=until)
+        built = build_react(plan, workspace, jobs=jobs)
         manifest = write_release(built, out, workspace.root / "release")
         write_timings(workspace, built, out)
     return manifest, KnownNgrams.load(built.ngrams / "ngrams")

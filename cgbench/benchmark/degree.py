@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError
-from cgbench.formats import COMPRESSED, read_lines
+from cgbench.formats import COMPRESSED, form, read_lines
 from cgbench.normalisation import Normalisation, normaliser
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisa
     """
     from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
 
+    if form(train) != "plain":
+        raise InputError(f"{train}: plain text of one language is needed, a sentence a line")
     plain = normalisation.is_identity and train.suffix not in COMPRESSED
     change = normaliser(normalisation, normalisation.languages[1])
     lines = map(change, read_lines(train))
@@ -30,7 +32,7 @@ def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisa
             if plain
             else Vocabulary.learn_lines(lines, min_count=min_count)
         )
-        known = KnownNgrams.from_phrases(map(change, read_lines(phrases)), words)
+        known = KnownNgrams.from_phrases(read_phrases(phrases, change), words)
     elif plain:
         known = KnownNgrams.learn(train, min_count=min_count)
     else:
@@ -38,6 +40,17 @@ def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisa
     if not len(known.words):
         raise InputError(f"{train}: the corpus is empty")
     return known
+
+
+def read_phrases(path: Path, change: Callable[[str], str]) -> list[str]:
+    """The phrases of a list, one a line, normalised by ``change`` as the text is.
+
+    :raises InputError: there is none, or the file is missing or not UTF-8.
+    """
+    phrases = [phrase for phrase in map(change, read_lines(path)) if phrase.strip()]
+    if not phrases:
+        raise InputError(f"{path}: there is no phrase in it")
+    return phrases
 
 
 def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisation) -> Iterator[dict[str, Any]]:

@@ -28,6 +28,7 @@ import json
 import os
 import queue
 from collections import deque
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
@@ -36,9 +37,9 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.blocks import check_text, padded, read_range, release_memory
+from cgbench.benchmark.blocks import check_text, join_blocks, padded, read_range, release_memory
 from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
-from cgbench.corpus import ParallelText, TextFile, odd_character
+from cgbench.corpus import ParallelText, TextFile
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 from cgbench.progress import bar
@@ -77,14 +78,14 @@ def scan(
     :param filter_sides: ``both``, ``source`` or ``target``: where a rare word drops the pair.
     :param jobs: threads; the files do not depend on it. Parts that are there already are kept.
     :return: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept`` and
-        ``warnings`` (lines of text about suspicious input).
+        ``odd`` (see :func:`_odd`).
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
     scanner = _Scanner(pool, number, first_line, ngrams, other_words, degree_side, filter_sides)
     counts = _scan_shards(scanner, pool, out, jobs)
     release_memory()
     total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
-    total["warnings"] = _warnings(pool, counts)
+    total["odd"] = _odd(counts)
     return total
 
 
@@ -270,9 +271,28 @@ class _Scanner:
             "target_length": lengths[1],
             "pieces": pieces,
             "degree": pieces / lengths[self.degree],
-            "content": mix(codes[0] * np.uint64(0x9E3779B97F4A7C15) + codes[1]),
+            "content": _pair_hash(codes[0], codes[1]),
         }
         return columns, counts
+
+
+def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
+    """The ``content`` [pairs] uint64 that a scan gives pairs with these words."""
+    from cgbench.benchmark import kernels
+
+    sides = []
+    for lines in (sources, targets):
+        hashes = [np.empty(0, np.uint64)]
+        for block in join_blocks(lines):
+            count = block.count_lines()
+            hashes.append(np.empty(count, np.uint64))
+            kernels.hash_lines(block.buffer, block.size, np.empty(count + 1, np.int64), hashes[-1])
+        sides.append(np.concatenate(hashes))
+    return _pair_hash(*sides)
+
+
+def _pair_hash(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return mix(source * np.uint64(0x9E3779B97F4A7C15) + target)
 
 
 def mix(values: np.ndarray) -> np.ndarray:
@@ -335,11 +355,13 @@ def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
     return counts if counts.get("lines") == _lines(chunks) else None
 
 
-def _warnings(pool: ParallelText, counts: list[dict[str, Any]]) -> list[str]:
-    messages = []
-    for side, text in enumerate((pool.source, pool.target)):
+def _odd(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Characters that hardly belong where they are: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1,
+    number of ``lines``. No file names: the result of a step depends on bytes, not on where they are."""
+    found = []
+    for side in (0, 1):
         for name in _ODD:
             lines, first = _add_odd([count["odd"][name][side] for count in counts])
             if lines:
-                messages.append(odd_character(text, name, first + 1, lines))
-    return messages
+                found.append({"side": side, "name": name, "line": first + 1, "lines": lines})
+    return found

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.react_config import ReactConfig, resolve_amount
+from cgbench.benchmark.degree import read_phrases
+from cgbench.benchmark.react_config import SIDES, ReactConfig, resolve_amount
 from cgbench.benchmark.uncertain import SHARD, uncertainty_of_candidates
-from cgbench.corpus import ParallelText, PlannedText, odd_characters, plan_text
+from cgbench.corpus import ParallelText, PlannedText, odd_characters, plan_text, warn_of
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
 from cgbench.formats import CorpusSpec
@@ -28,10 +29,8 @@ from cgbench.models.ensemble_training import (
     plan_ensemble,
     train_ensemble,
 )
-from cgbench.normalisation import Normalisation
+from cgbench.normalisation import Normalisation, normaliser
 from cgbench.steps import Step, Workspace, hash_file
-
-STAGES = ("candidates", "uncertainty", "release")
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,9 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Plan:
-    """Every step of a build, known before any of them runs."""
+    """Every step of a build up to stage ``until``, known before any of them runs."""
 
+    until: str
     inputs: Inputs
     config: ReactConfig
     device: str
@@ -60,16 +60,17 @@ class Plan:
     ngrams: Step
     scans: tuple[Step, ...]
     candidates: Step
-    ensemble: EnsemblePlan | None  # None: the user's own ensemble
-    uncertainty: Step
+    ensemble: EnsemblePlan | None  # None: the user's own ensemble, or none is needed
+    uncertainty: Step | None  # None: the build stops at the candidates
 
-    def steps(self, until: str) -> list[Step]:
-        """The steps up to stage ``until``, in order."""
+    @property
+    def steps(self) -> list[Step]:
+        """The steps in order."""
         texts = [text.step for text in (self.train, *self.pools, *self.exclude) if text.step]
         steps = [*texts, self.ngrams, *self.scans, self.candidates]
-        if until != "candidates":
-            steps += [*(self.ensemble.steps if self.ensemble else ()), self.uncertainty]
-        return steps
+        if self.ensemble:
+            steps += self.ensemble.steps
+        return [*steps, self.uncertainty] if self.uncertainty else steps
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,6 @@ class Built:
     """What a build has made: step results (folders), texts, and the number of pairs left at each stage."""
 
     plan: Plan
-    until: str
     train: ParallelText
     pools: tuple[ParallelText, ...]
     ngrams: Path
@@ -88,7 +88,7 @@ class Built:
     warnings: list[str] = field(default_factory=list)
 
 
-def plan_react(inputs: Inputs, config: ReactConfig, device: str) -> Plan:
+def plan_react(inputs: Inputs, config: ReactConfig, device: str, until: str = "release") -> Plan:
     """Identify the inputs by their bytes and lay out the steps. Reads the inputs; writes and runs nothing.
 
     :raises InputError: an input is missing or malformed, or the settings do not fit together.
@@ -103,7 +103,7 @@ def plan_react(inputs: Inputs, config: ReactConfig, device: str) -> Plan:
     ngrams = Step(
         "known-ngrams",
         {"word_min_count": config.word_min_count, "ngram_min_count": config.ngram_min_count, "degree_side": side},
-        {"train": train.identity, **({"phrases": hash_file(inputs.phrases)} if inputs.phrases else {})},
+        {"train": train.identity, **({"phrases": _hash_phrases(inputs.phrases)} if inputs.phrases else {})},
     )
     scans = tuple(
         Step(
@@ -122,6 +122,8 @@ def plan_react(inputs: Inputs, config: ReactConfig, device: str) -> Plan:
             **{f"exclude-{number}": text.identity for number, text in enumerate(exclude, 1)},
         },
     )
+    if until == "candidates":
+        return Plan(until, inputs, config, device, train, pools, exclude, ngrams, scans, candidates, None, None)
     if inputs.ensemble:
         ensemble, members = None, {"ensemble": ensemble_identity(inputs.ensemble)}
     else:
@@ -133,7 +135,13 @@ def plan_react(inputs: Inputs, config: ReactConfig, device: str) -> Plan:
         {"beam": config.beam, "device": device, "shard": SHARD},
         {"candidates": candidates.key, **members},
     )
-    return Plan(inputs, config, device, train, pools, exclude, ngrams, scans, candidates, ensemble, uncertainty)
+    return Plan(until, inputs, config, device, train, pools, exclude, ngrams, scans, candidates, ensemble, uncertainty)
+
+
+def _hash_phrases(path: Path) -> str:
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    return hash_file(path)
 
 
 def _earlier(pools: tuple[PlannedText, ...]) -> dict[str, str]:
@@ -141,8 +149,8 @@ def _earlier(pools: tuple[PlannedText, ...]) -> dict[str, str]:
     return {f"before-{number}": pool.identity for number, pool in enumerate(pools, 1)}
 
 
-def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "release") -> Built:
-    """Run the steps of ``plan`` up to stage ``until`` (one of :data:`STAGES`) that are not done.
+def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
+    """Run the steps of ``plan`` that are not done.
 
     :raises InputError: an input is malformed, or too little is left for what is to be selected.
     """
@@ -150,7 +158,7 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "re
     train = plan.train.realise(workspace, jobs)
     pools = tuple(pool.realise(workspace, jobs) for pool in plan.pools)
     exclude = [text.realise(workspace, jobs) for text in plan.exclude]
-    if plan.inputs.ensemble and until != "candidates":
+    if plan.inputs.ensemble and plan.uncertainty:
         check_trained_on(plan.inputs.ensemble, train)  # before the scan: fail before the expensive part
 
     ngrams = workspace.run(plan.ngrams, lambda out: _learn(plan, train, out))
@@ -160,12 +168,13 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "re
     )
     candidates = workspace.run(plan.candidates, lambda out: _cut(plan, scans, pools, [train, *exclude], out))
     counts = _pool_counts(pools, scans) | read_json(candidates / "counts.json")
-    warnings = [
-        warning for text in (train, *exclude) for side in (text.source, text.target) for warning in odd_characters(side)
-    ] + [warning for scan in scans for warning in read_json(scan / "counts.json")["warnings"]]
-    built = Built(plan, until, train, pools, ngrams, scans, candidates, None, counts, warnings)
-    _check_enough(config, counts, until)
-    if until == "candidates":
+    read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
+    warnings = [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
+    for pool, scan in zip(plan.pools, scans, strict=True):
+        warnings += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
+    built = Built(plan, train, pools, ngrams, scans, candidates, None, counts, warnings)
+    _check_enough(config, counts, plan.until)
+    if plan.uncertainty is None:
         return built
 
     if plan.inputs.ensemble:
@@ -178,7 +187,7 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int, until: str = "re
         lambda out: uncertainty_of_candidates(members, candidates, out, config.beam, plan.device, jobs),
         resumable=True,
     )
-    return Built(plan, until, train, pools, ngrams, scans, candidates, uncertainty, counts, warnings)
+    return Built(plan, train, pools, ngrams, scans, candidates, uncertainty, counts, warnings)
 
 
 def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
@@ -189,7 +198,8 @@ def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
     ours, other = (train.target, train.source) if config.degree_side == "target" else (train.source, train.target)
     if plan.inputs.phrases:
         words = Vocabulary.learn(ours.path, min_count=config.word_min_count)
-        ngrams = KnownNgrams.from_phrases(plan.inputs.phrases, words=words)
+        change = normaliser(plan.train.normalisation, plan.inputs.languages[SIDES.index(config.degree_side)])
+        ngrams = KnownNgrams.from_phrases(read_phrases(plan.inputs.phrases, change), words=words)
         others = Vocabulary.learn(other.path, min_count=config.word_min_count)
     else:
         ngrams, others = learn_sides(
@@ -276,6 +286,11 @@ def _check_enough(config: ReactConfig, counts: dict[str, int], until: str) -> No
     if counts["candidates"] == 0:
         raise InputError(f"no candidate is left (left: {left}); the pool shares too few words with the training corpus")
     sizes = selection_sizes(config, counts["candidates"])
+    for key in ("window", "select"):
+        if not sizes[key]:
+            raise InputError(
+                f"{key}: {getattr(config, key)} of {counts['candidates']:,} candidates is none (left: {left})"
+            )
     if until == "candidates":
         return
     if sizes["drop"] + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:

@@ -5,6 +5,7 @@ Defaults are those of ReaCT (Zheng and Lapata 2023, section 4) where the paper s
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from importlib.resources import files
@@ -58,6 +59,10 @@ class ReactConfig:
         for key in ("word_min_count", "ngram_min_count", "min_length", "members", "beam"):
             if getattr(self, key) < 1:
                 raise InputError(f"{key}: must be at least 1")
+        if not 0 <= self.seed < 2**63:
+            raise InputError("seed: must be from 0 to 2^63 - 1")
+        if self.max_length is not None and self.max_length < self.min_length:
+            raise InputError(f"max_length: must be at least min_length ({self.min_length})")
         for key in ("candidates", "drop", "window", "select"):
             smallest = 0 if key == "drop" else 1
             value = parse_amount(key, getattr(self, key))
@@ -77,6 +82,8 @@ def parse_amount(key: str, value: Amount) -> Fraction:
     :raises InputError: it is neither a whole number nor a fraction below 1.
     """
     try:
+        if not re.fullmatch(r"[0-9_]+([./][0-9]+)?|\.[0-9]+", str(value)):
+            raise ValueError
         amount = Fraction(str(value).replace("_", ""))
     except (ValueError, ZeroDivisionError):
         raise InputError(f"{key}: {value!r} is not a number or a fraction such as 1/30") from None

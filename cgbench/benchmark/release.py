@@ -21,7 +21,8 @@ from cgbench.benchmark.react import Built, selection_sizes
 from cgbench.benchmark.selection import STAGES, select
 from cgbench.benchmark.uncertain import read_uncertainty
 from cgbench.errors import InputError
-from cgbench.files import atomic_path, sync_folder, to_json, write_atomic, write_json
+from cgbench.files import atomic_path, read_json, sync_folder, to_json, write_atomic, write_json
+from cgbench.models.ensemble_training import ensemble_identity
 from cgbench.steps import Workspace, hash_file, hash_value
 
 FORMAT = 1
@@ -34,7 +35,7 @@ ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "piec
 def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
     """Select the test set and write the release to ``out``. Returns the manifest.
 
-    A build that stopped earlier (``built.until``) has no selection: its candidates are written, with what is known
+    A build that stopped earlier (``built.plan.until``) has no selection: its candidates are written, with what is known
     of them. Everything is written to ``staging`` first, on the same disk: a full disk leaves ``out`` as it was.
     ``manifest.json`` comes last and makes the release whole.
 
@@ -57,7 +58,7 @@ def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
             row.update(values)
         figures["uncertainty"] = summary([row[config.uncertainty] for row in rows])
         seeds["members"] = _member_seeds(built)
-    if built.until == "release":
+    if built.plan.until == "release":
         stages = _select(built, rows)
         chosen = [number for number, stage in enumerate(stages) if stage == "selected"]
         chosen.sort(key=lambda number: rows[number]["line"])
@@ -77,7 +78,7 @@ def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
             contents[f"candidates.{language}"] = "".join(line + "\n" for line in lines)
     manifest: dict[str, Any] = {
         "format": FORMAT,
-        "until": built.until,
+        "until": built.plan.until,
         "version": __version__,
         "versions": _versions(),
         "configuration": config.as_dict(),
@@ -108,11 +109,17 @@ def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
 
 
 def _move(staging: Path, out: Path, files: list[str]) -> None:
-    """Move the finished files into place, the last one last; what an earlier build left under other names goes."""
+    """Move the finished files into place, the last one last; what an earlier release listed and this one has not goes.
+
+    Nothing else in the folder is touched: users keep their own files beside a release.
+    """
+    written = staging.with_name("release.json")  # every name that a release in this folder ever had
+    earlier = read_json(written)["files"] if written.is_file() else []
+    write_json(written, {"files": sorted({*earlier, *files})})
     (out / files[-1]).unlink(missing_ok=True)
-    for path in [*out.glob("test.*"), *out.glob("candidates.*"), out / "split.jsonl"]:
-        if path.name not in files:
-            path.unlink(missing_ok=True)
+    for name in earlier:
+        if name not in files:
+            (out / name).unlink(missing_ok=True)
     for name in files:
         (staging / name).replace(out / name)
     sync_folder(out)
@@ -121,7 +128,7 @@ def _move(staging: Path, out: Path, files: list[str]) -> None:
 
 def write_timings(workspace: Workspace, built: Built, out: Path) -> None:
     """Write ``timings.json``: the seconds that each step took when it ran (all its runs, if it was stopped)."""
-    seconds = {step.name: workspace.seconds(step) for step in built.plan.steps(built.until)}
+    seconds = {step.name: workspace.seconds(step) for step in built.plan.steps}
     write_atomic(out / TIMINGS, to_json({"seconds": seconds}))
 
 
@@ -209,7 +216,7 @@ def _inputs(built: Built) -> dict[str, Any]:
     if plan.inputs.phrases:
         result["ngrams"] = {"path": str(plan.inputs.phrases), "sha256": hash_file(plan.inputs.phrases)}
     if plan.inputs.ensemble:
-        result["ensemble"] = {"path": str(plan.inputs.ensemble), "identity": plan.uncertainty.inputs["ensemble"]}
+        result["ensemble"] = {"path": str(plan.inputs.ensemble), "identity": ensemble_identity(plan.inputs.ensemble)}
     return result
 
 
@@ -234,8 +241,9 @@ def command(built: Built) -> str:
     for option, specs in (("--pool", inputs.pools), ("--exclude", inputs.exclude)):
         for spec in specs:
             words += [option, *map(str, spec.paths)]
-    if inputs.train.columns:
-        words += ["--columns", ",".join(inputs.train.columns)]
+    columns = [spec.columns for spec in (inputs.train, *inputs.pools, *inputs.exclude) if spec.columns]
+    if columns:  # one option for all corpora with both sides in one file
+        words += ["--columns", ",".join(columns[0])]
     words += ["--languages", ",".join(inputs.languages)]
     if inputs.phrases:
         words += ["--ngrams", str(inputs.phrases)]
@@ -246,8 +254,8 @@ def command(built: Built) -> str:
     for key, value in config.as_dict().items():
         if value != defaults.get(key):
             words += ["--set", f"{key}={'none' if value is None else value}"]
-    if built.until != "release":
-        words += ["--until", built.until]
+    if built.plan.until != "release":
+        words += ["--until", built.plan.until]
     return shlex.join(words)
 
 

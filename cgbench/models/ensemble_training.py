@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ def plan_ensemble(
     preset: Preset, train: PlannedText, valid: PlannedText | None, members: int, seed: int, device: str
 ) -> EnsemblePlan:
     """The steps that train ``members`` models of ``preset``."""
+    from cgbench.models.training import resolve_precision
+
+    precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
     subwords = Step("subwords", to_dict(preset.text), {"train": train.identity})
     inputs = {"train": train.identity, "subwords": subwords.key}
     if valid:
@@ -52,6 +56,7 @@ def plan_ensemble(
                 **{f"training.{key}": value for key, value in to_dict(preset.training).items()},
                 "seed": seed + number,
                 "device": device,
+                "precision": precision,
             },
             inputs=inputs,
         )
@@ -179,7 +184,8 @@ def member_folders(ensemble: Path) -> list[Path]:
     """
     if (ensemble / "config.json").is_file():
         return [ensemble]
-    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir()]
+    name = re.compile(MEMBER.format("[0-9]+"))
+    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
     if not found:
         raise InputError(f"{ensemble}: no trained member in it; make one with cgbench train-ensemble")
     for folder in found:

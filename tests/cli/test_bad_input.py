@@ -73,9 +73,9 @@ def test_tabs_and_carriage_returns_are_warnings_with_their_line(build):
 
 
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
-    message = run("build-react", *corpora, *SMALL, "--set", "drop=290", "--out", tmp_path / "x", status=2).stderr
-    assert "too few candidates to drop 290" in message
-    for words in ("pool 1,500", "known words", "within the length bounds", "candidates 300"):
+    message = run("build-react", *corpora, *SMALL, "--set", "drop=690", "--out", tmp_path / "x", status=2).stderr
+    assert "too few candidates to drop 690" in message
+    for words in ("pool 2,500", "known words", "within the length bounds", "candidates 700"):
         assert words in message
     assert not (tmp_path / "x" / "manifest.json").exists()
     assert not list((tmp_path / "x" / ".cgbench").glob("member-*"))  # found out before any training
@@ -118,6 +118,13 @@ def test_a_full_disk(build, monkeypatch, tmp_path):
         (("--set", "min_lenght=3"), "did you mean min_length?"),
         (("--set", "training.max_update=3"), "did you mean 'training.max_updates'?"),
         (("--set", "min_length"), "key=value"),
+        (("--set", "seed=-1"), "seed: must be from 0"),
+        (("--set", "seed=99999999999999999999"), "seed: must be from 0"),
+        (("--set", "members=--5"), "members: '--5'"),
+        (("--set", "candidates=1e999999999"), "candidates: '1e999999999'"),
+        (("--set", "max_length=3"), "max_length: must be at least min_length"),
+        (("--ensemble", "e", "--members", "2"), "leave --members and --model out"),
+        (("--languages", "parquet,en"), "parquet"),
         (("--set", "beam=wide"), "beam: 'wide'"),
         (("--set", "model.attention_heads=3", "--model", "tiny"), "model.attention_heads=3"),
         (("--preset", "raect"), "did you mean react?"),
@@ -131,6 +138,20 @@ def test_the_call_is_wrong(build, words, expected):
     assert expected in build(*words)
 
 
+def test_a_share_that_is_none_is_found_before_training(run, corpora, tmp_path):
+    result = run("build-react", *corpora, *SMALL, "--set", "select=0.0001", "--out", tmp_path / "x", status=2)
+    assert "select: 0.0001 of 700 candidates is none" in result.stderr
+    assert not list((tmp_path / "x" / ".cgbench").glob("member-*"))
+
+
+def test_moses_needs_to_know_the_languages(run, demo, tmp_path):
+    lines = [(demo / f"train.{side}").read_text().splitlines() for side in ("de", "en")]
+    (tmp_path / "t.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in zip(*lines, strict=True)))
+    words = ["--train", tmp_path / "t.tsv", "--pool", tmp_path / "t.tsv", "--out", tmp_path / "x"]
+    result = run("build-react", *words, "--tokenize", "moses", "--until", "candidates", status=2)
+    assert "--languages" in result.stderr
+
+
 def test_an_unknown_measure_is_found_before_training(run, corpora, tmp_path):
     result = run("build-react", *corpora, *SMALL, "--set", "uncertainty=rmy", "--out", tmp_path / "x", status=2)
     assert "did you mean rmi?" in result.stderr
@@ -139,7 +160,8 @@ def test_an_unknown_measure_is_found_before_training(run, corpora, tmp_path):
 
 def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
     (tmp_path / "e").mkdir()
-    result = run("build-react", *corpora, *SMALL, "--ensemble", tmp_path / "e", "--out", tmp_path / "x", status=2)
+    words = [*corpora, "--preset", "demo", "--ensemble", tmp_path / "e", "--out", tmp_path / "x"]
+    result = run("build-react", *words, status=2)
     assert "no trained member in it" in result.stderr
 
 

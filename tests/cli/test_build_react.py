@@ -34,21 +34,22 @@ def test_the_release_is_whole_and_consistent(release, demo):
     rows, pool = split(release), [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
     tests = [(release / f"test.{side}").read_text().splitlines() for side in ("de", "en")]
     counts = manifest["counts"]
-    assert counts["candidates"] == 300
-    assert (counts["dropped"], counts["window"], counts["selected"]) == (10, 90, 15)
-    assert len(rows) == len(tests[0]) == len(tests[1]) == 15
-    assert counts["pool"] == 1500 > counts["known_words"] > counts["within_length"] >= 300
+    assert counts["candidates"] == 700
+    assert (counts["dropped"], counts["window"], counts["selected"]) == (23, 210, 35)
+    assert len(rows) == len(tests[0]) == len(tests[1]) == 35
+    assert counts["pool"] == 2500 > counts["known_words"] > counts["within_length"] >= 700
     for row, source, target in zip(rows, *tests, strict=True):
         assert source == pool[0][row["line"] - 1] and target == pool[1][row["line"] - 1]
         assert row["source_length"] == len(source.split()) and row["target_length"] == len(target.split()) >= 6
         assert row["degree"] == row["pieces"] / row["target_length"]
-        assert 10 < row["rank"] <= 100
+        assert 23 < row["rank"] <= 233
         assert row["rmi"] > 0 and abs(row["epkl"] - row["mutual_information"] - row["rmi"]) < 1e-4
         assert isinstance(row["hypothesis"], str)
     for key in ("configuration", "inputs", "versions", "seeds", "timings", "command", "signature", "files"):
         assert manifest[key]
     assert manifest["seeds"]["members"] == [1, 2]
     assert json.loads((release / "timings.json").read_text())["seconds"]["member-0"] > 0
+    assert len(list(release.glob(".cgbench/uncertainty/*/part-*.jsonl"))) == 2
 
 
 def test_selection_by_the_record(release, demo):
@@ -136,19 +137,31 @@ def test_until_candidates_needs_no_model(corpora, run, tmp_path):
     run("verify", tmp_path / "x")
 
 
+def test_files_of_the_users_own_are_left_alone(corpora, run, tmp_path):
+    words = ["build-react", *corpora, "--preset", "demo", "--out", tmp_path / "x", "--until", "candidates"]
+    run(*words)
+    for name in ("test.hypotheses", "candidates.notes"):
+        (tmp_path / "x" / name).write_text("mine")
+    run(*words, "--languages", "deu,eng")
+    for name in ("test.hypotheses", "candidates.notes", "candidates.deu"):
+        assert (tmp_path / "x" / name).exists()
+    assert not (tmp_path / "x" / "candidates.de").exists()  # what the earlier release wrote under another name
+
+
 def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
     pool = [(demo / f"pool.{side}").read_text().splitlines() for side in ("de", "en")]
     pairs = list(zip(*pool, strict=True))
-    (tmp_path / "one.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in pairs[:700]))
+    (tmp_path / "one.tsv").write_text("".join(f"7\t{s}\t{t}\n" for s, t in pairs[:700]))
     for side in (0, 1):
         text = "".join(pair[side] + "\n" for pair in pairs[700:])
         (tmp_path / f"two.{('de', 'en')[side]}.gz").write_bytes(gzip.compress(text.encode()))
     common = ["--train", demo / "train.de", demo / "train.en", "--preset", "demo", "--until", "candidates"]
     run("build-react", *common, "--pool", demo / "pool.de", demo / "pool.en", "--out", tmp_path / "a")
-    run(
-        *("build-react", *common, "--pool", tmp_path / "one.tsv"),
+    result = run(
+        *("build-react", *common, "--pool", tmp_path / "one.tsv", "--columns", "2,3", "--format", "json"),
         *("--pool", tmp_path / "two.de.gz", tmp_path / "two.en.gz", "--out", tmp_path / "b"),
     )
+    assert "--columns 2,3" in json.loads(result.stdout)["command"]
     for name in ("candidates.de", "candidates.en"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     first, second = (pyarrow.parquet.read_table(tmp_path / x / "candidates.parquet").to_pylist() for x in "ab")
@@ -219,9 +232,9 @@ def test_a_build_can_stop_before_the_selection_and_go_on(corpora, run, tmp_path)
 
 
 def test_a_given_phrase_list_decides_what_is_known(demo, corpora, run, tmp_path):
-    (tmp_path / "phrases").write_text("the old\nthe old man\nof the\n")
+    (tmp_path / "phrases").write_text("The OLD\nthe old man\n\nof the\n")  # normalised as the text is
     words = ["build-react", *corpora, "--preset", "demo", "--until", "candidates", "--out", tmp_path / "x"]
-    run(*words, "--ngrams", tmp_path / "phrases")
+    run(*words, "--ngrams", tmp_path / "phrases", "--lowercase")
     table = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet").to_pylist()
     lines = (tmp_path / "x" / "candidates.en").read_text().splitlines()
     for row, line in zip(table, lines, strict=True):

@@ -46,6 +46,11 @@ def test_normalised_alike(train, run):
 
 def test_bad_input(train, run, tmp_path):
     assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
+    (tmp_path / "phrases").write_text("\n")
+    words = ["degree", "--train", train, "--ngrams", tmp_path / "phrases"]
+    assert "there is no phrase in it" in run(*words, input="a\n", status=2).stderr
+    (tmp_path / "x.tsv").write_text("a\tb\n")
+    assert "plain text of one language" in run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2).stderr
     (tmp_path / "empty").write_text("")
     assert "empty" in run("degree", "--train", tmp_path / "empty", input="a\n", status=2).stderr
     result = run("degree", "--train", train, input=b"good\n\xff\n", status=2)

@@ -49,10 +49,12 @@ def test_what_was_changed_is_named(release, run):
 
 def rehash(release):
     """Make the manifest agree with changed files: what a forger would do."""
+    from cgbench.benchmark.release import signature
     from cgbench.steps import hash_file
 
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["files"] = {name: hash_file(release / name) for name in manifest["files"]}
+    manifest["signature"] = signature(manifest)
     (release / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -81,6 +83,63 @@ def test_counts(release, run):
     assert "counts" in failed(run("verify", release, "--format", "json", status=1))
 
 
+@pytest.mark.parametrize("key", ["dropped", "window", "candidates", "rare_word", "pool", "known_words"])
+def test_every_count(release, run, key):
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["counts"][key] += 1
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    assert "counts" in failed(run("verify", release, "--format", "json", status=1))
+
+
+@pytest.mark.parametrize("path", [("degree", "mean"), ("uncertainty", "q50"), ("selected", "degree", "q100")])
+def test_every_figure(release, run, path):
+    manifest = json.loads((release / "manifest.json").read_text())
+    figures = manifest["figures"]
+    for key in path[:-1]:
+        figures = figures[key]
+    figures[path[-1]] += 1e-9
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    assert set(failed(run("verify", release, "--format", "json", status=1))) == {"figures"}
+
+
+def test_other_words_of_the_same_number(release, run):
+    lines = (release / "test.de").read_text().splitlines()
+    lines[3] = " ".join(reversed(lines[3].split()))
+    (release / "test.de").write_text("\n".join(lines) + "\n")
+    rehash(release)
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert problems == {"text": "line 4: not the pair that was chosen (1 such lines)"}
+
+
+def test_a_file_left_out_of_the_manifest(release, run):
+    manifest = json.loads((release / "manifest.json").read_text())
+    del manifest["files"]["test.de"]
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    assert "test.de" in failed(run("verify", release, "--format", "json", status=1))["files"]
+
+
+@pytest.mark.parametrize("key", ["files", "counts", "figures", "configuration", "inputs", "until", "languages"])
+def test_a_manifest_without_a_part_is_an_error(release, run, key):
+    manifest = json.loads((release / "manifest.json").read_text())
+    del manifest[key]
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    assert "not that of a cgbench release" in run("verify", release, status=2).stderr
+
+
+def test_white_space_that_separates_nothing(run, tmp_path):
+    """A no-break space is part of a word: for the scan, the screen and verify alike."""
+    (tmp_path / "train.de").write_text("a b\u00a0c d e f g\n" * 9)
+    (tmp_path / "train.en").write_text("t u\u00a0v w\u2028x y z q\n" * 9)
+    (tmp_path / "pool.de").write_text("b\u00a0c a d e f\n")
+    (tmp_path / "pool.en").write_text("u\u00a0v t w\u2028x z y q\n")
+    words = [*("--train", tmp_path / "train.de", tmp_path / "train.en"), "--until", "candidates"]
+    out = run(
+        *("build-react", *words, "--pool", tmp_path / "pool.de", tmp_path / "pool.en", "--out", tmp_path / "out"),
+    ).stdout
+    assert "6/6 = 1.00" in out
+    run("verify", tmp_path / "out")
+
+
 def test_what_is_no_release_is_an_error(tmp_path, run, release):
     assert "no such file" in run("verify", tmp_path, status=2).stderr
     (release / "manifest.json").write_text("[]")
@@ -93,6 +152,5 @@ def test_a_manifest_cannot_point_outside_its_folder(release, run):
     manifest = json.loads((release / "manifest.json").read_text())
     manifest["files"]["../../etc/passwd"] = "0"
     (release / "manifest.json").write_text(json.dumps(manifest))
-    assert failed(run("verify", release, "--format", "json", status=1)) == {
-        "../../etc/passwd": "a name that leaves the folder"
-    }
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert problems["../../etc/passwd"] == "a name that leaves the folder"

@@ -85,6 +85,12 @@ def test_damaged_files_are_one_line(tmp_path):
     cut = tmp_path / "cut.tsv.gz"
     cut.write_bytes(gzip.compress(b"a\tb\n" * 10_000)[:-20])
     assert "cut.tsv.gz: cannot be read" in error_of(lambda: CorpusSpec((cut,)))
+    whole = zstandard.compress(b"a\tb\n" * 100_000)
+    cut = tmp_path / "cut.tsv.zst"
+    cut.write_bytes(whole[: len(whole) * 2 // 3])
+    assert "cut.tsv.zst: cannot be read" in error_of(lambda: CorpusSpec((cut,)))
+    cut.write_bytes(whole + whole)  # frames one after another are one file
+    assert len(list(read_pairs(CorpusSpec((cut,))))) == 200_000
     frame = tmp_path / "x.tsv.zst"
     frame.write_bytes(b"this is not zstd")
     assert "x.tsv.zst: cannot be read" in error_of(lambda: CorpusSpec((frame,)))
@@ -102,5 +108,7 @@ def test_rows_that_lack_a_side(tmp_path):
     assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
     jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
     assert "x.jsonl, row 2: an object with two fields is needed" in error_of(lambda: CorpusSpec((jsonl,)))
+    jsonl.write_text('{"de": "a", "en": "\\ud800"}\n')
+    assert "x.jsonl, row 1: the text of 'en' is not Unicode" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text("not json\n")
     assert "x.jsonl, row 1 is not JSON" in error_of(lambda: CorpusSpec((jsonl,)))

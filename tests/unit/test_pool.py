@@ -275,9 +275,10 @@ def test_tabs_and_carriage_returns_are_counted(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", corpus)
     _, [counts] = scan_all(tmp_path, train, [pool])
     assert counts["kept"] == 40
-    source, target = counts["warnings"]
-    assert source.startswith(f"{tmp_path}/pool.0, line 18: a tab") and "1 line holds" in source
-    assert target.startswith(f"{tmp_path}/pool.1, line 18: a CR") and "2 lines hold" in target
+    assert counts["odd"] == [
+        {"side": 0, "name": "tab", "line": 18, "lines": 1},
+        {"side": 1, "name": "CR", "line": 18, "lines": 2},
+    ]
 
 
 def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
