@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cgbench.benchmark.pool import mix
+
 STAGES = ("rest", "dropped", "window", "selected")
 
 
@@ -55,13 +57,6 @@ def select(uncertainty: np.ndarray, content: np.ndarray, *, drop: int, window: i
 
 
 def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
-    """A fresh, uniformly distributed hash [n] uint64 of each content hash; one a ``seed`` and ``purpose``.
-
-    SplitMix64's finaliser (Steele et al. 2014) over the content hash and a SHA-256 of seed and purpose.
-    """
+    """A fresh, uniformly distributed hash [n] uint64 of each content hash; one a ``seed`` and ``purpose``."""
     salt = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:8], "little")
-    with np.errstate(over="ignore"):
-        x = content.astype(np.uint64) + np.uint64(salt)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return x ^ (x >> np.uint64(31))
+    return mix(content.astype(np.uint64) + np.uint64(salt))
