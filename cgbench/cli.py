@@ -100,6 +100,8 @@ def build_react_command(
     settings = make_config(preset, changed_settings(config, assignments, **given))
     if until == "candidates":
         device = "cpu"
+    said: list[str] = []
+    say = said.append if dry_run and form == "json" else _say(explain or dry_run)
     built = build(
         inputs,
         settings,
@@ -108,9 +110,11 @@ def build_react_command(
         jobs=default_jobs(jobs),
         device=choose_device(device),
         dry_run=dry_run,
-        say=_say(explain or dry_run),
+        say=say,
     )
     if not built:
+        if form == "json":
+            click.echo(json.dumps({"steps": said}, indent=1))
         return
     manifest, known = built
     for warning in manifest["warnings"]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
+
+from cgbench.errors import InputError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -59,10 +63,18 @@ def map_in_order(function: Callable[[T], R], items: Iterable[T], jobs: int) -> I
             yield result
 
 
-def _worker_processes(count: int) -> ProcessPoolExecutor:
+@contextlib.contextmanager
+def _worker_processes(count: int) -> Iterator[ProcessPoolExecutor]:
     # spawn: a forked child of a process with threads (progress bars, torch) may hang
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(count, mp_context=context, initializer=_die_with_parent)
+    try:
+        with ProcessPoolExecutor(count, mp_context=context, initializer=_die_with_parent) as pool:
+            yield pool
+    except BrokenProcessPool:
+        raise InputError(
+            "a worker process was killed, perhaps for lack of memory; give the same command again to go on, "
+            "with --jobs 1 if it happens twice"
+        ) from None
 
 
 def _take(items: Iterator[T], count: int) -> list[T]:

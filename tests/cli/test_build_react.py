@@ -112,6 +112,8 @@ def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(rele
 def test_dry_run_writes_nothing(corpora, run, tmp_path):
     result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run")
     assert "member-1: runs (no earlier result)" in result.stderr
+    result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run", "--format", "json")
+    assert json.loads(result.stdout)["steps"][-1] == "uncertainty: runs (no earlier result)"
     assert not list(tmp_path.iterdir())
 
 

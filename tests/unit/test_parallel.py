@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cgbench.errors import InputError
 from cgbench.parallel import map_in_order, run_tasks
 
 
@@ -40,6 +41,17 @@ def test_the_first_error_stops_the_rest(tmp_path):
     result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
     assert result.stdout == "three\n"
     assert result.stderr == ""
+
+
+def killed(number):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_worker_that_is_killed_is_one_line():
+    with pytest.raises(InputError, match="a worker process was killed"):
+        list(run_tasks(killed, [(1,), (2,)], 2))
+    with pytest.raises(InputError, match="a worker process was killed"):
+        list(map_in_order(killed, range(5), 2))
 
 
 def test_workers_end_with_the_command_that_started_them(tmp_path):
