@@ -172,6 +172,9 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
     warnings = [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
     for pool, scan in zip(plan.pools, scans, strict=True):
         warnings += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
+    asked = resolve_amount("candidates", config.candidates, counts["within_length"])
+    if counts["candidates"] < asked:
+        warnings.append(f"{counts['candidates']:,} candidates are all that is left, where {asked:,} were asked for")
     built = Built(plan, train, pools, ngrams, scans, candidates, None, counts, warnings)
     _check_enough(config, counts, plan.until)
     if plan.uncertainty is None:

@@ -112,6 +112,13 @@ def test_a_full_disk(build, monkeypatch, tmp_path):
     build("--set", "min_length=1", **words, status=0)  # the same command goes on
 
 
+def test_fewer_candidates_than_asked_for_is_a_warning(build):
+    words = ("--set", "min_length=1", "--set", "candidates=7")
+    message = build(*words, pool=("c b a\n", "z y x\n"), status=0)
+    assert "1 candidates are all that is left, where 7 were asked for" in message
+    assert "all that is left" not in build(*words[:3], "candidates=1", pool=("c b a\n", "z y x\n"), status=0)
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
