@@ -215,18 +215,24 @@ def _read_jsonl(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
 
 
 def _read_parquet(path: Path, columns: tuple[str, str] | None) -> Iterator[Pair]:
+    for number, row in enumerate(read_parquet_rows(path), 1):
+        yield _fields(row, columns, f"{path}, row {number}")
+
+
+def read_parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file, each as a dict.
+
+    :raises InputError: the file is missing or cannot be read.
+    """
     import pyarrow
     import pyarrow.parquet
 
     if not path.exists():
         raise InputError(f"{path}: no such file")
     try:
-        file = pyarrow.parquet.ParquetFile(path)
-        number = 0
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
-                number += 1
-                yield _fields(row, columns, f"{path}, row {number}")
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from None
 

@@ -1,0 +1,17 @@
+from cgbench.tables import render
+
+HEAD = ("system", "empty", "score")
+ROWS = [("a_b", "", "1.5"), ("c|d <x>", "", "± 2")]
+
+
+def test_text_is_aligned_and_empty_columns_go():
+    assert render(HEAD, ROWS) == "system   score\na_b        1.5\nc|d <x>    ± 2"
+
+
+def test_tsv_keeps_every_column():
+    assert render(HEAD, [("a\tb", "", "1")], "tsv") == "system\tempty\tscore\na b\t\t1"
+
+
+def test_markdown_and_latex_escape_what_has_a_meaning():
+    assert render(HEAD, ROWS, "markdown").splitlines()[3] == "| c\\|d &lt;x> | ± 2 |"
+    assert render(HEAD, ROWS, "latex").splitlines()[4:6] == [r"a\_b & 1.5 \\", r"c|d $<$x$>$ & $\pm$ 2 \\"]
