@@ -1,0 +1,155 @@
+"""Break examples down by what makes them hard: a value an example, and bins of those values.
+
+compare-mt's idea (Neubig et al. 2019): any bucketing with any score. Figure 1a of Zheng and Lapata (2023) is
+BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are CTER by lengths and by modifier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cgbench.columns import Column
+from cgbench.errors import InputError
+
+FEW = 12
+"""So many different whole numbers, or fewer, are a bin each where nothing else is asked for."""
+
+TABLE_6 = (
+    ("primitive -> *", "prim_to_"),
+    ("active -> passive", "active_to_passive"),
+    ("obj PP -> subj PP", "obj_pp_to_subj_pp"),
+    ("passive -> active", "passive_to_active"),
+    ("recursion", "p_recursion"),
+    ("unaccusative -> transitive", "unacc_to_transitive"),
+    ("obj -> subj proper", "obj_to_subj_proper"),
+    ("subj -> obj common", "subj_to_obj_common"),
+    ("dative", "dative"),
+)
+"""Table 6 of Akyürek and Andreas (2021): its groups, and the part of a category's name that puts it into one."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Some of the examples: ``rows`` int64, ``label``; ``low`` and ``high`` for numbers (None: open)."""
+
+    label: str
+    rows: np.ndarray
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A value an example: ``values`` float64 ``[n]``, or ``labels``. ``origin`` says what it was made from."""
+
+    name: str
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    labels: tuple[str, ...] | None = None
+    origin: str = ""
+
+
+def feature_of_column(name: str, column: Column) -> Feature:
+    """The values of a table's column: numbers if every one is a number, else labels.
+
+    :raises InputError: a value is NaN or infinite.
+    """
+    try:
+        values = np.array([float(value) for value in column.values])
+    except ValueError:
+        return Feature(name, labels=tuple(column.values), origin=column.name)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise InputError(f"{column.row(int(bad[0]))}: {column.values[bad[0]]!r} cannot be put into a bin")
+    return Feature(name, values, origin=column.name)
+
+
+def make_bins(feature: Feature, how: str | None) -> list[Bin]:
+    """The bins of a feature, none of them empty.
+
+    :param how: None, a number of bins of equal width, ``quantiles:N``, or edges ``e1,e2,...`` (a bin below the first,
+        one from each on). By default a bin for each label or for each of a few whole numbers, else quartiles.
+    :raises InputError: ``how`` cannot be read.
+    """
+    if feature.labels is not None:
+        if how:
+            raise InputError(f"--bins {how}: {feature.name} has labels, not numbers: each is a bin of its own")
+        names = np.array(feature.labels, dtype=object)
+        return [Bin(label, np.flatnonzero(names == label)) for label in sorted(set(feature.labels))]
+    values = feature.values
+    whole = bool(np.all(values == np.round(values)))
+    if how is None:
+        distinct = np.unique(values)
+        if whole and len(distinct) <= FEW:
+            return [
+                Bin(f"{value:.0f}", np.flatnonzero(values == value), float(value), float(value)) for value in distinct
+            ]
+        how = "quantiles:4"
+    edges = _edges(values, how)
+    place = np.searchsorted(edges, values, side="right")
+    bins = []
+    for number in range(len(edges) + 1):
+        rows = np.flatnonzero(place == number)
+        if len(rows):
+            low = float(edges[number - 1]) if number else None
+            high = float(edges[number]) if number < len(edges) else None
+            bins.append(Bin(_label(low, high, whole), rows, low, high))
+    return bins
+
+
+def table_6_bins(feature: Feature) -> list[Bin]:
+    """Categories of COGS put together as in Table 6; a category may be in two of its groups.
+
+    :raises InputError: no value is such a category.
+    """
+    bins = [
+        Bin(label, np.array([row for row, name in enumerate(feature.labels or ()) if part in name], np.int64))
+        for label, part in TABLE_6
+    ]
+    bins = [one for one in bins if len(one.rows)]
+    if not bins:
+        raise InputError(f"--groups table6: {feature.origin} holds none of COGS' categories")
+    return bins
+
+
+def _edges(values: np.ndarray, how: str) -> np.ndarray:
+    kind, sign, number = how.partition(":")
+    try:
+        if sign and kind == "quantiles":
+            count = int(number)
+            if count < 1:
+                raise ValueError
+            ordered = np.sort(values)
+            cuts = [ordered[len(ordered) * part // count] for part in range(1, count)]
+            return np.unique([cut for cut in cuts if cut > ordered[0]])
+        if "," not in how and not sign:
+            if int(how) < 1:
+                raise ValueError
+            return np.unique(np.linspace(values.min(), values.max(), int(how) + 1)[1:-1])
+        edges = np.array([float(part) for part in how.split(",") if part.strip()])
+        if sign or not len(edges) or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
+            raise ValueError
+    except ValueError:
+        raise InputError(
+            f"--bins {how}: write a number of bins (5), quantiles:4, or rising edges (0.25,0.5,0.75); one edge with a "
+            "comma behind it (10,)"
+        ) from None
+    return edges
+
+
+def _label(low: float | None, high: float | None, whole: bool) -> str:
+    if whole and all(one is None or one == math.floor(one) for one in (low, high)):
+        if low is None or high is None:
+            return f"< {high:.0f}" if low is None and high is not None else "all" if low is None else f">= {low:.0f}"
+        return f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
+    if low is None or high is None:
+        return "all" if low is None and high is None else f"< {high:.4g}" if low is None else f">= {low:.4g}"
+    return f"{low:.4g} to < {high:.4g}"
+
+
+def lengths(texts: Sequence[str]) -> np.ndarray:
+    """Words, separated by blanks, of each text."""
+    return np.array([len(text.split()) for text in texts], np.float64)

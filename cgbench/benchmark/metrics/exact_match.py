@@ -1,0 +1,67 @@
+"""Exact match: a hypothesis is right when it is one of its references, token by token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric, Signature
+
+END = "</s>"
+
+
+class ExactMatch(Metric):
+    """Sequence-level accuracy in percent. Tokens are separated by blanks; how many blanks does not matter."""
+
+    name = "exact"
+    figures = ("exact",)
+
+    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False, cut_end: bool = False) -> None:
+        """``references``: those of each example. ``cut_end``: hypotheses end at their first ``</s>`` (the scorer of
+        Akyürek and Andreas 2021)."""
+        self.lowercase, self.cut_end = lowercase, cut_end
+        self.references = [{self._normal(reference) for reference in example} for example in references]
+        counts = {len(example) for example in references}
+        self._references = counts.pop() if len(counts) == 1 else "var"
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.references)
+
+    def signature(self) -> Signature:
+        """Number of references, case, and whether hypotheses are cut."""
+        case = "lc" if self.lowercase else "mixed"
+        items = {"nrefs": self._references, "case": case, "tok": "blanks", "cut": "eos" if self.cut_end else None}
+        return Signature(items, {"nrefs": "#", "case": "c"})
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """(right, 1) an example."""
+        right = [
+            self._normal(hypothesis.partition(END)[0] if self.cut_end else hypothesis) in references
+            for hypothesis, references in zip(hypotheses, self.references, strict=True)
+        ]
+        return np.stack([np.array(right, np.float64), np.ones(self.n)], axis=1)
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """Percent of the examples."""
+        with np.errstate(invalid="ignore"):
+            return 100 * sums[:, :1] / sums[:, 1:]
+
+    def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """1: right."""
+        return {"exact": statistics[rows, 0]}
+
+    def describe(self, sums: np.ndarray) -> str:
+        """The counts."""
+        return f"({sums[0]:,.0f} of {sums[1]:,.0f})"
+
+    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+        """``correct``: 1 or 0."""
+        return [{"correct": int(right)} for right in statistics[:, 0]]
+
+    def _normal(self, text: str) -> str:
+        text = " ".join(text.split())
+        return text.lower() if self.lowercase else text

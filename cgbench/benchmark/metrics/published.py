@@ -1,0 +1,58 @@
+"""Published results, to stand beside one's own: ``published/results.tsv``, each figure with its paper and table."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+
+from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+
+PAPERS = {
+    "r-dangle": "Zheng and Lapata 2023, Real-World Compositional Generalization with Disentangled Sequence-to-Sequence "
+    "Learning",
+    "lexicon": "Akyürek and Andreas 2021, Lexicon Learning for Few-Shot Neural Sequence Modeling",
+    "devil": "Csordás et al. 2021, The Devil is in the Detail",
+    "composition": "Lin et al. 2023, Learning to Compose Representations of Different Encoder Layers",
+    "lrf": "Zheng et al. 2023, Layer-wise Representation Fusion for Compositional Generalization",
+}
+"""What the first word of a row's source stands for."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published figure, in percent and as it is printed; ``spread`` is its standard deviation or empty, ``source``
+    paper and table."""
+
+    benchmark: str
+    system: str
+    metric: str
+    value: str
+    spread: str
+    runs: str
+    source: str
+
+
+def all_published() -> tuple[Published, ...]:
+    """Every row of the table."""
+    text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    return tuple(Published(**row) for row in rows)
+
+
+def published(benchmark: str, metric: str) -> list[Published]:
+    """The rows of a benchmark (its name, or the beginning of it) whose metric begins with ``metric``.
+
+    :raises InputError: there is none.
+    """
+    rows = [row for row in all_published() if row.metric.startswith(metric)]
+    names = sorted({row.benchmark for row in rows})
+    if not names:
+        raise InputError(f"--published: no {metric} is in the table of published results")
+    wanted = benchmark.casefold()
+    exact = [row for row in rows if row.benchmark.casefold() == wanted]
+    found = exact or [row for row in rows if row.benchmark.casefold().startswith(wanted)]
+    if not wanted or not found:
+        raise InputError(f"--published {benchmark}: nothing by that name{did_you_mean(benchmark, names)}")
+    return found

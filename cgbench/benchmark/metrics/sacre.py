@@ -1,0 +1,145 @@
+"""BLEU, chrF and TER by sacrebleu itself, and presets that score as the papers did.
+
+sacrebleu (Post 2018) extracts the statistics and computes every score; its strings and signatures are kept. A preset
+prepares the text or the statistics where a paper's script did something else, and its signature says so:
+
+``sacrebleu``   sacrebleu's defaults.
+``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised multi-bleu).
+``cognition``   blanks and BPE marks removed, then a character a token (Li et al. 2021), with sacrebleu's default 13a.
+``lexicon``     NLTK's ``corpus_bleu`` (Akyürek and Andreas 2021): no tokenisation, no smoothing, and a sentence that is
+                too short for any n-gram still counts one n-gram in the denominator.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric, Signature
+from cgbench.errors import InputError, require
+from cgbench.settings import convert, did_you_mean
+
+CLASSES = {"bleu": "BLEU", "chrf": "CHRF", "ter": "TER"}
+PRESETS: dict[str, dict[str, Any]] = {
+    "sacrebleu": {},
+    "react": {"tokenize": "none"},
+    "cognition": {},
+    "lexicon": {"tokenize": "none", "smooth_method": "none"},
+}
+_OWN = ("self", "force", "references", "trg_lang")
+
+
+class SacreMetric(Metric):
+    """One of sacrebleu's metrics over fixed references."""
+
+    figures = ("score",)
+
+    def __init__(
+        self,
+        kind: str,
+        references: Sequence[Sequence[str]],
+        preset: str = "sacrebleu",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``kind``: ``bleu``, ``chrf`` or ``ter``; ``references``: those of each example, one or more.
+
+        :param options: of sacrebleu's class (``tokenize``, ``lowercase``, ``word_order``), over those of the preset.
+        :raises InputError: sacrebleu is not installed, or an option is unknown or does not fit.
+        """
+        if preset not in PRESETS:
+            raise InputError(f"--preset {preset}{did_you_mean(preset, PRESETS)}")
+        if kind != "bleu" and preset not in ("sacrebleu", "cognition"):
+            raise InputError(f"--preset {preset} is a way to compute BLEU, not {CLASSES[kind]}")
+        self.kind, self.preset = kind, preset
+        self.references = [[self._prepare(reference) for reference in example] for example in references]
+        chosen = {**(PRESETS[preset] if kind == "bleu" else {}), **(options or {})}
+        self._metric = _make(kind, chosen, [list(column) for column in zip_longest(*self.references)])
+        self.lower_is_better = kind == "ter"
+        self.joins_pieces = preset == "cognition"
+        self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
+        score = self._metric._compute_score_from_stats([0] * 64)
+        self.name = score.name
+
+    @property
+    def n(self) -> int:
+        """The number of examples."""
+        return len(self.references)
+
+    def signature(self) -> Signature:
+        """sacrebleu's, and ``prep`` or ``totals`` where the preset adds something."""
+        import sacrebleu
+
+        made = self._metric.get_signature()
+        items = {key: value for key, value in made.info.items() if key != "version" and value is not None}
+        if self.preset == "cognition":
+            items["prep"] = "chars"
+        if self.preset == "lexicon":
+            items["totals"] = "nltk"
+        return Signature(items, made._abbr, sacrebleu.__version__)
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: what sacrebleu has."""
+        prepared = [self._prepare(hypothesis) for hypothesis in hypotheses]
+        statistics = np.array(self._metric._extract_corpus_statistics(prepared, None), np.float64)
+        if self.preset == "lexicon":
+            totals = statistics[:, 2 + self._metric.max_ngram_order :]
+            np.maximum(totals, 1, out=totals)
+        return statistics
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """sacrebleu's score of each row of sums."""
+        return np.array([[self._metric._compute_score_from_stats(row).score] for row in sums.tolist()])
+
+    def describe(self, sums: np.ndarray) -> str:
+        """What sacrebleu prints after a score: of BLEU, precisions and lengths."""
+        return self._metric._compute_score_from_stats(sums.tolist())._verbose
+
+    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+        """The score of each sentence on its own; for BLEU with the effective order, as sacrebleu recommends."""
+        compute = self._metric._compute_score_from_stats
+        if self.kind == "bleu":
+            from sacrebleu.metrics import BLEU
+
+            order = self._metric.max_ngram_order
+
+            def compute(row: list[Any]) -> Any:
+                return BLEU.compute_bleu(
+                    row[2 : 2 + order], row[2 + order :], int(row[0]), int(row[1]),
+                    self._metric.smooth_method, self._metric.smooth_value, True, order,
+                )  # fmt: skip
+
+        return [{"score": compute(row).score} for row in statistics.tolist()]
+
+    def _prepare(self, text: str) -> str:
+        return " ".join(text.replace("@@ ", "").replace(" ", "")) if self.preset == "cognition" else text
+
+
+def _make(kind: str, options: Mapping[str, Any], references: list[list[str | None]]) -> Any:
+    metrics = require("sacrebleu", "scores").metrics
+    made = getattr(metrics, CLASSES[kind])
+    hints = typing.get_type_hints(made.__init__)
+    known = [name for name in inspect.signature(made.__init__).parameters if name not in _OWN]
+    values = {}
+    for key, value in options.items():
+        if key not in known:
+            raise InputError(f"{CLASSES[kind]} has no option {key}{did_you_mean(key, known)}")
+        # "none" is the name of a tokeniser and of a way to smooth, not an absent value
+        values[key] = value if key in ("tokenize", "smooth_method") else convert(key, value, hints[key])
+    choices = {"tokenize": getattr(made, "TOKENIZERS", ()), "smooth_method": getattr(made, "SMOOTH_DEFAULTS", ())}
+    for key, allowed in choices.items():
+        if values.get(key) is not None and values[key] not in allowed:
+            raise InputError(f"{key}: {values[key]!r} is unknown{did_you_mean(values[key], allowed)}")
+    for key in ("max_ngram_order", "char_order", "beta"):
+        if values.get(key, 1) < 1:
+            raise InputError(f"{key}: {values[key]} is below 1")
+    if kind == "bleu":
+        values["force"] = True  # warnings are this project's own (reading.py)
+    try:
+        return made(**values, references=references)
+    except (ImportError, RuntimeError, OSError) as error:  # tokenisers that need another package, or a download
+        raise InputError(f"tokenize: {values.get('tokenize')}: {' '.join(str(error).split())}") from None

@@ -1,0 +1,135 @@
+"""Honest statistics for every metric: bootstrap intervals, paired tests, Holm's correction.
+
+All of it works on sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples,
+or groups of them) for every system, one run a training seed. With several runs the bootstrap is hierarchical: it draws
+units and, for each system, runs.
+
+Draws and p-values of the paired bootstrap and of approximate randomisation are sacrebleu's own (``significance.py``
+there; Koehn 2004, Riezler and Maxwell 2005, MultEval): the same seed gives the same samples. One thing differs: a
+sample as extreme as what was observed counts as extreme, so that two equal systems have p = 1, not 0.001.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+SEED = 12345
+"""sacrebleu's default."""
+
+SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
+_MEMORY = 1 << 22  # numbers in a block of draws
+_CLOSE = 1e-9  # in percent points: rounding of sums, far below any difference that matters
+
+Compute = Callable[[np.ndarray], np.ndarray]
+
+
+def _blocks(samples: int, units: int) -> Iterator[int]:
+    """Sizes of blocks of samples: multiples of 64, so that generators that hand out bits go on where they were."""
+    size = max(64, _MEMORY // max(units, 1) // 64 * 64)
+    for start in range(0, samples, size):
+        yield min(size, samples - start)
+
+
+def bootstrap_counts(units: int, samples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each unit is in each sample, float64 ``[block, units]`` at a time; memory does not grow."""
+    rng = np.random.default_rng(seed)
+    for size in _blocks(samples, units):
+        drawn = rng.choice(units, size=(size, units), replace=True)
+        drawn += np.arange(size)[:, None] * units
+        yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+
+
+def bootstrap(systems: Sequence[np.ndarray], compute: Compute, samples: int, seed: int) -> list[np.ndarray]:
+    """The figures of each system on each sample, ``[samples, figures]``; the samples are the same for all systems.
+
+    :param systems: ``[runs, units, k]`` each.
+    """
+    units = systems[0].shape[1]
+    parts: list[list[np.ndarray]] = [[] for _ in systems]
+    for counts in bootstrap_counts(units, samples, seed):
+        for system, part in zip(systems, parts, strict=True):
+            part.append(np.stack([compute(counts @ run) for run in system], axis=1))
+    values = [np.concatenate(part) for part in parts]  # [samples, runs, figures]
+    runs = np.random.default_rng([seed, 1])  # a generator of its own: the units stay those of a single run
+    result = []
+    for value in values:
+        number = value.shape[1]
+        if number > 1:
+            chosen = runs.integers(number, size=(samples, number))
+            value = np.take_along_axis(value, chosen[:, :, None], axis=1)
+        result.append(value.mean(axis=1))
+    return result
+
+
+def interval(values: np.ndarray) -> tuple[float, float] | None:
+    """The 95 % percentile interval of samples ``[samples]``; None where the figure is undefined on one of them."""
+    if np.isnan(values).any():
+        return None
+    ordered = np.sort(values)
+    cut = len(ordered) // 40
+    return float(ordered[cut]), float(ordered[-1 - cut])
+
+
+def bootstrap_p(system: np.ndarray, baseline: np.ndarray, difference: float) -> float | None:
+    """Two-sided p-value of a difference from the figures ``[samples]`` of both on the same samples."""
+    distances = np.abs(system - baseline)
+    return _p(distances - distances.mean(), abs(difference))
+
+
+def randomization_p(
+    system: np.ndarray, baseline: np.ndarray, compute: Compute, samples: int, seed: int
+) -> list[float | None]:
+    """Two-sided p-values by approximate randomisation, one a figure: units change sides, all runs of a unit together.
+
+    :param system: ``[runs, units, k]``, as ``baseline``; both with the same number of runs.
+    """
+    observed = np.abs(_mean_figures(system.sum(axis=1), compute) - _mean_figures(baseline.sum(axis=1), compute))
+    rng = np.random.default_rng(seed)
+    parts = []
+    for size in _blocks(samples, system.shape[1]):
+        swapped = rng.integers(2, size=(size, system.shape[1]), dtype=bool).astype(np.float64)
+        one = np.zeros((size, len(observed)))
+        other = np.zeros_like(one)
+        for a, b in zip(baseline, system, strict=True):
+            moved = swapped @ (a - b)
+            one += compute(b.sum(axis=0) + moved)
+            other += compute(a.sum(axis=0) - moved)
+        parts.append(np.abs(one - other) / len(system))
+    distances = np.concatenate(parts)
+    return [_p(distances[:, figure], observed[figure]) for figure in range(len(observed))]
+
+
+def _mean_figures(sums: np.ndarray, compute: Compute) -> np.ndarray:
+    return compute(sums).mean(axis=0)
+
+
+def _p(statistics: np.ndarray, observed: float) -> float | None:
+    if np.isnan(statistics).any() or math.isnan(observed):
+        return None
+    return (int(np.count_nonzero(statistics >= observed - _CLOSE)) + 1) / (len(statistics) + 1)
+
+
+def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:
+    """McNemar's exact test of two 0/1 arrays: the two-sided binomial test on the units where they differ."""
+    first = int(np.count_nonzero((system == 1) & (baseline == 0)))
+    second = int(np.count_nonzero((system == 0) & (baseline == 1)))
+    differ = first + second
+    term = total = 1
+    for i in range(min(first, second)):
+        term = term * (differ - i) // (i + 1)
+        total += term
+    return min(1.0, (2 * total) / 2**differ)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's (1979) adjusted p-values of a family of tests; None stays None and is not counted."""
+    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    worst = 0.0
+    for rank, (p, index) in enumerate(tested):
+        worst = max(worst, min(1.0, (len(tested) - rank) * p))
+        adjusted[index] = worst
+    return adjusted
