@@ -24,6 +24,7 @@ from cgbench.cli_options import (
     run_options,
     text_options,
 )
+from cgbench.cli_stats import stats_command, tagger_group
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -32,7 +33,11 @@ PATH = click.Path(path_type=Path)
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
-    """Build benchmarks of compositional generalisation from real text, and the models that show what is hard."""
+    """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
+
+
+for command in (stats_command, tagger_group):
+    main.add_command(command)
 
 
 @main.command("build-react", cls=Command)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
-from cgbench.formats import form, read_lines, read_parquet_rows
+from cgbench.formats import COMPRESSED, SINGLE_FILE, form, read_lines, read_parquet_rows
 from cgbench.settings import did_you_mean
 
 
@@ -41,6 +41,14 @@ def split_name(given: str) -> tuple[Path, str | None]:
     if sign and column and not Path(given).exists() and form(Path(path)) != "plain":
         return Path(path), column
     return Path(given), None
+
+
+def short_name(given: str | Path) -> str:
+    """What a file is called in a table: its name without what tells its form (``gen.tsv.gz``: ``gen``)."""
+    path, column = split_name(str(given))
+    path = path.with_suffix("") if path.suffix in COMPRESSED else path
+    name = path.stem if path.suffix in (*SINGLE_FILE, ".txt") else path.name
+    return f"{name}:{column}" if column else name
 
 
 def read_column(given: str | Path, *roles: str) -> Column:

@@ -114,6 +114,17 @@ def test_places_agree_with_a_slow_search():
         assert Translations.parse(entry).find(text) == find_twin(entry, text), (entry, text)
 
 
+def test_languages_with_blanks(tmp_path, atoms):
+    (tmp_path / "german").write_text("the\t/\ndog\tder Hund/Hund\n")
+    german = Lexicon.read(str(tmp_path / "german"))
+    column = Column("c", ["the dog"])
+    with pytest.raises(InputError, match="german: a translation of 'dog' holds a blank.*give --keep-blanks"):
+        Cter(column, column, german, atoms, group_size=1)
+    metric = Cter(column, column, german, atoms, group_size=1, keep_blanks=True)
+    assert [metric.judge("the dog", text).wrong for text in ("der Hund bellt", "Hu nd", " ")] == [False, True, True]
+    assert "blanks:keep" in str(metric.signature())
+
+
 def test_patterns_are_regular_expressions():
     assert Translations.parse("a.c/x").find("zabcadc") == (1, 4)
     assert Translations.parse("/").free
@@ -176,16 +187,19 @@ def test_the_lexicon_of_cognition_is_looked_for_in_the_data_folder(tmp_path, mon
 
 def test_agreement_with_human_judgements():
     rows = [{"correct": value} for value in (1, 0, 0, 1)]
-    found = agreement(rows, Column("human", ["1", "0", "1", "0"]))
-    assert (found["precision"], found["recall"], found["human_wrong"]) == (0.5, 0.5, 2)
+    groups = np.array([0, 0, 1, 1])
+    found = agreement(rows, Column("human", ["1", "0", "1", "0"]), groups)
+    assert found == {"precision": 0.5, "recall": 0.5, "instance": 0.5, "aggregate": 1.0}
+    assert agreement(rows, Column("human", ["1", "1", "1", "0"]), groups)["aggregate"] == 0.5
     with pytest.raises(InputError, match="human, row 2: 'wrong' is no judgement"):
-        agreement(rows, Column("human", ["1", "wrong", "1", "0"]))
-    assert agreement(rows[:1], Column("human", ["1"]))["precision"] is None
+        agreement(rows, Column("human", ["1", "wrong", "1", "0"]), groups)
+    assert agreement(rows[:1], Column("human", ["1"]), groups[:1])["precision"] is None
 
 
 # --- CoGnition's own evaluator, on the hypotheses of the paper (Li et al. 2021) --------------------------------------
 
 FIGURES = {"NP": (19.306, 49.028, 0.9971, 0.8761), "VP": (22.361, 53.889, 0.9292, 0.9338)}
+HUMAN = {"NP": (21.972, 54.028), "VP": (22.250, 55.556)}
 FLOOR = {"NP": (0.889, 3.333), "VP": (1.361, 5.694), "PP": (5.611, 20.417), "cg-test": (2.620, 9.815)}
 
 
@@ -204,7 +218,8 @@ def test_every_flag_of_the_published_evaluator(kind):
     assert [str(row["correct"]) for row in rows] == [row["auto_correct"] for row in theirs]
     instance, aggregate, precision, recall = FIGURES[kind]
     assert metric.value(statistics) == pytest.approx([instance, aggregate], abs=5e-4)
-    found = agreement(rows, read_column(f"{table}:human_correct"))
+    found = agreement(rows, read_column(f"{table}:human_correct"), metric.groups)
+    assert (100 * found["instance"], 100 * found["aggregate"]) == pytest.approx(HUMAN[kind], abs=5e-4)
     assert (found["precision"], found["recall"]) == (
         pytest.approx(precision, abs=5e-5),
         pytest.approx(recall, abs=5e-5),

@@ -7,6 +7,7 @@ from nltk.translate.bleu_score import corpus_bleu
 from sacrebleu.metrics import BLEU, CHRF, TER
 from shared_data import SHARED, needs
 
+from cgbench.benchmark.metrics import sacre
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.sacre import SacreMetric
 from cgbench.errors import InputError
@@ -48,6 +49,19 @@ def test_score_and_signature_are_those_of_sacrebleu(texts, kind, theirs, options
     assert metric.name == score.name
     for short in (False, True):
         assert metric.signature().format(short) == other.get_signature().format(short)
+
+
+@pytest.mark.parametrize(("kind", "preset"), [("bleu", "lexicon"), ("ter", "sacrebleu")])
+def test_processes_change_nothing(texts, kind, preset, monkeypatch):
+    hypotheses, references = texts
+    references = [example[: 1 + number % 2] for number, example in enumerate(references)]
+    alone = SacreMetric(kind, references, preset)
+    monkeypatch.setitem(sacre.WORTH_A_PROCESS, kind, 0)
+    together = SacreMetric(kind, references, preset, jobs=2)
+    runs = [hypotheses, hypotheses[::-1]]
+    for one, other in zip(alone.all_statistics(runs), together.all_statistics(runs), strict=True):
+        assert np.array_equal(one, other)
+    assert str(alone.signature()) == str(together.signature()) and "nrefs:var" in str(alone.signature())
 
 
 def test_one_sentence_at_a_time(texts):

@@ -7,7 +7,7 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from cgbench.benchmark.metrics.buckets import Bin
-from cgbench.benchmark.metrics.evaluation import System, Comparison, evaluate
+from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.sacre import SacreMetric
 from cgbench.benchmark.metrics.significance import (

@@ -66,11 +66,15 @@ class Metric(ABC):
 
     @abstractmethod
     def signature(self) -> Signature:
-        """How the figures are made. Valid once :meth:`statistics` has been called."""
+        """How the figures are made."""
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """The sufficient statistics of each example, float64 ``[n, k]``."""
+
+    def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The statistics of many lists of hypotheses."""
+        return [self.statistics(run) for run in runs]
 
     @abstractmethod
     def compute(self, sums: np.ndarray) -> np.ndarray:

@@ -45,10 +45,18 @@ class Cter(Metric):
     joins_pieces = True
 
     def __init__(
-        self, sources: Column, compounds: Column, lexicon: Lexicon, atoms: Atoms, *, group_size: int = 5
+        self,
+        sources: Column,
+        compounds: Column,
+        lexicon: Lexicon,
+        atoms: Atoms,
+        *,
+        group_size: int = 5,
+        keep_blanks: bool = False,
     ) -> None:
         """Check the input before any hypothesis is judged.
 
+        :param keep_blanks: search hypotheses as they are; the published evaluator, made for Chinese, removes blanks.
         :raises InputError: lengths differ, a compound is not in its source, a word is no atom or not in the lexicon,
             or a group is not whole; with the row.
         """
@@ -60,7 +68,7 @@ class Cter(Metric):
         if not len(sources):
             raise InputError(f"{sources.name}: there is no row in it")
         self.sources, self.compounds = sources.values, compounds.values
-        self.lexicon, self.atoms, self.group_size = lexicon, atoms, group_size
+        self.lexicon, self.atoms, self.group_size, self.keep_blanks = lexicon, atoms, group_size, keep_blanks
         parsed: dict[str, dict[str, str]] = {}
         for row, (source, compound) in enumerate(zip(self.sources, self.compounds, strict=True)):
             if not compound.strip() or compound not in source:
@@ -71,6 +79,7 @@ class Cter(Metric):
         self.parsed = parsed
         self.groups = _groups(compounds, group_size)
         self.kinds = [_kind(self.parsed[compound]) for compound in self.compounds]
+        self._judged: dict[tuple[str, str], Judgement] = {}
 
     @property
     def n(self) -> int:
@@ -87,18 +96,25 @@ class Cter(Metric):
                 raise InputError(f"{where}: {name!r} of {compound!r} is no atom of {self.atoms.name}{near}")
             if name not in self.lexicon.entries:
                 raise InputError(f"{where}: the atom {name!r} of {compound!r} is not in {self.lexicon.path}")
+            if not self.keep_blanks and self.lexicon.entries[name].has_blank:
+                raise InputError(
+                    f"{self.lexicon.path}: a translation of {name!r} holds a blank, and hypotheses are searched "
+                    "without blanks; give --keep-blanks"
+                )
             found[kind] = name
         return found
 
     def signature(self) -> Signature:
         """Lexicon and atoms by their content, and the size of a group."""
         lexicon, atoms = self.lexicon.sha256[:8], f"{self.atoms.name}@{self.atoms.sha256[:8]}"
-        items = {"lexicon": lexicon, "atoms": atoms, "group": self.group_size}
+        blanks = "keep" if self.keep_blanks else None
+        items = {"lexicon": lexicon, "atoms": atoms, "group": self.group_size, "blanks": blanks}
         return Signature(items, {"lexicon": "lex", "group": "g"})
 
     def judge(self, compound: str, hypothesis: str) -> Judgement:
         """Judge one row."""
-        text = hypothesis.replace("@@ ", "").replace(" ", "")
+        text = hypothesis.replace("@@ ", "")
+        text = text.strip() if self.keep_blanks else text.replace(" ", "")
         atoms = self.parsed[compound]
         spans = {}
         missing = []
@@ -123,8 +139,12 @@ class Cter(Metric):
         return Judgement("-".join(flags) + "/" + order, (), failed, bool(failed))
 
     def judge_all(self, hypotheses: Sequence[str]) -> list[Judgement]:
-        """Judge every row."""
-        return [self.judge(compound, text) for compound, text in zip(self.compounds, hypotheses, strict=True)]
+        """Judge every row; systems and runs often say the same, which is judged once."""
+        rows = list(zip(self.compounds, hypotheses, strict=True))
+        for row in rows:
+            if row not in self._judged:
+                self._judged[row] = self.judge(*row)
+        return [self._judged[row] for row in rows]
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """(wrong, 1) a row."""
@@ -177,7 +197,7 @@ def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     }
 
 
-def agreement(rows: Sequence[dict[str, Any]], human: Column) -> dict[str, float | int | None]:
+def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray) -> dict[str, float | int | None]:
     """Precision and recall of the errors found, against human judgements (1 right, 0 wrong), and the human rates.
 
     :raises InputError: a judgement is neither 0 nor 1, or their number differs.
@@ -193,9 +213,8 @@ def agreement(rows: Sequence[dict[str, Any]], human: Column) -> dict[str, float 
     return {
         "precision": both / int(found.sum()) if found.any() else None,
         "recall": both / int(judged.sum()) if judged.any() else None,
-        "human_wrong": int(judged.sum()),
-        "found_wrong": int(found.sum()),
-        "both_wrong": both,
+        "instance": float(judged.mean()),
+        "aggregate": len(np.unique(groups[judged])) / len(np.unique(groups)),
     }
 
 

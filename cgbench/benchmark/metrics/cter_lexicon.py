@@ -85,6 +85,11 @@ class Translations:
         literal = [part for part in parts if _LITERAL.fullmatch(part)]
         return cls(False, tuple(literal), tuple(re.compile(part) for part in parts if part not in literal))
 
+    @property
+    def has_blank(self) -> bool:
+        """Whether an alternative holds a blank."""
+        return any(" " in part for part in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
+
     def find(self, text: str) -> Spans:
         """Where the alternatives begin in ``text``: the first and the last place, or None."""
         begins: list[int] = []

@@ -78,9 +78,10 @@ def evaluate(
     :raises InputError: the baseline is unknown, or the test does not fit the metric or the number of runs.
     """
     baseline = _baseline(systems, comparison)
-    statistics = [np.stack([metric.statistics(run) for run in system.runs]) for system in systems]
     if comparison.paired:
         _check_test(metric, systems, comparison)
+    found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
+    statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     everything = np.arange(metric.n)
     wholes = _parts(
         metric, statistics, everything, comparison, baseline, comparison.confidence or bool(comparison.paired)

@@ -15,13 +15,15 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from functools import partial
+from itertools import pairwise, zip_longest
 from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric, Signature
 from cgbench.errors import InputError, require
+from cgbench.parallel import map_in_order
 from cgbench.settings import convert, did_you_mean
 
 CLASSES = {"bleu": "BLEU", "chrf": "CHRF", "ter": "TER"}
@@ -31,6 +33,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cognition": {},
     "lexicon": {"tokenize": "none", "smooth_method": "none"},
 }
+WORTH_A_PROCESS = {"bleu": 10_000, "chrf": 4_000, "ter": 100}
+"""So many sentences take longer than starting a process."""
+
 _OWN = ("self", "force", "references", "trg_lang")
 
 
@@ -45,25 +50,28 @@ class SacreMetric(Metric):
         references: Sequence[Sequence[str]],
         preset: str = "sacrebleu",
         options: Mapping[str, Any] | None = None,
+        jobs: int = 1,
     ) -> None:
         """``kind``: ``bleu``, ``chrf`` or ``ter``; ``references``: those of each example, one or more.
 
         :param options: of sacrebleu's class (``tokenize``, ``lowercase``, ``word_order``), over those of the preset.
+        :param jobs: processes for large input; they change no figure.
         :raises InputError: sacrebleu is not installed, or an option is unknown or does not fit.
         """
         if preset not in PRESETS:
             raise InputError(f"--preset {preset}{did_you_mean(preset, PRESETS)}")
         if kind != "bleu" and preset not in ("sacrebleu", "cognition"):
             raise InputError(f"--preset {preset} is a way to compute BLEU, not {CLASSES[kind]}")
-        self.kind, self.preset = kind, preset
+        self.kind, self.preset, self.jobs = kind, preset, jobs
         self.references = [[self._prepare(reference) for reference in example] for example in references]
-        chosen = {**(PRESETS[preset] if kind == "bleu" else {}), **(options or {})}
-        self._metric = _make(kind, chosen, [list(column) for column in zip_longest(*self.references)])
+        self._options = _read_options(kind, {**(PRESETS[preset] if kind == "bleu" else {}), **(options or {})})
+        self._metric = _make(kind, self._options)
+        counts = {len(example) for example in self.references}
+        self._metric.num_refs = counts.pop() if len(counts) == 1 else -1
         self.lower_is_better = kind == "ter"
         self.joins_pieces = preset == "cognition"
         self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
-        score = self._metric._compute_score_from_stats([0] * 64)
-        self.name = score.name
+        self.name = self._metric._compute_score_from_stats([0] * 64).name
 
     @property
     def n(self) -> int:
@@ -84,12 +92,25 @@ class SacreMetric(Metric):
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """BLEU: lengths of hypothesis and reference, matches and totals; chrF and TER: what sacrebleu has."""
-        prepared = [self._prepare(hypothesis) for hypothesis in hypotheses]
-        statistics = np.array(self._metric._extract_corpus_statistics(prepared, None), np.float64)
+        return self.all_statistics([hypotheses])[0]
+
+    def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
+        """The same for many lists of hypotheses: each part of the examples in a process of its own if that pays."""
+        prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
+        jobs = self.jobs if self.n * (len(runs) + 1) >= WORTH_A_PROCESS[self.kind] else 1
+        bounds = np.linspace(0, self.n, 4 * jobs + 1 if jobs > 1 else 2).astype(int).tolist()
+        tasks = (
+            (self.references[low:high], [run[low:high] for run in prepared])
+            for low, high in pairwise(bounds)
+            if high > low
+        )
+        parts = list(map_in_order(partial(_extract, self.kind, self._options), tasks, jobs))
+        found = [np.concatenate([part[number] for part in parts]) for number in range(len(runs))]
         if self.preset == "lexicon":
-            totals = statistics[:, 2 + self._metric.max_ngram_order :]
-            np.maximum(totals, 1, out=totals)
-        return statistics
+            for statistics in found:
+                totals = statistics[:, 2 + self._metric.max_ngram_order :]
+                np.maximum(totals, 1, out=totals)
+        return found
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """sacrebleu's score of each row of sums."""
@@ -119,12 +140,15 @@ class SacreMetric(Metric):
         return " ".join(text.replace("@@ ", "").replace(" ", "")) if self.preset == "cognition" else text
 
 
-def _make(kind: str, options: Mapping[str, Any], references: list[list[str | None]]) -> Any:
-    metrics = require("sacrebleu", "scores").metrics
-    made = getattr(metrics, CLASSES[kind])
+def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of sacrebleu's class as its types.
+
+    :raises InputError: sacrebleu is not installed, or an option is unknown or does not fit.
+    """
+    made = getattr(require("sacrebleu", "scores").metrics, CLASSES[kind])
     hints = typing.get_type_hints(made.__init__)
     known = [name for name in inspect.signature(made.__init__).parameters if name not in _OWN]
-    values = {}
+    values: dict[str, Any] = {}
     for key, value in options.items():
         if key not in known:
             raise InputError(f"{CLASSES[kind]} has no option {key}{did_you_mean(key, known)}")
@@ -132,14 +156,27 @@ def _make(kind: str, options: Mapping[str, Any], references: list[list[str | Non
         values[key] = value if key in ("tokenize", "smooth_method") else convert(key, value, hints[key])
     choices = {"tokenize": getattr(made, "TOKENIZERS", ()), "smooth_method": getattr(made, "SMOOTH_DEFAULTS", ())}
     for key, allowed in choices.items():
-        if values.get(key) is not None and values[key] not in allowed:
+        if key in values and values[key] not in allowed:
             raise InputError(f"{key}: {values[key]!r} is unknown{did_you_mean(values[key], allowed)}")
     for key in ("max_ngram_order", "char_order", "beta"):
         if values.get(key, 1) < 1:
             raise InputError(f"{key}: {values[key]} is below 1")
     if kind == "bleu":
-        values["force"] = True  # warnings are this project's own (reading.py)
+        values["force"] = True  # the warnings are this project's own (scoring.py)
+    return values
+
+
+def _make(kind: str, options: dict[str, Any], references: list[list[str | None]] | None = None) -> Any:
+    from sacrebleu import metrics
+
     try:
-        return made(**values, references=references)
+        return getattr(metrics, CLASSES[kind])(**options, references=references)
     except (ImportError, RuntimeError, OSError) as error:  # tokenisers that need another package, or a download
-        raise InputError(f"tokenize: {values.get('tokenize')}: {' '.join(str(error).split())}") from None
+        raise InputError(f"tokenize: {options.get('tokenize')}: {' '.join(str(error).split())}") from None
+
+
+def _extract(kind: str, options: dict[str, Any], task: tuple[list[list[str]], list[list[str]]]) -> list[np.ndarray]:
+    """sacrebleu's statistics of some examples, float64 ``[examples, k]`` for each list of hypotheses."""
+    references, runs = task
+    metric = _make(kind, options, [list(column) for column in zip_longest(*references)])
+    return [np.array(metric._extract_corpus_statistics(run, None), np.float64) for run in runs]

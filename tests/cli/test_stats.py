@@ -1,0 +1,294 @@
+"""``cgbench stats``: rows, forms, releases, bad input; COGS' published figures where the data folder is."""
+
+import csv
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from small_build import SMALL
+
+SHARED = Path(os.environ.get("CGBENCH_SHARED", Path(__file__).parents[3] / "shared" / "data"))
+TRAIN = "what can we do\n" * 3 + "we can see this\n" * 3 + "a bird\n"
+TEST = "what can we do\ncan we see a bird\nthis bird can see\n"
+
+
+@pytest.fixture
+def texts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("train.en").write_text(TRAIN)
+    Path("test.en").write_text(TEST)
+    return ["stats", "--train", "train.en", "--test", "test.en"]
+
+
+def test_a_row_and_its_signature(texts, run):
+    lines = run(*texts).stdout.splitlines()
+    assert lines[0].split() == ["test", "examples", "mean", "length", "degree", "word", "2", "word", "3"]
+    assert lines[1].split() == ["test.en", "3", "4.33", "0.600", "4", "5"]
+    assert lines[3].startswith("signature  STATS|orders:2+3|min:3|tok:none|case:mixed|train:")
+    assert lines[4].startswith("short      STATS|o:2+3|m:3|t:none|c:mixed|tr:")
+
+
+def test_json_is_an_object_or_a_list(texts, run):
+    found = json.loads(run(*texts, "--format", "json").stdout)
+    assert found["examples"] == 3
+    assert found["degree"] == pytest.approx(0.6)
+    assert found["novel_words"] == {"2": 4, "3": 5}
+    assert found["novel_pos"] is None
+    Path("other.en").write_text("a bird can see\n")
+    several = json.loads(run(*texts, "--test", "birds=other.en", "--format", "json").stdout)
+    assert [row["name"] for row in several] == ["test.en", "birds"]
+    assert several[0] == found
+    assert several[1]["novel_words"] == {"2": 1, "3": 2}
+
+
+def test_every_key_of_the_schema(texts, run):
+    """As docs/formats.md has it."""
+    found = json.loads(run(*texts, "--format", "json").stdout)
+    assert list(found) == [
+        "name", "train", "examples", "mean_length", "degree", "degree_quantiles", "degree_histogram",
+        "novel_words", "novel_pos", "word_ngrams", "pos_ngrams", "word_curve", "pos_curve", "word_examples",
+        "pos_examples", "signature", "signature_short",
+    ]  # fmt: skip
+    assert list(found["degree_quantiles"]) == ["q0", "q25", "q50", "q75", "q100"]
+    assert list(found["word_ngrams"]["2"]) == ["types", "novel", "share", "occurrences", "novel_occurrences"]
+    assert (found["degree_histogram"], found["word_curve"], found["pos_ngrams"]) == ([], {}, None)
+
+
+def test_sentences_too_short_for_an_ngram(texts, run):
+    Path("short.en").write_text("bird\nwe can\n")
+    found = json.loads(run(*texts[:3], "--test", "short.en", "--orders", "3", "--format", "json").stdout)
+    assert found["word_ngrams"]["3"] == {
+        "types": 0, "novel": 0, "share": None, "occurrences": 0, "novel_occurrences": 0,
+    }  # fmt: skip
+
+
+def test_orders_curve_histogram_and_the_novel_ones(texts, run):
+    more = ["--orders", "1,2", "--curve", "5", "--histogram", "4", "--show", "2"]
+    found = json.loads(run(*texts, *more, "--format", "json").stdout)
+    assert found["novel_words"] == {"1": 0, "2": 4}
+    assert [row["types"] for row in found["word_curve"].values()] == [8, 9, 7, 4, 1]
+    assert [row["novel"] for row in found["word_curve"].values()] == [0, 4, 5, 3, 1]
+    assert [row["examples"] for row in found["degree_histogram"]] == [0, 1, 0, 2]
+    assert found["word_examples"]["2"] == [
+        {"ngram": "bird can", "occurrences": 1},
+        {"ngram": "see a", "occurrences": 1},
+    ]
+    text = run(*texts, *more).stdout
+    assert "[0.75, 1]" in text
+    assert "bird can" in text
+    assert text.count("#" * 40) == 2  # the fullest bin; order 5, where all is novel
+
+
+def test_published_rows_stand_below(texts, run):
+    lines = run(*texts, "--published").stdout.splitlines()
+    assert lines[2].split() == ["COGS", "21,000", "0.392", "6,097", "24,275", "12", "27", "r-dangle", "T2"]
+    assert "Zheng and Lapata 2023" in lines[-1]
+    found = json.loads(run(*texts, "--published", "--format", "json").stdout)
+    assert found["published"][3]["novel_pos"] == {"2": 76, "3": 638}
+
+
+def test_tsv_is_exact(texts, run):
+    rows = list(csv.DictReader(run(*texts, "--published", "--format", "tsv").stdout.splitlines(), delimiter="\t"))
+    assert len(rows) == 5
+    assert float(rows[0]["degree"]) == pytest.approx((1 / 4 + 4 / 5 + 3 / 4) / 3, abs=1e-15)
+    assert rows[0]["word 3"] == "5"
+    assert rows[1]["word 3"] == "24275"
+    assert rows[0]["signature"].startswith("orders:2+3|")
+
+
+def test_markdown_and_latex(texts, run):
+    markdown = run(*texts, "--format", "markdown").stdout.splitlines()
+    assert markdown[2] == "| test.en | 3 | 4.33 | 0.600 | 4 | 5 |"
+    latex = run(*texts, "--format", "latex").stdout
+    assert r"test.en & 3 & 4.33 & 0.600 & 4 & 5 \\" in latex
+    assert "\n% signature  STATS|" in latex
+
+
+def test_sides_of_a_corpus(texts, run):
+    Path("train.tsv").write_text("".join(f"{line}\t{line.upper()}\n" for line in TRAIN.splitlines()))
+    Path("test.de").write_text("bird a\n" * 3)
+    words = ["stats", "--train", "train.tsv", "--test", "cg=test.de", "test.en", "--format", "json"]
+    source = json.loads(run(*words).stdout)
+    assert (source["name"], source["novel_words"]["2"]) == ("cg", 1)
+    assert "|side:source|" in source["signature"]
+    target = json.loads(run(*words, "--side", "target").stdout)
+    assert target["novel_words"] == {"2": 9, "3": 7}  # the training text is in capitals
+    assert "|side:target|" in target["signature"]
+    both = json.loads(run(*words, "--side", "both").stdout)
+    assert [row["name"] for row in both] == ["cg source", "cg target"]
+    assert [row["novel_words"] for row in both] == [source["novel_words"], target["novel_words"]]
+    alike = json.loads(run(*words, "--side", "target", "--lowercase").stdout)
+    assert alike["novel_words"] == {"2": 4, "3": 5}
+    assert "|case:lc|" in alike["signature"]
+
+
+def test_moses_tokenisation(texts, run):
+    pytest.importorskip("sacremoses")
+    Path("raw.en").write_text("What can we do?\n")
+    words = [*texts[:3], "--test", "raw.en", "--tokenize", "moses", "--lowercase"]
+    found = json.loads(run(*words, "--format", "json").stdout)
+    assert (found["mean_length"], found["novel_words"]) == (5.0, {"2": 1, "3": 1})  # do ?, we do ?
+    assert "|tok:moses-en|case:lc|" in found["signature"]
+    assert "choose one --side" in run(*words, "--side", "both", status=2).stderr
+
+
+def test_columns_of_a_table(texts, run):
+    Path("table.tsv").write_text("id\ttext\n" + "".join(f"{i}\t{line}\n" for i, line in enumerate(TEST.splitlines())))
+    found = json.loads(run(*texts[:3], "--test", "table.tsv:text", "--format", "json").stdout)
+    assert (found["name"], found["novel_words"]) == ("table:text", {"2": 4, "3": 5})
+    other = json.loads(run(*texts[:3], "--test", "table.tsv", "--columns", "text,id", "--format", "json").stdout)
+    assert other["novel_words"] == found["novel_words"]
+
+
+def test_tags_from_conllu(texts, run):
+    def write(name, text):
+        tags = {"what": "WP", "can": "MD", "see": "VB", "do": "VB", "a": "DT", "this": "DT", "bird": "NN", "we": "PRP"}
+        sentences = []
+        for line in text.splitlines():
+            rows = [f"{i}\t{word}\t_\tX\t{tags[word]}" + "\t_" * 5 for i, word in enumerate(line.split(), 1)]
+            sentences.append("\n".join(rows) + "\n\n")
+        Path(name).write_text("".join(sentences))
+
+    write("train.conllu", TRAIN)
+    write("test.conllu", TEST)
+    words = [*texts, "--pos", "conllu:train.conllu,test.conllu"]
+    found = json.loads(run(*words, "--format", "json", "--show", "9").stdout)
+    # see a, bird can, MD VB and DT NN are seen as tags but for VB DT (see this is seen), NN MD
+    assert found["pos_examples"]["2"] == [{"ngram": "NN MD", "occurrences": 1}]
+    assert found["novel_pos"] == {"2": 1, "3": 4}
+    assert "|pos:conllu-xpos@" in found["signature"]
+    assert run(*words).stdout.splitlines()[1].split()[-2:] == ["1", "4"]
+    upos = json.loads(run(*words, "--tags", "upos", "--format", "json").stdout)
+    assert upos["novel_pos"] == {"2": 0, "3": 0}
+    write("test.conllu", TEST.replace("this bird", "a bird"))
+    result = run(*words, status=2)
+    assert "test.conllu, sentence 3 (line 12): word 1 is 'a', in test.en it is 'this'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--train", "train.en"], "two texts are needed"),
+        (["--train", "none.en", "--test", "test.en"], "none.en: no such file"),
+        (["--train", "empty", "--test", "test.en"], "empty: the text is empty"),
+        (["--train", "train.en", "--test", "empty"], "empty: the text is empty"),
+        (["--train", "train.en", "--test", "hole"], "hole, row 2: an empty sentence"),
+        (["--train", "latin", "--test", "test.en"], "latin, line 1: not UTF-8"),
+        (["--train", "train.en", "--test", "test.en", "--orders", "2,x"], "--orders 2,x: numbers"),
+        (["--train", "train.en", "--test", "test.en", "--orders", "0"], "orders of n-grams go from 1 to 64"),
+        (["--train", "train.en", "--test", "test.en", "--side", "both"], "this is a text of one side"),
+        (["--train", "train.en", "--test", "test.en", "--tags", "upos"], "--tags upos belongs to --pos"),
+        (["--train", "train.en", "--test", "test.en", "--pos", "conllu:x"], "1 files for 2 texts"),
+        (["--train", "train.en", "--test", "t.tsv", "--columns", "1"], "--columns 1: two columns"),
+        (["--train", "train.en", "--test", "t.tsv"], "t.tsv, row 2 has 1 columns"),
+        (["--train", "train.en", "--test", "=x"], "write it as NAME=FILE"),
+        (["--release", "."], "manifest.json: no such file"),
+        (["--release", ".", "--test", "test.en"], "--test: the release says this itself"),
+        (["--release", ".", "--language", "de"], "--language: the release says this itself"),
+    ],
+)
+def test_bad_input(texts, run, words, message):
+    Path("empty").write_text("")
+    Path("hole").write_text("a b\n\nc\n")
+    Path("latin").write_bytes(b"caf\xe9\n")
+    Path("t.tsv").write_text("a\tb\nc\n")
+    result = run("stats", *words, status=2)
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_missing_model_gives_the_command_that_gets_it(texts, run):
+    pytest.importorskip("spacy")
+    result = run(*texts, "--pos", "en_none_sm", status=2)
+    assert "python -m spacy download en_none_sm" in result.stderr
+    assert "cgbench tagger train" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory, corpora):
+    """A finished small build of normalised text; tests only read it."""
+    pytest.importorskip("torch")
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    out = tmp_path_factory.mktemp("stats") / "release"
+    words = ["build-react", *corpora, *SMALL, "--out", out, "--jobs", "2", "--lowercase", "--set", "candidates=200"]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    return out
+
+
+def test_a_release_agrees_with_its_split(release, run):
+    rows = json.loads(run("stats", "--release", release, "--format", "json").stdout)
+    manifest = json.loads((release / "manifest.json").read_text())
+    split = [json.loads(line) for line in (release / "split.jsonl").read_text().splitlines()]
+    assert [row["name"] for row in rows] == ["release de", "release en"]
+    assert [row["examples"] for row in rows] == [10, 10]
+    assert rows[1]["degree"] == pytest.approx(sum(row["degree"] for row in split) / 10, abs=1e-12)
+    selected = manifest["figures"]["selected"]["degree"]
+    assert rows[1]["degree_quantiles"] == {key: selected[key] for key in ("q0", "q25", "q50", "q75", "q100")}
+    assert rows[1]["mean_length"] == sum(row["target_length"] for row in split) / 10
+    assert all("|case:lc|" in row["signature"] for row in rows)
+    assert rows[1] == json.loads(run("stats", "--release", release, "--side", "target", "--format", "json").stdout)
+
+
+def test_a_release_is_as_its_texts(release, run, demo):
+    """The same figures as from the texts themselves, normalised alike."""
+    words = ["--train", demo / "train.en", "--test", release / "test.en", "--lowercase", "--format", "json"]
+    plain = json.loads(run("stats", *words).stdout)
+    row = json.loads(run("stats", "--release", release, "--side", "target", "--format", "json").stdout)
+    for key in ("examples", "degree", "degree_quantiles", "novel_words", "word_ngrams"):
+        assert plain[key] == row[key]
+
+
+def test_a_training_text_that_moved_or_changed(release, run, demo, tmp_path):
+    moved = tmp_path / "release"
+    shutil.copytree(release, moved, ignore=shutil.ignore_patterns(".cgbench"))
+    manifest = json.loads((moved / "manifest.json").read_text())
+    for file in manifest["inputs"]["train"]["files"]:
+        file["path"] = file["path"].replace("train", "gone")
+    (moved / "manifest.json").write_text(json.dumps(manifest))
+    result = run("stats", "--release", moved, status=2)
+    assert "gone.de: no such file" in result.stderr
+    assert "say where it is now with --train" in result.stderr
+    train = demo / "train.de", demo / "train.en"
+    found = run("stats", "--release", moved, "--train", *train, "--format", "json").stdout
+    rows, expected = (
+        json.loads(text) for text in (found, run("stats", "--release", release, "--format", "json").stdout)
+    )
+    assert rows == expected
+    assert "give as many" in run("stats", "--release", moved, "--train", tmp_path / "x.tsv", status=2).stderr
+    result = run("stats", "--release", moved, "--train", *reversed(train), status=2)
+    assert "not the file that the release was built from" in result.stderr
+
+
+def test_a_release_that_was_changed(release, run, tmp_path):
+    changed = tmp_path / "release"
+    shutil.copytree(release, changed, ignore=shutil.ignore_patterns(".cgbench"))
+    lines = (changed / "test.en").read_text().splitlines()
+    split = [json.loads(line) for line in (changed / "split.jsonl").read_text().splitlines()]
+    row = next(number for number, one in enumerate(split) if one["degree"] < 1)
+    lines[row] = "zzz " * 5
+    (changed / "test.en").write_text("\n".join(lines) + "\n")
+    assert f"split.jsonl, row {row + 1}: degree" in run("stats", "--release", changed, status=2).stderr
+    (changed / "test.en").write_text("\n".join(lines[:-1]) + "\n")
+    assert "10 rows for 9 sentences" in run("stats", "--release", changed, status=2).stderr
+    (changed / "split.jsonl").write_text("{}\n" * 9)
+    assert "split.jsonl, row 1: not a row" in run("stats", "--release", changed, status=2).stderr
+    (changed / "manifest.json").write_text("{}")
+    assert "not that of a cgbench release" in run("stats", "--release", changed, status=2).stderr
+
+
+@pytest.mark.shared
+def test_cogs_as_in_table_2_of_the_r_dangle_paper(run):
+    if not (SHARED / "cogs").is_dir():
+        pytest.skip(f"no data folder {SHARED / 'cogs'}; set CGBENCH_SHARED")
+    words = ["--train", SHARED / "cogs" / "train.tsv.gz", "--test", f"COGS={SHARED / 'cogs' / 'gen.tsv.gz'}"]
+    found = json.loads(run("stats", *words, "--published", "--format", "json").stdout)
+    paper = found["published"][0]
+    assert (found["examples"], found["novel_words"]) == (paper["examples"], paper["novel_words"])
+    assert found["novel_words"] == {"2": 6097, "3": 24275}
+    assert round(found["degree"], 3) == 0.521  # the paper has 0.392; docs/stats.md
