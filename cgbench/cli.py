@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cgbench import __version__
+from cgbench.cli_lm import lm_group
 from cgbench.cli_options import (
     Command,
     FilesType,
@@ -36,7 +37,7 @@ def main() -> None:
     """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
 
 
-for command in (stats_command, tagger_group):
+for command in (stats_command, lm_group, tagger_group):
     main.add_command(command)
 
 
@@ -52,6 +53,7 @@ for command in (stats_command, tagger_group):
 @click.option("--members", type=click.IntRange(1), help="How many members to train.")
 @click.option("--model", help="Model preset of the members.")
 @click.option("--ngrams", type=PATH, help="Known n-grams from a file, a phrase a line, instead of the training text.")
+@click.option("--lm", type=PATH, help="Language model (lm train) that gives each candidate a perplexity.")
 @click.option("--licence", help="Licence of the inputs, for the card.")
 @click.option(
     "--until",
@@ -69,6 +71,7 @@ def build_react_command(
     preset: str,
     ensemble: Path | None,
     ngrams: Path | None,
+    lm: Path | None,
     until: str | None,
     columns: str | None,
     languages: str | None,
@@ -100,6 +103,7 @@ def build_react_command(
         exclude=tuple(corpus(paths, columns) for paths in exclude),
         phrases=ngrams,
         ensemble=ensemble,
+        lm=lm,
         languages=pair,
     )
     settings = make_config(preset, changed_settings(config, assignments, **given))

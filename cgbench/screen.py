@@ -31,7 +31,7 @@ def counts_table(counts: dict[str, int]) -> str:
 
 
 def quantile_table(figures: dict[str, Any], measure: str) -> str:
-    """Degree and uncertainty: mean and quantiles."""
+    """Degree, uncertainty and perplexity: mean and quantiles."""
     rows = [("degree of the candidates", figures["degree"])]
     if "selected" in figures:
         rows += [
@@ -39,6 +39,10 @@ def quantile_table(figures: dict[str, Any], measure: str) -> str:
             (f"{measure} of the candidates", figures["uncertainty"]),
             (f"{measure} of the test set", figures["selected"]["uncertainty"]),
         ]
+    if "perplexity" in figures:
+        rows.append(("perplexity of the candidates", figures["perplexity"]))
+    if "perplexity" in figures.get("selected", {}):
+        rows.append(("perplexity of the test set", figures["selected"]["perplexity"]))
     body = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in rows]
     return table(body, ("", "mean", "min", "25 %", "median", "75 %", "max"))
 

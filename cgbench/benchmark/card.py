@@ -10,6 +10,7 @@ COUNTS = (
     ("known_words", "without a rare word or an empty side"),
     ("within_length", "within the length bounds"),
     ("candidates", "candidates: the highest degrees, without repeats or seen text"),
+    ("dropped_perplexity", "dropped: the highest perplexity, mostly noise"),
     ("dropped", "dropped: the most uncertain, mostly noise"),
     ("window", "next most uncertain, drawn from"),
     ("selected", "in the test set"),
@@ -39,6 +40,16 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
         + (" (here: a given list of phrases)." if "ngrams" in manifest["inputs"] else "."),
         "- Compositional degree: the smallest number of known n-grams that cover a sentence, over its length in words.",
     ]
+    if "lm" in manifest["inputs"]:
+        lines.append(
+            f"- Perplexity: of the {manifest['inputs']['lm']['side']} side under a language model, a token, the end of "
+            "the sentence included"
+            + (
+                f"; the {counts['dropped_perplexity']:,} candidates of the highest were dropped first."
+                if "dropped_perplexity" in counts
+                else "."
+            )
+        )
     if finished:
         members = manifest["seeds"]["members"]
         lines += [
@@ -64,6 +75,10 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
             f"{config['uncertainty']}, candidates": figures["uncertainty"],
             f"{config['uncertainty']}, test set": figures["selected"]["uncertainty"],
         }
+    if "perplexity" in figures:
+        tables["perplexity, candidates"] = figures["perplexity"]
+    if "perplexity" in figures.get("selected", {}):
+        tables["perplexity, test set"] = figures["selected"]["perplexity"]
     lines += [
         f"| {name} | " + " | ".join(f"{value:.3f}" for value in row.values()) + " |" for name, row in tables.items()
     ]

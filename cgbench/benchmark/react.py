@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.degree import read_phrases
-from cgbench.benchmark.react_config import SIDES, ReactConfig, resolve_amount
+from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig, resolve_amount
 from cgbench.benchmark.uncertain import SHARD, uncertainty_of_candidates
 from cgbench.corpus import ParallelText, PlannedText, odd_characters, plan_text, warn_of
 from cgbench.errors import InputError
@@ -32,17 +33,21 @@ from cgbench.models.ensemble_training import (
 from cgbench.normalisation import Normalisation, normaliser
 from cgbench.steps import Step, Workspace, hash_file
 
+if TYPE_CHECKING:
+    from cgbench.benchmark.language_model import LanguageModel
+
 
 @dataclass(frozen=True)
 class Inputs:
     """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``ensemble`` a
-    folder of trained members, else they are trained."""
+    folder of trained members, else they are trained; ``lm`` a language model that scores the candidates."""
 
     train: CorpusSpec
     pools: tuple[CorpusSpec, ...]
     exclude: tuple[CorpusSpec, ...] = ()
     phrases: Path | None = None
     ensemble: Path | None = None
+    lm: Path | None = None
     languages: tuple[str, str] = ("source", "target")
 
 
@@ -62,12 +67,15 @@ class Plan:
     candidates: Step
     ensemble: EnsemblePlan | None  # None: the user's own ensemble, or none is needed
     uncertainty: Step | None  # None: the build stops at the candidates
+    perplexity: Step | None = None  # None: there is no language model
 
     @property
     def steps(self) -> list[Step]:
         """The steps in order."""
         texts = [text.step for text in (self.train, *self.pools, *self.exclude) if text.step]
         steps = [*texts, self.ngrams, *self.scans, self.candidates]
+        if self.perplexity:
+            steps.append(self.perplexity)
         if self.ensemble:
             steps += self.ensemble.steps
         return [*steps, self.uncertainty] if self.uncertainty else steps
@@ -86,6 +94,7 @@ class Built:
     uncertainty: Path | None
     counts: dict[str, int]
     warnings: list[str] = field(default_factory=list)
+    perplexity: Path | None = None
 
 
 def plan_react(inputs: Inputs, config: ReactConfig, device: str, until: str = "release") -> Plan:
@@ -103,7 +112,7 @@ def plan_react(inputs: Inputs, config: ReactConfig, device: str, until: str = "r
     ngrams = Step(
         "known-ngrams",
         {"word_min_count": config.word_min_count, "ngram_min_count": config.ngram_min_count, "degree_side": side},
-        {"train": train.identity, **({"phrases": _hash_phrases(inputs.phrases)} if inputs.phrases else {})},
+        {"train": train.identity, **({"phrases": _hash_input(inputs.phrases)} if inputs.phrases else {})},
     )
     scans = tuple(
         Step(
@@ -122,8 +131,10 @@ def plan_react(inputs: Inputs, config: ReactConfig, device: str, until: str = "r
             **{f"exclude-{number}": text.identity for number, text in enumerate(exclude, 1)},
         },
     )
+    perplexity = _plan_perplexity(inputs, config, candidates)
+    planned = partial(Plan, until, inputs, config, device, train, pools, exclude, ngrams, scans, candidates)
     if until == "candidates":
-        return Plan(until, inputs, config, device, train, pools, exclude, ngrams, scans, candidates, None, None)
+        return planned(None, None, perplexity)
     if inputs.ensemble:
         ensemble, members = None, {"ensemble": ensemble_identity(inputs.ensemble)}
     else:
@@ -135,10 +146,21 @@ def plan_react(inputs: Inputs, config: ReactConfig, device: str, until: str = "r
         {"beam": config.beam, "device": device, "shard": SHARD},
         {"candidates": candidates.key, **members},
     )
-    return Plan(until, inputs, config, device, train, pools, exclude, ngrams, scans, candidates, ensemble, uncertainty)
+    return planned(ensemble, uncertainty, perplexity)
 
 
-def _hash_phrases(path: Path) -> str:
+def _plan_perplexity(inputs: Inputs, config: ReactConfig, candidates: Step) -> Step | None:
+    """The step that scores the candidates with the language model, if there is one."""
+    if inputs.lm is None:
+        set_ones = sorted(set(LM_SETTINGS) & set(config.as_dict()))
+        if set_ones:
+            raise InputError(f"{set_ones[0]}: needs a language model; give one with --lm")
+        return None
+    side = config.lm_side or config.degree_side
+    return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)})
+
+
+def _hash_input(path: Path) -> str:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     return hash_file(path)
@@ -160,6 +182,7 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
     exclude = [text.realise(workspace, jobs) for text in plan.exclude]
     if plan.inputs.ensemble and plan.uncertainty:
         check_trained_on(plan.inputs.ensemble, train)  # before the scan: fail before the expensive part
+    model = _open_lm(plan, workspace)
 
     ngrams = workspace.run(plan.ngrams, lambda out: _learn(plan, train, out))
     scans = tuple(
@@ -175,10 +198,11 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
     asked = resolve_amount("candidates", config.candidates, counts["within_length"])
     if counts["candidates"] < asked:
         warnings.append(f"{counts['candidates']:,} candidates are all that is left, where {asked:,} were asked for")
-    built = Built(plan, train, pools, ngrams, scans, candidates, None, counts, warnings)
     _check_enough(config, counts, plan.until)
+    perplexity = workspace.run(plan.perplexity, _scorer(plan, model, candidates)) if plan.perplexity else None
+    built = partial(Built, plan, train, pools, ngrams, scans, candidates)
     if plan.uncertainty is None:
-        return built
+        return built(None, counts, warnings, perplexity)
 
     if plan.inputs.ensemble:
         members = member_folders(plan.inputs.ensemble)
@@ -190,7 +214,7 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
         lambda out: uncertainty_of_candidates(members, candidates, out, config.beam, plan.device, jobs),
         resumable=True,
     )
-    return Built(plan, train, pools, ngrams, scans, candidates, uncertainty, counts, warnings)
+    return built(uncertainty, counts, warnings, perplexity)
 
 
 def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
@@ -259,6 +283,27 @@ def _cut(
     result.save(out)
 
 
+def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
+    """The language model, where the candidates are still to be scored with it: fail before the expensive part."""
+    if plan.perplexity is None or workspace.done(plan.perplexity):
+        return None
+    from cgbench.benchmark.language_model import LanguageModel
+
+    assert plan.inputs.lm is not None
+    return LanguageModel.load(plan.inputs.lm)
+
+
+def _scorer(plan: Plan, model: LanguageModel | None, candidates: Path) -> Callable[[Path], None]:
+    def make(out: Path) -> None:
+        import numpy as np
+
+        assert model is not None and plan.perplexity is not None
+        text = (candidates / f"candidates.{plan.perplexity.config['side']}").read_text(encoding="utf-8")
+        np.save(out / "perplexity.npy", model.perplexity(text.split("\n")[:-1]), allow_pickle=False)
+
+    return make
+
+
 def _pool_counts(pools: tuple[ParallelText, ...], scans: tuple[Path, ...]) -> dict[str, Any]:
     counts = [read_json(scan / "counts.json") for scan in scans]
     return {
@@ -269,8 +314,9 @@ def _pool_counts(pools: tuple[ParallelText, ...], scans: tuple[Path, ...]) -> di
 
 
 def selection_sizes(config: ReactConfig, candidates: int) -> dict[str, int]:
-    """``drop``, ``window`` and ``select`` as numbers of candidates."""
-    return {key: resolve_amount(key, getattr(config, key), candidates) for key in ("drop", "window", "select")}
+    """``drop``, ``drop_perplexity``, ``window`` and ``select`` as numbers of candidates."""
+    keys = ("drop", "drop_perplexity", "window", "select")
+    return {key: resolve_amount(key, getattr(config, key), candidates) for key in keys}
 
 
 def _check_enough(config: ReactConfig, counts: dict[str, int], until: str) -> None:
@@ -296,8 +342,9 @@ def _check_enough(config: ReactConfig, counts: dict[str, int], until: str) -> No
             )
     if until == "candidates":
         return
-    if sizes["drop"] + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
+    drop = sizes["drop"] + sizes["drop_perplexity"]
+    if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
-            f"too few candidates to drop {sizes['drop']:,} and draw {sizes['select']:,} of the next "
+            f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
             f"{sizes['window']:,} (left: {left}); give a larger pool, or lower drop, window and select"
         )

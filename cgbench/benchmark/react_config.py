@@ -16,6 +16,7 @@ from cgbench.settings import apply_settings, did_you_mean, read_yaml
 
 SIDES = ("source", "target")
 MODEL_PREFIXES = ("model.", "training.", "text.")
+LM_SETTINGS = ("drop_perplexity", "lm_side")
 Amount = int | str
 
 
@@ -23,8 +24,9 @@ Amount = int | str
 class ReactConfig:
     """Every setting of a build. An amount is a number, or a fraction such as ``1/30`` or ``0.05``.
 
-    ``candidates`` as a fraction is one of the pairs within the length bounds; ``drop``, ``window`` and ``select``
-    as fractions are of the candidates. ``model_settings`` change the model preset (``training.max_updates`` ...).
+    ``candidates`` as a fraction is one of the pairs within the length bounds; ``drop``, ``drop_perplexity``, ``window``
+    and ``select`` as fractions are of the candidates. ``drop_perplexity`` and ``lm_side`` (default: the side of the
+    degree) need a language model. ``model_settings`` change the model preset (``training.max_updates`` ...).
     """
 
     tokenize: str = "none"
@@ -41,9 +43,11 @@ class ReactConfig:
     beam: int = 5
     uncertainty: str = "rmi"
     drop: Amount = 2_000
+    drop_perplexity: Amount = 0
     window: Amount = 18_000
     select: Amount = 3_000
     seed: int = 1
+    lm_side: str | None = None
     licence: str | None = None
     model_settings: dict[str, Any] = field(default_factory=dict)
 
@@ -52,10 +56,11 @@ class ReactConfig:
             ("tokenize", ("none", "moses")),
             ("filter_sides", ("both", *SIDES)),
             ("degree_side", SIDES),
+            ("lm_side", (None, *SIDES)),
         ):
             value = getattr(self, key)
             if value not in choices:
-                raise InputError(f"{key}: {value!r} is not one of {', '.join(choices)}")
+                raise InputError(f"{key}: {value!r} is not one of {', '.join(filter(None, choices))}")
         for key in ("word_min_count", "ngram_min_count", "min_length", "members", "beam"):
             if getattr(self, key) < 1:
                 raise InputError(f"{key}: must be at least 1")
@@ -63,15 +68,18 @@ class ReactConfig:
             raise InputError("seed: must be from 0 to 2^63 - 1")
         if self.max_length is not None and self.max_length < self.min_length:
             raise InputError(f"max_length: must be at least min_length ({self.min_length})")
-        for key in ("candidates", "drop", "window", "select"):
-            smallest = 0 if key == "drop" else 1
+        for key in ("candidates", "drop", "drop_perplexity", "window", "select"):
+            smallest = 0 if key.startswith("drop") else 1
             value = parse_amount(key, getattr(self, key))
             if value < 0 or (value >= 1 and value < smallest) or (value == 0 and smallest):
                 raise InputError(f"{key}: {getattr(self, key)!r} must be above 0")
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as JSON, model settings flat."""
+        """The settings as JSON, model settings flat; those for a language model only where they are set."""
         values = asdict(self)
+        for key in LM_SETTINGS:
+            if values[key] == getattr(ReactConfig, key):
+                del values[key]
         values.update(values.pop("model_settings"))
         return values
 

@@ -18,7 +18,7 @@ import numpy as np
 from cgbench import __version__
 from cgbench.benchmark.card import write_card
 from cgbench.benchmark.react import Built, selection_sizes
-from cgbench.benchmark.selection import STAGES, select
+from cgbench.benchmark.selection import STAGES, count_stages, select
 from cgbench.benchmark.uncertain import read_uncertainty
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, sync_folder, to_json, write_atomic, write_json
@@ -48,6 +48,8 @@ def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
     texts = [_read_lines(built.candidates / f"candidates.{side}") for side in ("source", "target")]
     counts = dict(built.counts)
     figures: dict[str, Any] = {"degree": summary(table["degree"].to_numpy())}
+    if built.perplexity:
+        figures["perplexity"] = summary(table["perplexity"].to_numpy())
     seeds: dict[str, Any] = {"cut": config.seed}
     contents: dict[str, str] = {}
     examples: list[dict[str, Any]] = []
@@ -62,13 +64,14 @@ def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
         stages = _select(built, rows)
         chosen = [number for number, stage in enumerate(stages) if stage == "selected"]
         chosen.sort(key=lambda number: rows[number]["line"])
-        counts |= {stage: stages.count(stage) for stage in STAGES}
-        counts["window"] += counts["selected"]
+        counts |= count_stages(stages)
         seeds["selection"] = config.seed
         figures["selected"] = {
             "degree": summary([rows[number]["degree"] for number in chosen]),
             "uncertainty": summary([rows[number][config.uncertainty] for number in chosen]),
         }
+        if built.perplexity:
+            figures["selected"]["perplexity"] = summary([rows[number]["perplexity"] for number in chosen])
         for language, lines in zip(languages, texts, strict=True):
             contents[f"test.{language}"] = "".join(lines[number] + "\n" for number in chosen)
         contents["split.jsonl"] = "".join(_split_row(rows[number]) for number in chosen)
@@ -80,7 +83,7 @@ def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
         "format": FORMAT,
         "until": built.plan.until,
         "version": __version__,
-        "versions": _versions(),
+        "versions": _versions(built),
         "configuration": config.as_dict(),
         "device": built.plan.device,
         "languages": list(languages),
@@ -152,7 +155,8 @@ def select_rows(rows: list[dict[str, Any]], config: dict[str, Any], sizes: dict[
     """Rank and draw: ``rows`` need ``content`` and the measure; returns ranks and the name of each row's stage."""
     measure = config["uncertainty"]
     if measure not in rows[0]:
-        known = sorted(key for key, value in rows[0].items() if isinstance(value, float) and key != "degree")
+        floats = {key for key, value in rows[0].items() if isinstance(value, float)}
+        known = sorted(floats - {"degree", "perplexity"})
         raise InputError(f"uncertainty: there is no measure {measure!r}; there is {', '.join(known)}")
     selection = select(
         np.array([row[measure] for row in rows], np.float64),
@@ -161,6 +165,8 @@ def select_rows(rows: list[dict[str, Any]], config: dict[str, Any], sizes: dict[
         window=sizes["window"],
         count=sizes["select"],
         seed=config["seed"],
+        perplexity=np.array([row["perplexity"] for row in rows], np.float64) if sizes["drop_perplexity"] else None,
+        drop_perplexity=sizes["drop_perplexity"],
     )
     return selection.rank, [STAGES[stage] for stage in selection.stage]
 
@@ -182,7 +188,11 @@ def _candidate_table(built: Built) -> Any:
     line, pool = (table[name].to_numpy() for name in ("line", "pool"))
     columns = {name: table[name] for name in table.column_names if not name.endswith("_offset")}
     columns |= {"line": line + 1, "pool": pool + 1, "pool_line": line - first[pool] + 1}
-    return pyarrow.table({name: columns[name] for name in (*ROW_KEYS, "content")})
+    names = [*ROW_KEYS, "content"]
+    if built.perplexity:
+        columns["perplexity"] = np.load(built.perplexity / "perplexity.npy", allow_pickle=False)
+        names.append("perplexity")
+    return pyarrow.table({name: columns[name] for name in names})
 
 
 def _split_row(row: dict[str, Any]) -> str:
@@ -215,6 +225,9 @@ def _inputs(built: Built) -> dict[str, Any]:
     }
     if plan.inputs.phrases:
         result["ngrams"] = {"path": str(plan.inputs.phrases), "sha256": hash_file(plan.inputs.phrases)}
+    if plan.perplexity:
+        side, sha256 = plan.perplexity.config["side"], plan.perplexity.inputs["lm"]
+        result["lm"] = {"path": str(plan.inputs.lm), "sha256": sha256, "side": side}
     if plan.inputs.ensemble:
         result["ensemble"] = {"path": str(plan.inputs.ensemble), "identity": ensemble_identity(plan.inputs.ensemble)}
     return result
@@ -224,9 +237,9 @@ def _member_seeds(built: Built) -> list[int] | None:
     return [int(step.config["seed"]) for step in built.plan.ensemble.members] if built.plan.ensemble else None
 
 
-def _versions() -> dict[str, str]:
+def _versions(built: Built) -> dict[str, str]:
     versions = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *(["kenlm"] if built.perplexity else [])):
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
@@ -249,6 +262,8 @@ def command(built: Built) -> str:
         words += ["--ngrams", str(inputs.phrases)]
     if inputs.ensemble:
         words += ["--ensemble", str(inputs.ensemble)]
+    if inputs.lm:
+        words += ["--lm", str(inputs.lm)]
     words += ["--device", built.plan.device, "--out", "DIR"]
     defaults = type(config)().as_dict()
     for key, value in config.as_dict().items():

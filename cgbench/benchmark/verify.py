@@ -11,7 +11,7 @@ from typing import Any
 from cgbench.benchmark.pool import content_of
 from cgbench.benchmark.react_config import resolve_amount
 from cgbench.benchmark.release import FORMAT, select_rows, signature, summary
-from cgbench.benchmark.selection import STAGES
+from cgbench.benchmark.selection import count_stages
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.steps import hash_file
@@ -123,6 +123,8 @@ def _check_figures(folder: Path, manifest: dict[str, Any]) -> str:
     found: dict[str, Any] = {"degree": summary(columns["degree"])}
     if measure in columns:
         found["uncertainty"] = summary(columns[measure])
+    if "perplexity" in columns:
+        found["perplexity"] = summary(columns["perplexity"])
     if "stage" in columns:
         chosen = [number for number, stage in enumerate(columns["stage"]) if stage == "selected"]
         chosen.sort(key=lambda number: columns["line"][number])
@@ -130,6 +132,8 @@ def _check_figures(folder: Path, manifest: dict[str, Any]) -> str:
             "degree": summary([columns["degree"][number] for number in chosen]),
             "uncertainty": summary([columns[measure][number] for number in chosen]),
         }
+        if "perplexity" in columns:
+            found["selected"]["perplexity"] = summary([columns["perplexity"][number] for number in chosen])
     wrong = [
         key for key in sorted(set(found) | set(manifest["figures"])) if found.get(key) != manifest["figures"].get(key)
     ]
@@ -164,8 +168,8 @@ def _check_counts(folder: Path, manifest: dict[str, Any]) -> str:
     stages = table["stage"].to_pylist() if "stage" in table.column_names else []
     recounted = {"candidates": table.num_rows}
     if stages:
-        recounted |= {stage: stages.count(stage) for stage in STAGES}
-        recounted["window"] += recounted["selected"]
+        recounted |= {"dropped_perplexity": 0} if "dropped_perplexity" in counts else {}
+        recounted |= count_stages(stages)
     problems += [
         f"{key} in candidates.parquet: {value:,} for {counts.get(key)}"
         for key, value in recounted.items()
@@ -197,6 +201,7 @@ def _check_split(folder: Path, manifest: dict[str, Any]) -> str:
     config = manifest["configuration"]
     rows = _candidates(folder).to_pylist()
     sizes = {key: resolve_amount(key, config[key], len(rows)) for key in ("drop", "window", "select")}
+    sizes["drop_perplexity"] = resolve_amount("drop_perplexity", config.get("drop_perplexity", 0), len(rows))
     _, stages = select_rows(rows, config, sizes)
     drawn = {row["line"]: row for row, stage in zip(rows, stages, strict=True) if stage == "selected"}
     split = _split(folder)
@@ -217,6 +222,8 @@ def _check_inputs(manifest: dict[str, Any]) -> Iterator[Check]:
     corpora += [("exclude", entry) for entry in inputs["exclude"]]
     if "ngrams" in inputs:
         corpora.append(("ngrams", {"files": [inputs["ngrams"]]}))
+    if "lm" in inputs:
+        corpora.append(("lm", {"files": [inputs["lm"]]}))
     for role, entry in corpora:
         for file in entry["files"]:
             path = Path(file["path"])

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.benchmark.selection import STAGES, seeded_hash, select
+from cgbench.benchmark.selection import STAGES, count_stages, seeded_hash, select
 
 
 def chosen(uncertainty, content, **sizes):
@@ -62,3 +62,22 @@ def test_sizes_that_do_not_fit():
     for sizes in ({"drop": 2, "window": 9, "count": 1}, {"drop": 0, "window": 2, "count": 3}):
         with pytest.raises(ValueError):
             chosen(range(10), range(10), seed=1, **sizes)
+
+
+def test_the_highest_perplexities_go_first_by_hand():
+    # perplexities 0 10 20 ... 90 of candidates 0 to 9: 8 and 9 go. Uncertainty as above: 7 is dropped, 6 5 4 drawn from
+    perplexity = np.arange(10) * 10.0
+    result, drawn = chosen(
+        range(10), range(10), drop=1, window=3, count=3, seed=1, perplexity=perplexity, drop_perplexity=2
+    )
+    assert drawn == {4, 5, 6}
+    assert [STAGES[stage] for stage in result.stage[7:]] == ["dropped", "dropped_perplexity", "dropped_perplexity"]
+    assert result.rank.tolist() == list(range(9, -1, -1))
+    with pytest.raises(ValueError):
+        chosen(range(10), range(10), drop=1, window=8, count=1, seed=1, perplexity=perplexity, drop_perplexity=2)
+
+
+def test_stages_are_counted_as_the_manifest_has_them():
+    stages = ["rest", "window", "selected", "dropped"]
+    assert count_stages(stages) == {"rest": 1, "dropped": 1, "window": 2, "selected": 1}
+    assert count_stages([*stages, "dropped_perplexity"])["dropped_perplexity"] == 1

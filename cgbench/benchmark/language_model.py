@@ -1,0 +1,150 @@
+"""Score sentences with an n-gram language model: an ARPA file or a KenLM binary file, read by the kenlm package."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.errors import InputError, require
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """A sentence's log10 probability, that of ``</s>`` included; its words, and how many of them are unknown."""
+
+    log10: float
+    words: int
+    oovs: int
+
+    @property
+    def perplexity(self) -> float:
+        """By KenLM's definition: a token, with ``</s>`` as one more token."""
+        return float(10.0 ** (-self.log10 / (self.words + 1)))
+
+    def as_dict(self) -> dict[str, float]:
+        """As JSON."""
+        return {**asdict(self), "perplexity": self.perplexity}
+
+
+@dataclass
+class CorpusScore:
+    """The sums over sentences, as KenLM's ``query`` has them: tokens are words and the ``</s>`` of each sentence."""
+
+    sentences: int = 0
+    tokens: int = 0
+    oovs: int = 0
+    log10: float = 0.0
+    log10_of_oovs: float = 0.0
+
+    @property
+    def perplexity(self) -> float:
+        """With unknown words, at the probability of ``<unk>``; nan without a token."""
+        return _perplexity(self.log10, self.tokens)
+
+    @property
+    def perplexity_without_oovs(self) -> float:
+        """Over the words that are known."""
+        return _perplexity(self.log10 - self.log10_of_oovs, self.tokens - self.oovs)
+
+    def as_dict(self) -> dict[str, float]:
+        """As JSON."""
+        return {
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "oovs": self.oovs,
+            "log10": self.log10,
+            "perplexity": self.perplexity,
+            "perplexity_without_oovs": self.perplexity_without_oovs,
+        }
+
+
+def _perplexity(log10: float, tokens: int) -> float:
+    return float(10.0 ** (-log10 / tokens)) if tokens else float("nan")
+
+
+class LanguageModel:
+    """A model in memory; :meth:`load` opens one.
+
+    Words are what ASCII white space separates. ``<s>``, ``</s>`` and ``<unk>`` in a sentence are unknown words.
+    """
+
+    def __init__(self, model: Any, path: Path) -> None:
+        self._model = model
+        self.path = path
+        self._known = {"<s>": "<unk>", "</s>": "<unk>", "<unk>": "<unk>", "<UNK>": "<unk>"}
+
+    @classmethod
+    def load(cls, path: Path) -> LanguageModel:
+        """Open an ARPA file or a KenLM binary file.
+
+        :raises InputError: kenlm is not installed, or the file is missing or not such a file.
+        """
+        kenlm = require("kenlm", "analysis")
+        if not path.exists():
+            raise InputError(f"{path}: no such file")
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, where a language model is needed (.arpa or .binary)")
+        config = kenlm.Config()
+        config.show_progress = False
+        config.arpa_complain = kenlm.ARPALoadComplain.NONE
+        try:
+            return cls(kenlm.Model(str(path), config), path)
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{path}: not a language model that KenLM reads ({_reason(error)})") from None
+
+    @property
+    def order(self) -> int:
+        """Words of its longest n-grams."""
+        return int(self._model.order)
+
+    def log10_probabilities(self, lines: Iterable[str]) -> np.ndarray:
+        """log10 of the probability of each sentence with its ``</s>``, float64 ``[lines]``.
+
+        :raises InputError: a line holds a NUL byte.
+        """
+        return np.array([self._model.score(self._text(line, at)) for at, line in enumerate(lines, 1)], np.float64)
+
+    def perplexity(self, lines: Iterable[str]) -> np.ndarray:
+        """The perplexity of each sentence a token, ``</s>`` included, float64 ``[lines]``."""
+        return np.array([score.perplexity for score in self.scores(lines)], np.float64)
+
+    def scores(self, lines: Iterable[str], total: CorpusScore | None = None) -> Iterator[SentenceScore]:
+        """Each sentence's score; ``total`` is added to."""
+        for at, line in enumerate(lines, 1):
+            text = self._text(line, at)
+            words = text.split(" ") if text else []
+            oovs = words.count("<unk>")
+            score = SentenceScore(float(self._model.score(text)), len(words), oovs)
+            if total is not None:
+                total.sentences += 1
+                total.tokens += len(words) + 1
+                total.oovs += oovs
+                total.log10 += score.log10
+                if oovs:
+                    total.log10_of_oovs += sum(log for log, _, unknown in self._model.full_scores(text) if unknown)
+            yield score
+
+    def _text(self, line: str, number: int) -> str:
+        """The sentence as KenLM is to see it: single blanks, and ``<unk>`` for what the model does not know."""
+        if "\0" in line:
+            raise InputError(f"line {number}: holds a NUL byte, which no word can hold; remove it")
+        known = self._known
+        words = []
+        for word in line.encode("utf-8", "surrogatepass").split():
+            text = word.decode("utf-8", "surrogatepass")
+            if text not in known:
+                known[text] = text if text in self._model else "<unk>"
+            words.append(known[text])
+        return " ".join(words)
+
+
+def _reason(error: Exception) -> str:
+    """What KenLM says, without the place in its source code where it says so."""
+    text = " ".join(str(error.__cause__ or error).split())
+    said = re.search(r"threw \w+(?: because `.*?')?\. (.*)", text)
+    return (said.group(1) if said else text).removesuffix(".").strip()

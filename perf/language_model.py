@@ -1,0 +1,94 @@
+"""Speed and memory of ``cgbench lm train``, as ratios against peers measured in the same run.
+
+    python perf/language_model.py TEXT [--order 5] [--sample 20000] [--lmplz PATH] [--repeat 1] [--work FOLDER]
+
+Prints a Markdown table. Every figure is of a fresh process, from its start to the finished file, with the text in the
+page cache; memory is the peak resident set. Peers: ``wc -w`` on the same text; the same model in plain Python on the
+first lines, extrapolated by the number of words; and KenLM's lmplz, where there is one to name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from scan import CGBENCH, best, head, machine, run
+
+PLAIN = Path(__file__).with_name("plain_lm.py")
+
+
+def measure(text: Path, work: Path, order: int, sample: int, lmplz: str | None, repeat: int) -> list[tuple[str, str]]:
+    """All rows of the table."""
+    words = int(best(["wc", "-w", text], 1).output.split()[0])  # brings the text into the page cache, too
+    few = head(text, sample, work / "few")
+    train = [*CGBENCH, "lm", "train", "--format", "json", "--order", str(order)]
+    for suffix in ("arpa", "binary"):
+        run([*train, few, "--out", work / f"few.{suffix}"])  # compiles on the first run
+
+    count = best(["wc", "-w", text], repeat)
+    rows = [("`wc -w`", f"{count.wall:.1f} s")]
+    arpa = best([*train, text, "--out", work / "x.arpa"], repeat)
+    figures = json.loads(arpa.output)
+    rows.insert(0, ("n-grams by order", ", ".join(f"{number:,}" for number in figures["ngrams"])))
+    size = (work / "x.arpa").stat().st_size / 1e9
+    rows.append(
+        (
+            f"`lm train --order {order}`, to an ARPA file of {size:.2f} GB",
+            f"{arpa.wall:.1f} s ({arpa.cpu:.1f} s CPU), {arpa.memory:,.0f} MB = {arpa.wall / count.wall:.1f} x `wc -w`",
+        )
+    )
+    (work / "x.arpa").unlink()
+    binary = best([*train, text, "--out", work / "x.binary"], repeat)
+    size = (work / "x.binary").stat().st_size / 1e9
+    rows.append(
+        (
+            f"the same to a binary file of {size:.2f} GB",
+            f"{binary.wall:.1f} s ({binary.cpu:.1f} s CPU), {binary.memory:,.0f} MB",
+        )
+    )
+    (work / "x.binary").unlink()
+    plain = best([sys.executable, PLAIN, few, str(order), work / "few.plain"], 1)
+    part = json.loads(plain.output)["words"]
+    rows.append(
+        (
+            f"plain Python, {part:,} words",
+            f"{plain.wall:.1f} s, {plain.memory:,.0f} MB: {plain.wall * words / part / arpa.wall:.0f} x as long as "
+            "`lm train`, extrapolated by the words",
+        )
+    )
+    if lmplz:
+        peer = best(
+            [lmplz, "-o", str(order), "-S", "3500M", "-T", f"{work}/", "--text", text, "--arpa", work / "peer.arpa"],
+            repeat,
+        )
+        rows.append(
+            (
+                "lmplz with 3.5 GB",
+                f"{peer.wall:.1f} s ({peer.cpu:.1f} s CPU), {peer.memory:,.0f} MB: "
+                f"{peer.wall / arpa.wall:.1f} x as long as `lm train`",
+            )
+        )
+    return [(f"{words:,} words, {text.stat().st_size / 1e6:,.0f} MB", ""), *rows]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("text", type=Path)
+    parser.add_argument("--order", type=int, default=5)
+    parser.add_argument("--sample", type=int, default=20_000)
+    parser.add_argument("--lmplz")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--work", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.work) as folder:
+        rows = measure(given.text, Path(folder), given.order, given.sample, given.lmplz, given.repeat)
+    print(f"{machine()}\n\n| what | measured |\n|---|---|")
+    for what, figures in rows:
+        print(f"| {what} | {figures} |")
+
+
+if __name__ == "__main__":
+    main()

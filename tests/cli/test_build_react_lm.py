@@ -1,0 +1,128 @@
+"""build-react with a language model: a column, its figures, a cut, and what verify makes of them."""
+
+import json
+import shutil
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from small_build import SMALL
+
+pytest.importorskip("kenlm")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, corpora, demo):
+    """A build with a language model of the target side; (release, the model); tests only read it."""
+    from click.testing import CliRunner
+
+    from cgbench.benchmark.lm_training import train
+    from cgbench.cli import main
+
+    folder = tmp_path_factory.mktemp("lm")
+    train(demo / "train.en", folder / "en.binary", order=3)
+    words = ["build-react", *corpora, *SMALL, "--lm", folder / "en.binary", "--set", "drop_perplexity=1/10"]
+    result = CliRunner().invoke(main, [str(word) for word in [*words, "--out", folder / "release", "--jobs", "2"]])
+    assert result.exit_code == 0, result.output + result.stderr
+    (folder / "screen").write_text(result.stdout)
+    return folder / "release", folder / "en.binary"
+
+
+@pytest.fixture
+def release(built, tmp_path):
+    shutil.copytree(built[0], tmp_path / "release", ignore=shutil.ignore_patterns(".cgbench"))
+    return tmp_path / "release"
+
+
+def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
+    from cgbench.benchmark.language_model import LanguageModel
+    from cgbench.steps import hash_file
+
+    out, path = built
+    table = pyarrow.parquet.read_table(out / "candidates.parquet").to_pandas()
+    rows = [json.loads(line) for line in (out / "split.jsonl").read_text().splitlines()]
+    test = (out / "test.en").read_text().splitlines()
+    assert [row["perplexity"] for row in rows] == LanguageModel.load(path).perplexity(test).tolist()
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["inputs"]["lm"] == {"path": str(path), "sha256": hash_file(path), "side": "target"}
+    assert manifest["figures"]["perplexity"]["q100"] == table["perplexity"].max()
+    assert manifest["figures"]["selected"]["perplexity"]["mean"] == pytest.approx(
+        np.mean([row["perplexity"] for row in rows])
+    )
+    assert f"--lm {path}" in manifest["command"] and "--set drop_perplexity=1/10" in manifest["command"]
+    assert "kenlm" in manifest["versions"]
+    assert "perplexity of the test set" in (out.parent / "screen").read_text()
+    assert "the 70 candidates of the highest were dropped first" in (out / "README.md").read_text()
+    run("verify", out)
+
+
+def test_the_cut_by_perplexity(built):
+    table = pyarrow.parquet.read_table(built[0] / "candidates.parquet").to_pandas()
+    dropped = table["stage"] == "dropped_perplexity"
+    counts = json.loads((built[0] / "manifest.json").read_text())["counts"]
+    assert dropped.sum() == counts["dropped_perplexity"] == 70 and counts["dropped"] == 23
+    assert table["perplexity"][dropped].min() >= table["perplexity"][~dropped].max()
+    # of the others, by uncertainty: dropped, then the window, then the rest
+    order = table[~dropped].sort_values("rank")["stage"].tolist()
+    assert set(order[:23]) == {"dropped"} and set(order[23:233]) == {"window", "selected"}
+    assert set(order[233:]) == {"rest"}
+
+
+def test_the_other_side_without_a_cut_and_without_an_ensemble(corpora, built, run, tmp_path):
+    words = ["build-react", *corpora, *SMALL, "--lm", built[1], "--set", "lm_side=source", "--until", "candidates"]
+    run(*words, "--out", tmp_path / "out")
+    table = pyarrow.parquet.read_table(tmp_path / "out" / "candidates.parquet")
+    assert table.column_names[-1] == "perplexity"
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["inputs"]["lm"]["side"] == "source"
+    run("verify", tmp_path / "out")
+    explained = run(*words, "--out", tmp_path / "out", "--explain").stderr
+    assert "perplexity: kept" in explained
+    words[words.index("lm_side=source")] = "lm_side=target"
+    assert (
+        "perplexity: runs (changed: config.side source -> target)"
+        in run(*words, "--out", tmp_path / "out", "--explain").stderr
+    )
+
+
+def test_without_a_model_nothing_speaks_of_one(corpora, run, tmp_path):
+    run("build-react", *corpora, *SMALL, "--out", tmp_path / "out", "--until", "candidates")
+    for name in ("manifest.json", "README.md"):
+        text = (tmp_path / "out" / name).read_text()
+        assert "perplexity" not in text and "lm_side" not in text and "--lm" not in text and "kenlm" not in text
+    assert "perplexity" not in pyarrow.parquet.read_table(tmp_path / "out" / "candidates.parquet").column_names
+
+
+def test_verify_draws_the_split_again(release, run):
+    from cgbench.steps import hash_file
+
+    table = pyarrow.parquet.read_table(release / "candidates.parquet")
+    at = table.column_names.index("perplexity")
+    swapped = table.set_column(at, "perplexity", table["perplexity"].combine_chunks()[::-1])
+    pyarrow.parquet.write_table(swapped, release / "candidates.parquet")
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["files"]["candidates.parquet"] = hash_file(release / "candidates.parquet")
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    checks = json.loads(run("verify", release, "--format", "json", status=1).stdout)["checks"]
+    failed = {check["check"] for check in checks if check["ok"] is False}
+    assert "split drawn again" in failed and "figures" in failed
+
+
+@pytest.mark.parametrize("key", ["dropped_perplexity", "dropped"])
+def test_verify_counts_the_stages(release, run, key):
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["counts"][key] += 1
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    assert "counts" in run("verify", release, status=1).stdout
+
+
+def test_bad_input(corpora, run, tmp_path):
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out"]
+    assert "needs a language model" in run(*words, "--set", "drop_perplexity=5", status=2).stderr
+    assert "needs a language model" in run(*words, "--set", "lm_side=source", status=2).stderr
+    assert "no such file" in run(*words, "--lm", tmp_path / "missing", status=2).stderr
+    (tmp_path / "text").write_text("a b\n")
+    assert "not a language model" in run(*words, "--lm", tmp_path / "text", status=2).stderr
+    assert (
+        "lm_side: 'both' is not one of source, target"
+        in run(*words, "--lm", tmp_path / "text", "--set", "lm_side=both", status=2).stderr
+    )

@@ -1,0 +1,84 @@
+import json
+
+import pytest
+
+TEXT = "a b c\na b\nc a b\na d\n"
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    (tmp_path / "train.en").write_text(TEXT)
+    return tmp_path / "train.en"
+
+
+def test_train_and_score(corpus, run, tmp_path):
+    pytest.importorskip("kenlm")
+    result = run("lm", "train", corpus, "--order", "3", "--out", tmp_path / "x.arpa")
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("10 words in 4 sentences, sha256 ")
+    assert lines[2:4] == [
+        "order  n-grams  pruned      D1      D2     D3+",
+        "1            7       0  0.3333  1.5000  3.0000",
+    ]
+    assert lines[-2].startswith("lm:mkn|order:3|prune:0,0,0|fallback:0.5,1.0,1.5|v:")
+    assert "warning: order 2: the discount for an adjusted count of 2 would be -0.3333" in result.stderr
+
+    run("lm", "train", corpus, "--order", "3", "--out", tmp_path / "x.binary")
+    text, binary = (
+        run("lm", "score", "--lm", tmp_path / name, input="a b\nx c\n\n") for name in ("x.arpa", "x.binary")
+    )
+    assert text.stdout == binary.stdout
+    rows = [line.split("\t") for line in text.stdout.splitlines()]
+    assert rows[0] == ["log10", "words", "oovs", "perplexity"]
+    assert [row[1:3] for row in rows[1:]] == [["2", "0"], ["2", "1"], ["0", "0"]]
+    assert "3 sentences, 7 tokens with </s>, 1 unknown; perplexity " in text.stderr
+
+
+def test_score_as_json_of_a_file_and_a_column(corpus, run, tmp_path):
+    pytest.importorskip("kenlm")
+    run("lm", "train", corpus, "--order", "2", "--out", tmp_path / "x.arpa")
+    result = run("lm", "score", "--lm", tmp_path / "x.arpa", corpus, "--format", "json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row["words"] for row in rows] == [3, 2, 3, 2]
+    assert rows[0]["perplexity"] == pytest.approx(10 ** (-rows[0]["log10"] / 4))
+    total = json.loads(run("lm", "score", "--lm", tmp_path / "x.arpa", corpus, "--format", "json", "--summary").stdout)
+    assert total["log10"] == pytest.approx(sum(row["log10"] for row in rows))
+    assert (total["sentences"], total["tokens"], total["oovs"]) == (4, 14, 0)
+    (tmp_path / "t.tsv").write_text("id\ttext\n1\ta b c\n2\ta b\n")
+    column = run("lm", "score", "--lm", tmp_path / "x.arpa", f"{tmp_path / 't.tsv'}:text", "--format", "json")
+    assert [json.loads(line) for line in column.stdout.splitlines()] == rows[:2]
+
+
+def test_what_the_model_was_made_of_as_json(corpus, run, tmp_path):
+    words = ["lm", "train", "-", "--order", "2", "--out", tmp_path / "x.arpa", "--format", "json"]
+    figures = json.loads(run(*words, "--min-count", "2", "--prune", "0 1", input=TEXT).stdout)
+    assert figures["ngrams"] == [6, 3]  # <unk> <s> </s> a b c; "<s> a", "a b" and "b </s>" occur twice or more
+    assert (figures["tokens"], figures["unknown_tokens"], figures["sentences"]) == (10, 1, 4)
+    assert figures["signature"].startswith("lm:mkn|order:2|prune:0,1|min_count:2|fallback:0.5,1.0,1.5|v:")
+    import hashlib
+
+    assert figures["sha256"] == hashlib.sha256(TEXT.encode()).hexdigest()
+
+
+def test_skip_symbols(run, tmp_path):
+    words = ["lm", "train", "-", "--order", "2", "--out", tmp_path / "x.arpa"]
+    assert "line 2: holds <s>" in run(*words, input="a\nb <s>\n", status=2).stderr
+    assert "1 times <s>" in run(*words, "--skip-symbols", input="a\nb <s>\n").stderr
+
+
+def test_bad_input(corpus, run, tmp_path):
+    out = ["--out", tmp_path / "x.arpa"]
+    for words, message in (
+        (["train", tmp_path / "missing", *out], "missing: no such file"),
+        (["train", corpus, "--out", tmp_path / "x.lm"], "must end in .arpa"),
+        (["train", corpus, *out, "--prune", "0 x"], "--prune '0 x': numbers are needed"),
+        (["train", corpus, *out, "--prune", "1"], "the first threshold must be 0"),
+        (["train", corpus, *out, "--discount-fallback", "1 1"], "three discounts are needed"),
+        (["train", "-", *out], "standard input: there is no word in it"),
+    ):
+        assert message in run("lm", *words, input="", status=2).stderr
+    assert not (tmp_path / "x.arpa").exists()
+    pytest.importorskip("kenlm")
+    assert "not a language model" in run("lm", "score", "--lm", corpus, corpus, status=2).stderr
+    run("lm", "train", corpus, "--order", "2", *out)
+    assert "there is no sentence in it" in run("lm", "score", "--lm", tmp_path / "x.arpa", input="", status=2).stderr
