@@ -25,6 +25,7 @@ from cgbench.cli_options import (
     run_options,
     text_options,
 )
+from cgbench.cli_score import score_group
 from cgbench.cli_stats import stats_command, tagger_group
 from cgbench.errors import InputError
 
@@ -37,7 +38,7 @@ def main() -> None:
     """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
 
 
-for command in (stats_command, lm_group, tagger_group):
+for command in (score_group, stats_command, lm_group, tagger_group):
     main.add_command(command)
 
 

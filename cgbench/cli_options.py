@@ -14,6 +14,7 @@ from cgbench.errors import InputError
 from cgbench.formats import CorpusSpec, language_suffixes
 from cgbench.settings import parse_assignments, read_yaml
 
+LONGEST = 2000  # characters of a message, which may quote a line of the input
 SEPARATOR = "\0"  # cannot occur in a file name
 
 
@@ -56,7 +57,10 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         """Print the line."""
-        click.echo(f"error: {self.message}", file=file or sys.stderr)
+        text = (
+            self.message if len(self.message) <= LONGEST else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
+        )
+        click.echo(f"error: {text}", file=file or sys.stderr)
 
 
 class Group(click.Group):
@@ -70,6 +74,10 @@ class Group(click.Group):
             return super().invoke(ctx)
         except InputError as error:
             raise Failure(str(error)) from error
+        except UnicodeEncodeError as error:
+            raise Failure(
+                f"the output cannot be written in the encoding {error.encoding}; set PYTHONIOENCODING=utf-8"
+            ) from error
         except BrokenPipeError:
             raise  # click ends quietly when the reader of a pipe has gone
         except OSError as error:

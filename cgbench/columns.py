@@ -7,6 +7,7 @@ their own or beside each other in a table. Compressed files (.gz, .zst) are read
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +39,17 @@ def split_name(given: str) -> tuple[Path, str | None]:
     A colon in a path is no separator unless the file before it is a table (.tsv, .jsonl, .parquet; .gz, .zst).
     """
     path, sign, column = given.rpartition(":")
-    if sign and column and not Path(given).exists() and form(Path(path)) != "plain":
+    if sign and column and form(Path(path)) != "plain" and not is_there(Path(given)):
         return Path(path), column
     return Path(given), None
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path exists; false for what no path can be (too long)."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def short_name(given: str | Path) -> str:
@@ -61,14 +70,20 @@ def read_column(given: str | Path, *roles: str) -> Column:
     """
     path, wanted = split_name(str(given))
     if form(path) == "plain":
-        return Column(str(given), [line.rstrip("\r") for line in read_lines(path)])
+        return Column(str(given), [line.rstrip("\r") for line in text_lines(path)])
     return Column(str(given), list(_READERS[form(path)](path, wanted, roles)))
 
 
+def text_lines(path: Path) -> Iterator[str]:
+    """The lines of a file without a byte order mark, which is no part of an example."""
+    for number, line in enumerate(read_lines(path)):
+        yield line if number else line.removeprefix("\ufeff")
+
+
 def _read_tsv(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:
-    rows = (line.rstrip("\r").split("\t") for line in read_lines(path))
+    rows = (line.rstrip("\r").split("\t") for line in text_lines(path))
     number = 0
-    if wanted is not None and wanted.isdigit():
+    if wanted is not None and re.fullmatch("[0-9]{1,9}", wanted):
         index = int(wanted) - 1
         if index < 0:
             raise InputError(f"{path}:{wanted}: columns are counted from 1")
@@ -85,7 +100,7 @@ def _read_tsv(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterato
 
 def _read_jsonl(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:
     column: str | None = None
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(text_lines(path), 1):
         if not line.strip():
             continue
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,29 @@ def atomic_path(path: Path) -> Iterator[Path]:
     sync_folder(path.parent)
 
 
+def check_output(path: Path, inputs: Iterable[Path]) -> None:
+    """Check, before any work, that a file can be written to ``path`` and is none of the ``inputs``.
+
+    :raises InputError: it cannot, or it is.
+    """
+    if path.is_dir() or not path.name:
+        raise InputError(f"{path}: a folder, where a file should be written")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}; make it first")
+    for other in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            raise InputError(f"{path}: this is an input; give another name")
+
+
 def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write ``data`` (text as UTF-8) to ``path``, whole or not at all."""
+    """Write ``data`` (text as UTF-8) to ``path``, whole or not at all.
+
+    A link keeps pointing where it does; a device or a pipe is written to, never replaced.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+        return
     with atomic_path(path) as temporary:
         temporary.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
 

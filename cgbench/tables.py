@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 FORMS = ("text", "markdown", "latex", "tsv")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # a table is lines of cells; a terminal obeys escape codes
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -24,8 +26,12 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
         for column in range(len(head))
         if not column or form == "tsv" or any(row[column] for row in rows) or not rows
     ]
-    lines = [[line[column] for column in keep] for line in (head, *rows)]
+    lines = [[_plain(line[column]) for column in keep] for line in (head, *rows)]
     return {"text": _text, "markdown": _markdown, "latex": _latex, "tsv": _tsv}[form](lines)
+
+
+def _plain(cell: str) -> str:
+    return _CONTROL.sub("\ufffd", cell.replace("\t", " ").replace("\n", " "))
 
 
 def _text(lines: Sequence[Sequence[str]]) -> str:
@@ -41,7 +47,8 @@ def _text(lines: Sequence[Sequence[str]]) -> str:
 
 def _markdown(lines: Sequence[Sequence[str]]) -> str:
     head, *rows = [
-        [cell.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in line] for line in lines
+        ["".join(f"\\{sign}" if sign in "\\|[]" else sign for sign in cell).replace("<", "&lt;") for cell in line]
+        for line in lines
     ]
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
@@ -51,6 +58,7 @@ def _latex(lines: Sequence[Sequence[str]]) -> str:
     head, *rows = [
         " & ".join("".join(_LATEX.get(sign, sign) for sign in cell) for cell in line) + r" \\" for line in lines
     ]
+    rows = ["{}" + row if row.startswith("[") else row for row in rows]  # else an option of the row's end before it
     shape = "l" + "r" * (len(lines[0]) - 1)
     return "\n".join(
         [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
@@ -58,4 +66,4 @@ def _latex(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _tsv(lines: Sequence[Sequence[str]]) -> str:
-    return "\n".join("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in line) for line in lines)
+    return "\n".join("\t".join(line) for line in lines)

@@ -41,6 +41,13 @@ def test_numbers_are_text_and_roles_name_columns(folder, name, values):
     assert read_column(f"{folder}/{name}", "hypothesis", "score").values == values
 
 
+def test_a_byte_order_mark_is_no_text(folder):
+    (folder / "bom").write_bytes(b"\xef\xbb\xbfa\nb\n")
+    (folder / "bom.tsv").write_bytes(b"\xef\xbb\xbfx\ty\n1\t2\n")
+    assert read_column(folder / "bom").values == ["a", "b"]
+    assert read_column(f"{folder}/bom.tsv:x").values == ["1"]
+
+
 def test_a_name_of_a_row(folder):
     assert read_column(f"{folder}/t.tsv:score").row(1).endswith("t.tsv:score, row 2")
 
@@ -58,6 +65,8 @@ def test_a_colon_in_a_file_name(folder):
         ("t.tsv", "which column?"),
         ("bare.tsv:3", "row 1 has 2 columns; column 3 is needed"),
         ("bare.tsv:0", "counted from 1"),
+        ("t.tsv:²", "no column '²'"),
+        ("t.tsv:" + "9" * 5000, "no column '999"),
         ("t.jsonl:x", "no column 'x'"),
         ("null.jsonl:a", "row 2: no value in the field 'a'"),
         ("half.jsonl:a", "half of a surrogate pair"),

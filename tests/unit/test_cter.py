@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from shared_data import SHARED, needs
 
+from cgbench.benchmark.features import Material, make_feature
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon, Translations
 from cgbench.columns import Column, read_column
@@ -87,8 +88,11 @@ def test_instance_and_aggregate(lexicon, atoms):
 
 
 def test_kinds_by_the_form_of_the_compound(lexicon, atoms):
-    compounds = ["the dog he liked", "saw the dog he liked", "near the dog he liked"]
-    assert cter(lexicon, atoms, compounds).kinds == ["NP", "VP", "PP"]
+    compounds = ["the dog he liked", "saw the dog he liked", "near the dog he liked", "near the dog liked"]
+    metric = cter(lexicon, atoms, compounds)
+    assert metric.kinds == ["NP", "VP", "PP", "PP"]
+    material = Material(metric.sources, cter=cter(lexicon, atoms, ["the dog", "the dog he liked"]))
+    assert make_feature("modifier", 2, material).labels == ("without", "with")
 
 
 def find_twin(entry, text):
@@ -159,6 +163,7 @@ def test_bad_input(lexicon, tmp_path, change, message):
         ("dog\t狗\nthe\t(", r"line 2: '\(' is not a valid pattern"),
         ("dog\t", "line 1: a row is an atom"),
         ("", "there is no atom in it"),
+        ("dog\t[[D]", "line 1: '\\[\\[D\\]' is not a valid pattern"),
     ],
 )
 def test_bad_lexicons(tmp_path, text, message):

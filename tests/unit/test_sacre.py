@@ -35,6 +35,7 @@ def texts():
         ("bleu", BLEU, {"tokenize": "none", "smooth_method": "none"}),
         ("chrf", CHRF, {}),
         ("chrf", CHRF, {"word_order": 2}),
+        ("chrf", CHRF, {"word_order": 30}),
         ("ter", TER, {}),
     ],
 )
@@ -79,6 +80,7 @@ def test_the_lexicon_preset_is_nltk(texts):
     rng = random.Random(2)
     hypotheses, references = sentences(rng, 60, 1), [[*sentences(rng, rng.randrange(1, 4), 1)] for _ in range(60)]
     hypotheses[:20] = [example[0] for example in references[:20]]
+    hypotheses[20] = ""
     metric = SacreMetric("bleu", references, "lexicon")
     theirs = corpus_bleu([[one.split() for one in some] for some in references], [one.split() for one in hypotheses])
     value = metric.value(metric.statistics(hypotheses))[0]
@@ -110,7 +112,9 @@ def test_the_react_preset_does_not_tokenise():
         ("bleu", "sacrebleu", {"smooth_method": "x"}, "smooth_method: 'x' is unknown"),
         ("bleu", "sacrebleu", {"word_order": "2"}, "BLEU has no option word_order"),
         ("chrf", "sacrebleu", {"word_order": "two"}, "'two' is not a value of type int"),
-        ("bleu", "sacrebleu", {"max_ngram_order": "0"}, "max_ngram_order: 0 is below 1"),
+        ("chrf", "sacrebleu", {"word_order": "-1"}, "word_order: -1 is not from 0 to 100"),
+        ("bleu", "sacrebleu", {"smooth_method": "floor", "smooth_value": "nan"}, "smooth_value: nan is not a number"),
+        ("bleu", "sacrebleu", {"max_ngram_order": "0"}, "max_ngram_order: 0 is not from 1 to 100"),
     ],
 )
 def test_bad_options(kind, preset, options, message):
@@ -120,7 +124,7 @@ def test_bad_options(kind, preset, options, message):
 
 def test_exact_match():
     metric = ExactMatch([["a b", "c"], ["a b"], ["a b"], [""]])
-    statistics = metric.statistics(["c", " a  b ", "a B", "x"])
+    statistics = metric.statistics(["c", " a  b ", "a B", ""])  # an empty hypothesis is wrong, even for an empty one
     assert statistics[:, 0].tolist() == [1, 1, 0, 0]
     assert metric.value(statistics)[0] == 50
     assert metric.describe(statistics.sum(axis=0)) == "(2 of 4)"

@@ -145,10 +145,34 @@ def test_several_runs_widen_the_interval():
     """Two runs that disagree: the hierarchical bootstrap draws runs, too, so the spread between them counts."""
     runs = ones([1] * 90 + [0] * 10, [1] * 50 + [0] * 50)
     values = bootstrap([runs], share, 4000, 2)[0][:, 0]
-    # the mean of two draws of {90, 50}: 90, 70, 70 or 50, with the noise of the examples around it
-    assert values.std() == pytest.approx(math.sqrt(200 + 100 * 0.25 * 0.7), abs=1.5)
+    # the runs' own deviation is 28.3, their mean's 28.3 / sqrt(2); the noise of the examples comes on top
+    assert values.std() == pytest.approx(math.sqrt(400 + 100 * 0.25 * 0.7), abs=1.5)
     single = bootstrap([runs[:1]], share, 4000, 2)[0][:, 0]
     assert single.std() < 5
+
+
+def test_the_seed_draws_runs_too():
+    """Runs without any noise of examples: what differs between seeds is the draw of the runs."""
+    runs = ones([1] * 10, [0] * 10)
+    values = [bootstrap([runs], share, 60, seed)[0][:, 0] for seed in (1, 2)]
+    assert set(values[0]) > {50.0} and not np.array_equal(*values)
+
+
+def test_the_two_sided_p_value_of_the_bootstrap_by_hand():
+    system, baseline = np.array([3.0, 1.0, 2.0, 6.0]), np.zeros(4)  # mean 3: distances 0, 2, 1, 3
+    assert bootstrap_p(system, baseline, 2.0) == (2 + 1) / 5
+    assert bootstrap_p(-system, baseline, -2.0) == (2 + 1) / 5
+    assert bootstrap_p(system, baseline, 3.0, as_sacrebleu=True) == (1 + 1) / 5  # 0, -2, -1, 3 reach 3 once
+
+
+def test_randomization_moves_all_runs_of_a_unit():
+    rng = np.random.default_rng(5)
+    first, second = ones(*rng.integers(2, size=(3, 12))), ones(*(rng.random((3, 12)) < 0.3))
+    outcomes = first[:, :, 0].mean(axis=0) - second[:, :, 0].mean(axis=0)  # a run is a mean, so is the mean of runs
+    swaps = np.random.default_rng(8).integers(2, size=(400, 12), dtype=bool)
+    distances = np.abs(np.where(swaps, -outcomes, outcomes).sum(axis=1))
+    expected = (np.count_nonzero(distances >= abs(outcomes.sum()) - 1e-9) + 1) / 401
+    assert randomization_p(first, second, share, 400, 8)[0] == pytest.approx(expected)
 
 
 def test_the_units_of_one_run_are_drawn_alike_beside_several():

@@ -15,3 +15,9 @@ def test_tsv_keeps_every_column():
 def test_markdown_and_latex_escape_what_has_a_meaning():
     assert render(HEAD, ROWS, "markdown").splitlines()[3] == "| c\\|d &lt;x> | ± 2 |"
     assert render(HEAD, ROWS, "latex").splitlines()[4:6] == [r"a\_b & 1.5 \\", r"c|d $<$x$>$ & $\pm$ 2 \\"]
+
+
+def test_no_escape_code_and_no_row_that_latex_reads_as_an_option():
+    assert render(("a",), [("\x1b[31mred",)]) == "a\n\ufffd[31mred"
+    assert "{}[x]" in render(("a",), [("y",), ("[x]",)], "latex")
+    assert "\\[x\\](y)" in render(("a",), [("[x](y)",)], "markdown")

@@ -50,7 +50,8 @@ class Metric(ABC):
     """A score of hypotheses against what it was made with (references, compounds).
 
     ``figures`` names what :meth:`compute` gives, in percent; the first is the headline. ``joins_pieces``: marks of BPE
-    pieces are removed. ``tokenises``: text is tokenised, so that it should not be so already.
+    pieces are removed. ``tokenises``: text is tokenised, so that it should not be so already. ``as_sacrebleu``:
+    sacrebleu has a paired bootstrap for it, whose p-values are given for single runs.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Metric(ABC):
     lower_is_better = False
     joins_pieces = False
     tokenises = False
+    as_sacrebleu = False
 
     @property
     @abstractmethod

@@ -6,7 +6,6 @@ BLEU by degree, Figures 5 and 6 of the COMPOSITION and LRF papers are CTER by le
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,8 @@ import numpy as np
 from cgbench.columns import Column
 from cgbench.errors import InputError
 
+LARGEST = 1e300  # so that differences are finite
+MOST = 1000  # bins
 FEW = 12
 """So many different whole numbers, or fewer, are a bin each where nothing else is asked for."""
 
@@ -58,10 +59,12 @@ def feature_of_column(name: str, column: Column) -> Feature:
     :raises InputError: a value is NaN or infinite.
     """
     try:
+        if any("_" in value for value in column.values):  # Python reads 1_1 as 11
+            raise ValueError
         values = np.array([float(value) for value in column.values])
     except ValueError:
         return Feature(name, labels=tuple(column.values), origin=column.name)
-    bad = np.flatnonzero(~np.isfinite(values))
+    bad = np.flatnonzero(~(np.abs(values) < LARGEST))
     if len(bad):
         raise InputError(f"{column.row(int(bad[0]))}: {column.values[bad[0]]!r} cannot be put into a bin")
     return Feature(name, values, origin=column.name)
@@ -77,8 +80,8 @@ def make_bins(feature: Feature, how: str | None) -> list[Bin]:
     if feature.labels is not None:
         if how:
             raise InputError(f"--bins {how}: {feature.name} has labels, not numbers: each is a bin of its own")
-        names = np.array(feature.labels, dtype=object)
-        return [Bin(label, np.flatnonzero(names == label)) for label in sorted(set(feature.labels))]
+        labels = np.array(feature.labels, dtype=object)
+        return [Bin(label, np.flatnonzero(labels == label)) for label in sorted(set(feature.labels))]
     values = feature.values
     whole = bool(np.all(values == np.round(values)))
     if how is None:
@@ -89,6 +92,9 @@ def make_bins(feature: Feature, how: str | None) -> list[Bin]:
             ]
         how = "quantiles:4"
     edges = _edges(values, how)
+    if whole:
+        edges = np.unique(np.ceil(edges))
+    names = _names(edges)
     place = np.searchsorted(edges, values, side="right")
     bins = []
     for number in range(len(edges) + 1):
@@ -96,7 +102,10 @@ def make_bins(feature: Feature, how: str | None) -> list[Bin]:
         if len(rows):
             low = float(edges[number - 1]) if number else None
             high = float(edges[number]) if number < len(edges) else None
-            bins.append(Bin(_label(low, high, whole), rows, low, high))
+            label = _label(names[number - 1] if number else None, names[number] if number < len(edges) else None)
+            if whole and low is not None and high is not None and abs(high) < 1e9:
+                label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
+            bins.append(Bin(label, rows, low, high))
     return bins
 
 
@@ -120,13 +129,13 @@ def _edges(values: np.ndarray, how: str) -> np.ndarray:
     try:
         if sign and kind == "quantiles":
             count = int(number)
-            if count < 1:
+            if not 1 <= count <= MOST:
                 raise ValueError
             ordered = np.sort(values)
             cuts = [ordered[len(ordered) * part // count] for part in range(1, count)]
             return np.unique([cut for cut in cuts if cut > ordered[0]])
         if "," not in how and not sign:
-            if int(how) < 1:
+            if not 1 <= int(how) <= MOST:
                 raise ValueError
             return np.unique(np.linspace(values.min(), values.max(), int(how) + 1)[1:-1])
         edges = np.array([float(part) for part in how.split(",") if part.strip()])
@@ -134,20 +143,25 @@ def _edges(values: np.ndarray, how: str) -> np.ndarray:
             raise ValueError
     except ValueError:
         raise InputError(
-            f"--bins {how}: write a number of bins (5), quantiles:4, or rising edges (0.25,0.5,0.75); one edge with a "
-            "comma behind it (10,)"
+            f"--bins {how}: write a number of bins (5; at most {MOST}), quantiles:4, or rising edges (0.25,0.5,0.75); "
+            "one edge with a comma behind it (10,)"
         ) from None
     return edges
 
 
-def _label(low: float | None, high: float | None, whole: bool) -> str:
-    if whole and all(one is None or one == math.floor(one) for one in (low, high)):
-        if low is None or high is None:
-            return f"< {high:.0f}" if low is None and high is not None else "all" if low is None else f">= {low:.0f}"
-        return f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
-    if low is None or high is None:
-        return "all" if low is None and high is None else f"< {high:.4g}" if low is None else f">= {low:.4g}"
-    return f"{low:.4g} to < {high:.4g}"
+def _names(edges: np.ndarray) -> list[str]:
+    """Edges in four digits, or as many as tell them apart."""
+    for digits in range(4, 18):
+        names = [f"{edge:.{digits}g}" for edge in edges]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _label(low: str | None, high: str | None) -> str:
+    if low is None:
+        return "all" if high is None else f"< {high}"
+    return f">= {low}" if high is None else f"{low} to < {high}"
 
 
 def lengths(texts: Sequence[str]) -> np.ndarray:

@@ -9,17 +9,18 @@ published with CoGnition.)
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import sys
+import warnings
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from cgbench.columns import text_lines
 from cgbench.errors import InputError
-from cgbench.formats import read_lines
 from cgbench.settings import did_you_mean
-from cgbench.steps import hash_file
 
 TYPES = ("P", "V", "DET", "ADJ", "N", "MOD")
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
@@ -47,7 +48,8 @@ class Atoms:
             path = Path(str(files("cgbench.benchmark.metrics"))) / "atoms_cognition.tsv"
         types: dict[str, str] = {}
         phrases: list[tuple[str, str]] = []
-        for number, line in enumerate(read_lines(path), 1):
+        rows = list(text_lines(path))
+        for number, line in enumerate(rows, 1):
             row = line.rstrip("\r").split("\t")
             if len(row) != 3 or not all(row):
                 raise InputError(f"{path}, line {number}: a row is type, name and words, separated by tabs")
@@ -59,7 +61,7 @@ class Atoms:
                 phrases.append((words, name))
         if not types:
             raise InputError(f"{path}: there is no atom in it")
-        return cls("cognition" if given == "cognition" else Path(given).name, types, tuple(phrases), hash_file(path))
+        return cls("cognition" if given == "cognition" else Path(given).name, types, tuple(phrases), _hash(rows))
 
     def names(self, compound: str) -> list[str]:
         """The names of a compound's words: phrases are replaced as they stand, then blanks separate."""
@@ -83,7 +85,10 @@ class Translations:
             return cls(True)
         parts = entry.split("/")
         literal = [part for part in parts if _LITERAL.fullmatch(part)]
-        return cls(False, tuple(literal), tuple(re.compile(part) for part in parts if part not in literal))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # what the next Python may read in another way is no pattern to rely on
+            patterns = tuple(re.compile(part) for part in parts if part not in literal)
+        return cls(False, tuple(literal), patterns)
 
     @property
     def has_blank(self) -> bool:
@@ -132,7 +137,8 @@ class Lexicon:
                     "another data folder), or give its path with --lexicon"
                 )
         entries: dict[str, Translations] = {}
-        for number, line in enumerate(read_lines(path), 1):
+        rows = list(text_lines(path))
+        for number, line in enumerate(rows, 1):
             if not line.strip():
                 continue
             row = line.rstrip("\r").split("\t")
@@ -140,11 +146,16 @@ class Lexicon:
                 raise InputError(f"{path}, line {number}: a row is an atom, a tab, and translations separated by /")
             try:
                 entries[row[0]] = Translations.parse(row[1])
-            except (re.error, RecursionError, OverflowError) as error:
+            except (re.error, RecursionError, OverflowError, Warning) as error:
                 raise InputError(f"{path}, line {number}: {row[1]!r} is not a valid pattern ({error})") from None
         if not entries:
             raise InputError(f"{path}: there is no atom in it")
-        return cls(path, entries, hash_file(path))
+        return cls(path, entries, _hash(rows))
+
+
+def _hash(rows: list[str]) -> str:
+    """The SHA-256 of what was read: that of the file, if each of its lines ends with a newline."""
+    return hashlib.sha256("".join(f"{row}\n" for row in rows).encode("utf-8")).hexdigest()
 
 
 def data_folder() -> Path:

@@ -160,7 +160,12 @@ def _parts(
             assert samples is not None and baseline is not None
             differences = values[number].mean(axis=0) - values[baseline].mean(axis=0)
             return [
-                bootstrap_p(samples[number][:, figure], samples[baseline][:, figure], float(differences[figure]))
+                bootstrap_p(
+                    samples[number][:, figure],
+                    samples[baseline][:, figure],
+                    float(differences[figure]),
+                    as_sacrebleu=metric.as_sacrebleu and len(values[number]) == len(values[baseline]) == 1,
+                )
                 for figure in range(len(metric.figures))
             ]
 

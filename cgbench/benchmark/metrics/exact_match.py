@@ -13,7 +13,10 @@ END = "</s>"
 
 
 class ExactMatch(Metric):
-    """Sequence-level accuracy in percent. Tokens are separated by blanks; how many blanks does not matter."""
+    """Sequence-level accuracy in percent. Tokens are separated by blanks; how many blanks does not matter.
+
+    An empty hypothesis is wrong, whatever its reference.
+    """
 
     name = "exact"
     figures = ("exact",)
@@ -39,10 +42,8 @@ class ExactMatch(Metric):
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """(right, 1) an example."""
-        right = [
-            self._normal(hypothesis.partition(END)[0] if self.cut_end else hypothesis) in references
-            for hypothesis, references in zip(hypotheses, self.references, strict=True)
-        ]
+        texts = (self._normal(text.partition(END)[0] if self.cut_end else text) for text in hypotheses)
+        right = [bool(text) and text in references for text, references in zip(texts, self.references, strict=True)]
         return np.stack([np.array(right, np.float64), np.ones(self.n)], axis=1)
 
     def compute(self, sums: np.ndarray) -> np.ndarray:

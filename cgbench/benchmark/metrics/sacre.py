@@ -43,6 +43,7 @@ class SacreMetric(Metric):
     """One of sacrebleu's metrics over fixed references."""
 
     figures = ("score",)
+    as_sacrebleu = True
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class SacreMetric(Metric):
         self.lower_is_better = kind == "ter"
         self.joins_pieces = preset == "cognition"
         self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
-        self.name = self._metric._compute_score_from_stats([0] * 64).name
+        self.name = self._metric._compute_score_from_stats([0] * (3 * getattr(self._metric, "order", 0) + 64)).name
 
     @property
     def n(self) -> int:
@@ -158,9 +159,12 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for key, allowed in choices.items():
         if key in values and values[key] not in allowed:
             raise InputError(f"{key}: {values[key]!r} is unknown{did_you_mean(values[key], allowed)}")
-    for key in ("max_ngram_order", "char_order", "beta"):
-        if values.get(key, 1) < 1:
-            raise InputError(f"{key}: {values[key]} is below 1")
+    for key, least in (("max_ngram_order", 1), ("char_order", 1), ("beta", 1), ("word_order", 0)):
+        if not least <= values.get(key, 1) <= 100:
+            raise InputError(f"{key}: {values[key]} is not from {least} to 100")
+    smooth = values.get("smooth_value")
+    if smooth is not None and not 0 <= smooth < float("inf"):
+        raise InputError(f"smooth_value: {smooth} is not a number from 0 on")
     if kind == "bleu":
         values["force"] = True  # the warnings are this project's own (scoring.py)
     return values

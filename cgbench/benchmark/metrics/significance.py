@@ -4,9 +4,11 @@ All of it works on sums of sufficient statistics. A system is an array ``[runs, 
 or groups of them) for every system, one run a training seed. With several runs the bootstrap is hierarchical: it draws
 units and, for each system, runs.
 
-Draws and p-values of the paired bootstrap and of approximate randomisation are sacrebleu's own (``significance.py``
-there; Koehn 2004, Riezler and Maxwell 2005, MultEval): the same seed gives the same samples. One thing differs: a
-sample as extreme as what was observed counts as extreme, so that two equal systems have p = 1, not 0.001.
+Draws are sacrebleu's own (``significance.py`` there): the same seed gives the same samples. Its p-value of the paired
+bootstrap (Koehn 2004, as Moses and MultEval have it) centres the absolute differences and so rejects too often;
+:func:`bootstrap_p` has it, for scores that sacrebleu would give, and the two-sided one for all others. In both, and in
+approximate randomisation (Riezler and Maxwell 2005), a sample as extreme as what was observed counts as extreme, so
+that two equal systems have p = 1, not 0.001.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ SEED = 12345
 """sacrebleu's default."""
 
 SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
+FEWEST = 40
+"""An interval needs at least so many samples."""
+
 _MEMORY = 1 << 22  # numbers in a block of draws
 _CLOSE = 1e-9  # in percent points: rounding of sums, far below any difference that matters
 
@@ -57,26 +62,41 @@ def bootstrap(systems: Sequence[np.ndarray], compute: Compute, samples: int, see
     result = []
     for value in values:
         number = value.shape[1]
+        mean = value.mean(axis=1)
         if number > 1:
             chosen = runs.integers(number, size=(samples, number))
-            value = np.take_along_axis(value, chosen[:, :, None], axis=1)
-        result.append(value.mean(axis=1))
+            drawn = np.take_along_axis(value, chosen[:, :, None], axis=1).mean(axis=1)
+            # Draws of k from k runs vary (k - 1) / k as much as means of k new runs do (Rao and Wu 1988).
+            mean = mean + math.sqrt(number / (number - 1)) * (drawn - mean)
+        result.append(mean)
     return result
 
 
 def interval(values: np.ndarray) -> tuple[float, float] | None:
-    """The 95 % percentile interval of samples ``[samples]``; None where the figure is undefined on one of them."""
-    if np.isnan(values).any():
+    """The 95 % percentile interval of samples ``[samples]``.
+
+    None where the figure is undefined on one of them, or where a 40th of them is less than one.
+    """
+    if np.isnan(values).any() or len(values) < FEWEST:
         return None
     ordered = np.sort(values)
     cut = len(ordered) // 40
     return float(ordered[cut]), float(ordered[-1 - cut])
 
 
-def bootstrap_p(system: np.ndarray, baseline: np.ndarray, difference: float) -> float | None:
-    """Two-sided p-value of a difference from the figures ``[samples]`` of both on the same samples."""
-    distances = np.abs(system - baseline)
-    return _p(distances - distances.mean(), abs(difference))
+def bootstrap_p(
+    system: np.ndarray, baseline: np.ndarray, difference: float, *, as_sacrebleu: bool = False
+) -> float | None:
+    """p-value of a difference from the figures ``[samples]`` of both on the same samples.
+
+    Two-sided: how often a sample is as far from the mean of the samples as the difference is from zero.
+    ``as_sacrebleu``: how often its distance from zero exceeds the mean distance by as much as the difference.
+    """
+    differences = system - baseline
+    if as_sacrebleu:
+        distances = np.abs(differences)
+        return _p(distances - distances.mean(), abs(difference))
+    return _p(np.abs(differences - differences.mean()), abs(difference))
 
 
 def randomization_p(

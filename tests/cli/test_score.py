@@ -1,0 +1,457 @@
+import csv
+import gzip
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from sacrebleu.metrics import BLEU
+from shared_data import SHARED, needs
+
+REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 3
+KEYS = {
+    "metric", "system", "value", "stdev", "runs", "n", "signature", "signature_short", "ci_low", "ci_high", "ci_mean",
+    "p_value", "p_holm", "difference", "baseline", "by", "bins", "values", "lower_is_better",
+}  # fmt: skip
+
+
+def write(path, lines):
+    path.write_text("".join(line + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """References, two systems (one with two runs), a table and a training text."""
+    write(tmp_path / "ref", REFERENCES)
+    write(tmp_path / "a1", [line.replace("cat", "dog") for line in REFERENCES])
+    write(tmp_path / "a2", [line.replace("saw", "had") for line in REFERENCES])
+    write(tmp_path / "b", ["it is red ."] * 12)
+    write(tmp_path / "train", REFERENCES[:2] * 3)
+    rows = "".join(f"{number}\t{'odd' if number % 2 else 'even'}\t{number / 10}\n" for number in range(12))
+    (tmp_path / "table.tsv").write_text("id\tkind\trmi\n" + rows)
+    return tmp_path
+
+
+@pytest.fixture
+def compounds(tmp_path):
+    """Two compounds in two contexts each, a lexicon and atoms of its own."""
+    write(tmp_path / "source", ["the dog ran", "a red dog .", "see the dog", "saw the dog now"])
+    write(tmp_path / "compounds", ["dog", "dog", "the dog", "the dog"])
+    (tmp_path / "lexicon").write_text("dog\tD/H\nthe\t/\n")
+    (tmp_path / "atoms").write_text("DET\tthe\tthe\nN\tdog\tdog\n")
+    write(tmp_path / "hyp", ["D r", "x", "D s", ""])
+    words = ["--source", tmp_path / "source", "--compounds", tmp_path / "compounds", "--lexicon", tmp_path / "lexicon"]
+    return [*words, "--atoms", tmp_path / "atoms", "--group-size", "2", "--hyp", f"sys={tmp_path / 'hyp'}"]
+
+
+def test_one_system_is_a_line_of_sacrebleu(files, run):
+    result = run("score", "BLEU", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--width", "2")
+    metric = BLEU(force=True)
+    score = metric.corpus_score((files / "a1").read_text().splitlines(), [REFERENCES])
+    line, short = result.stdout.splitlines()
+    assert line == score.format(width=2, signature=metric.get_signature().format())
+    assert short == f"short: BLEU|{metric.get_signature().format(short=True)}"
+    assert result.stderr == ""
+
+
+def test_the_interval_of_one_system_is_that_of_sacrebleu(files, run):
+    result = run("score", "bleu", "--ref", files / "ref", "--hyp", files / "a1", "--confidence")
+    metric = BLEU(force=True)
+    score = metric.corpus_score((files / "a1").read_text().splitlines(), [REFERENCES], n_bootstrap=1000)
+    assert result.stdout.splitlines()[0] == score.format(width=1, signature=metric.get_signature().format())
+    assert "one run a system" in result.stderr
+
+
+def test_systems_runs_and_a_test_in_every_form(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
+    words += ["--hyp", f"b={files / 'b'}", "--paired", "bootstrap", "--baseline", "b", "--samples", "200"]
+    rows = json.loads(run(*words, "--format", "json").stdout)
+    assert [row["system"] for row in rows] == ["a", "b"]
+    first = rows[0]
+    assert set(first) >= KEYS
+    assert (first["n"], first["runs"], first["baseline"]) == (12, 2, "b")
+    assert first["values"] == [50.0, 50.0] and first["value"] == 50.0 and first["stdev"] == 0.0
+    assert first["difference"] == 25.0 and 0 < first["p_value"] <= first["p_holm"] <= 1
+    assert first["ci_low"] <= 50 <= first["ci_high"]
+    assert rows[1]["p_value"] is None and rows[1]["stdev"] is None
+    assert first["signature"].startswith("nrefs:1|bs:200|runs:2+1|seed:12345|case:mixed|tok:blanks|version:")
+    text = run(*words).stdout
+    for form in ("text", "markdown", "latex", "tsv"):
+        shown = run(*words, "--format", form).stdout
+        assert first["signature"] in shown.replace("\\", "") and first["signature_short"] in shown.replace("\\", "")
+    assert "b (baseline)" in text and "+25.0" in text
+    table = list(csv.DictReader(run(*words, "--format", "tsv").stdout.splitlines(), delimiter="\t"))
+    assert [float(row["value"]) for row in table] == [50.0, 25.0]
+    assert float(table[0]["p_value"]) == first["p_value"]
+    assert run(*words, "--value-only").stdout == "50.0\n25.0\n"
+
+
+def test_the_same_call_gives_the_same_bytes(files, run):
+    words = ["score", "chrf", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
+    words += ["--paired", "randomization", "--samples", "100", "--format", "json"]
+    assert run(*words).stdout == run(*words).stdout
+    assert run(*words).stdout != run(*words, "--seed", "1").stdout
+
+
+def test_bins_of_a_column(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--table", files / "table.tsv"]
+    row = json.loads(run(*words, "--by", "column:kind", "--format", "json").stdout)
+    assert [(one["label"], one["n"], one["value"]) for one in row["bins"]] == [("even", 6, 50.0), ("odd", 6, 50.0)]
+    assert row["bins"][0]["ci_low"] is not None and row["by"] == "column:kind"
+    assert "|by:column-kind|" in row["signature"]
+    row = json.loads(run(*words, "--by", "uncertainty", "--bins", "0.2,0.6", "--format", "json").stdout)
+    assert [(one["label"], one["n"]) for one in row["bins"]] == [("< 0.2", 2), ("0.2 to < 0.6", 4), (">= 0.6", 6)]
+    text = run(*words, "--by", "column:kind").stdout
+    assert "column:kind" in text and "95 % interval" in text
+
+
+@pytest.mark.parametrize("by", ["length", "degree", "frequency", "one-shot"])
+def test_bins_of_the_text(files, run, by):
+    words = [
+        "score",
+        "ter",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--by",
+        by,
+        "--train",
+        files / "train",
+    ]
+    row = json.loads(run(*words, "--format", "json").stdout)
+    assert sum(one["n"] for one in row["bins"]) == 12 and row["lower_is_better"]
+
+
+def test_many_runs_may_have_long_names(files, run):
+    names = [files / f"{'hypotheses_of_a_seed' * 5}_{number}" for number in range(40)]
+    for name in names:
+        write(name, REFERENCES)
+    row = json.loads(
+        run(
+            "score", "exact", "--ref", files / "ref", "--hyp", f"a={','.join(map(str, names))}", "--format", "json"
+        ).stdout
+    )
+    assert row["runs"] == 40
+
+
+def test_bins_of_perplexity(files, run):
+    run("lm", "train", files / "train", "--order", "2", "--out", files / "x.arpa")
+    words = [
+        "score",
+        "exact",
+        "--ref",
+        files / "ref",
+        "--hyp",
+        f"a={files / 'a1'}",
+        "--by",
+        "perplexity",
+        "--bins",
+        "2",
+    ]
+    assert "give --lm" in run(*words, status=2).stderr
+    low, high = json.loads(run(*words, "--lm", files / "x.arpa", "--format", "json").stdout)["bins"]
+    assert (low["n"], high["n"]) == (6, 6)  # the training text holds two of the four sentences
+
+
+def test_figure_1a_the_difference_to_the_baseline_in_each_bin(files, run):
+    words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"base={files / 'b'}", "--hyp", f"a={files / 'a1'}"]
+    words += ["--by", "degree", "--train", files / "train", "--paired", "bootstrap", "--samples", "64"]
+    base, other = json.loads(run(*words, "--format", "json").stdout)
+    for ours, theirs in zip(other["bins"], base["bins"], strict=True):
+        assert ours["difference"] == pytest.approx(ours["value"] - theirs["value"])
+        assert ours["p_value"] <= ours["p_holm"]
+
+
+def test_categories_of_a_table_without_a_header(tmp_path, run):
+    table = (
+        "John ran .\trun ( John )\tprim_to_subj_proper\nA b .\tb ( a )\tcp_recursion\nC d .\td ( c )\tpp_recursion\n"
+    )
+    (tmp_path / "gen.tsv.gz").write_bytes(gzip.compress(table.encode()))
+    write(tmp_path / "hyp", ["run ( John )", "x", "d ( c )"])
+    table = tmp_path / "gen.tsv.gz"
+    words = ["score", "exact", "--ref", f"{table}:2", "--hyp", f"lstm={tmp_path / 'hyp'}", "--table", table]
+    words += ["--by", "column:3", "--format", "json"]
+    row = json.loads(run(*words).stdout)
+    assert {one["label"]: one["value"] for one in row["bins"]} == {
+        "cp_recursion": 0.0, "pp_recursion": 100.0, "prim_to_subj_proper": 100.0,
+    }  # fmt: skip
+    row = json.loads(run(*words, "--groups", "table6").stdout)
+    assert {one["label"]: one["value"] for one in row["bins"]} == {"primitive -> *": 100.0, "recursion": 50.0}
+
+
+def test_the_baseline_need_not_be_the_first(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--format", "json"]
+    systems = [("a", "a1"), ("b", "b"), ("c", "a2")]
+    for test in ("bootstrap", "randomization", "mcnemar"):
+        order = {}
+        for first in (0, 1):
+            some = systems[first:] + systems[:first]
+            given = [word for name, file in some for word in ("--hyp", f"{name}={files / file}")]
+            rows = json.loads(run(*words, *given, "--paired", test, "--baseline", "b", "--samples", "100").stdout)
+            order[first] = {row["system"]: (row["p_value"], row["difference"]) for row in rows}
+            assert {row["test"] for row in rows} == {test}
+        assert order[0] == order[1] and order[0]["b"] == (None, None)
+
+
+def test_signatures_name_the_test(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
+    words += ["--format", "json", "--samples", "50", "--paired"]
+    signatures = [json.loads(run(*words, test).stdout)[0]["signature"] for test in ("randomization", "mcnemar")]
+    assert "|bs:50|ar:50|seed:12345|" in signatures[0] and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
+
+
+def test_case_and_ends_on_request(files, run):
+    write(files / "upper", [line.upper() for line in REFERENCES])
+    for name in ("exact", "bleu", "chrf"):
+        words = ["score", name, "--ref", files / "ref", "--hyp", files / "upper", "--value-only"]
+        assert float(run(*words).stdout) < 50 and run(*words, "--lowercase").stdout == "100.0\n"
+    assert "--lowercase: TER ignores case" in run("score", "ter", *words[2:6], "--lowercase", status=2).stderr
+    write(files / "ended", [f"{line} </s> more" for line in REFERENCES])
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "ended", "--value-only"]
+    assert run(*words).stdout == "0.0\n" and run(*words, "--preset", "lexicon").stdout == "100.0\n"
+
+
+def test_what_each_test_leaves_out_is_said(files, compounds, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
+    words += ["--hyp", f"b={files / 'b'},{files / 'a1'}", "--samples", "50", "--paired"]
+    assert "knows nothing of other seeds" in run(*words, "randomization").stderr
+    assert run(*words, "bootstrap").stderr == ""
+    given = [*compounds, "--hyp", f"other={files / 'hyp2'}", "--paired", "mcnemar"]
+    write(files / "hyp2", ["D", "D", "x", "x"])
+    assert "takes the rows of a compound for independent" in run("score", "cter", *given).stderr
+
+
+def test_per_example_never_replaces_what_is_no_output(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--per-example"]
+    before = (files / "a1").read_text()
+    assert "a1: this is an input" in run(*words, files / "a1", status=2).stderr
+    assert (files / "a1").read_text() == before
+    assert "ref: this is an input" in run(*words, files / "ref", status=2).stderr
+    assert "a folder" in run(*words, files, status=2).stderr
+    assert "there is no folder" in run(*words, files / "x" / "y", status=2).stderr
+    (files / "link").symlink_to(files / "target")
+    run(*words, files / "link")
+    assert (files / "link").is_symlink() and (files / "target").read_text().startswith("row\t")
+    os.mkfifo(files / "pipe")
+    reader = subprocess.Popen(["cat", files / "pipe"], stdout=subprocess.PIPE, text=True)
+    run(*words, files / "pipe")
+    assert reader.communicate(timeout=60)[0].startswith("row\t")
+
+
+def test_per_example(files, run):
+    words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
+    run(*words, "--per-example", files / "out.tsv")
+    rows = list(csv.DictReader((files / "out.tsv").open(), delimiter="\t"))
+    assert len(rows) == 24 and rows[0].keys() == {"row", "system", "run", "score"}
+    assert (rows[12]["row"], rows[12]["run"]) == ("1", "2")
+
+
+def test_several_references(files, run):
+    write(files / "ref2", ["the dog saw a dog .", *REFERENCES[1:]])
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--value-only", "--width", "4"]
+    assert run(*words).stdout == "50.0000\n"
+    assert run(*words, "--ref", files / "ref2").stdout == "58.3333\n"
+    (files / "more.tsv").write_text("s0\tthe dog saw a dog .\ns1\tx\n")
+    write(files / "sources", [f"s{number}" for number in range(12)])
+    more = ["--more-refs", files / "more.tsv", "--source", files / "sources"]
+    assert run(*words, *more).stdout == "58.3333\n"
+    assert "nrefs:var" in run("score", "bleu", *words[2:6], *more).stdout
+    assert "give --source" in run(*words, *more[:2], status=2).stderr
+
+
+def test_a_release_brings_its_own_files(tmp_path, files, run):
+    folder = tmp_path / "release"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps({"until": "release", "languages": ["de", "en"]}))
+    write(folder / "test.de", REFERENCES)
+    write(folder / "test.en", REFERENCES)
+    write(folder / "split.jsonl", [json.dumps({"rmi": number / 10, "degree": 0.5}) for number in range(12)])
+    words = [
+        "score",
+        "exact",
+        "--release",
+        folder,
+        "--hyp",
+        files / "a1",
+        "--by",
+        "uncertainty",
+        "--bins",
+        "quantiles:3",
+    ]
+    assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
+    (folder / "manifest.json").write_text(json.dumps({"until": "candidates"}))
+    assert "no finished release" in run(*words, status=2).stderr
+
+
+def test_published_results_stand_beside(files, run):
+    words = ["score", "bleu", "--ref", files / "ref", "--hyp", files / "a1", "--preset", "react", "--published"]
+    assert "R-Dangle_sep o=1" in run(*words).stdout
+    rows = json.loads(run(*words, "--format", "json").stdout)["published"]
+    assert {"benchmark": "ReaCT", "system": "R-Dangle_sep o=1", "metric": "BLEU cg-test", "value": 12.3,
+            "spread": "", "runs": "3", "source": "r-dangle T5"} in rows  # fmt: skip
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--published"]
+    assert "of which benchmark?" in run(*words, status=2).stderr
+    assert "lexicon T3" in run(*words, "cogs").stdout
+
+
+# --- CTER -----------------------------------------------------------------------------------------------------------
+
+
+def test_cter(compounds, run, tmp_path):
+    write(tmp_path / "human", ["1", "0", "1", "1"])
+    result = run(
+        "score", "CTER", *compounds, "--human", tmp_path / "human", "--reasons", "--per-example", tmp_path / "x"
+    )
+    assert "instance 50.0 aggregate 100.0 (2 of 4 rows, 2 of 2 groups)" in result.stdout
+    assert "precision" in result.stdout and "no translation of dog" in result.stdout
+    assert "sys: 1 hypothesis is empty and counts as wrong" in result.stderr
+    rows = list(csv.DictReader((tmp_path / "x").open(), delimiter="\t"))
+    assert [(row["row"], row["flag"], row["correct"]) for row in rows] == [
+        ("1", "P1/P1-P1-P1", "1"), ("2", "P0/P0", "0"), ("3", "P1-P1/P1-P1-P1", "1"), ("4", "P0-P0/P0", "0"),
+    ]  # fmt: skip
+    row = json.loads(run("score", "cter", *compounds, "--format", "json").stdout)
+    assert KEYS | {"instance", "aggregate", "by_type", "errors", "human", "figures", "groups"} <= set(row)
+    assert (row["value"], row["instance"], row["aggregate"]) == (50.0, 0.5, 1.0)
+    assert row["by_type"] == {"NP": {"n": 4, "groups": 2, "instance": 0.5, "aggregate": 1.0}}
+    assert row["errors"] == {"missing": {"dog": 2, "the": 1}, "order": {}}
+
+
+def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_path):
+    write(tmp_path / "hyp2", ["D", "D", "D", "D"])
+    words = [*compounds[:-1], f"sys={tmp_path / 'hyp'},{tmp_path / 'hyp2'}"]
+    row = json.loads(run("score", "cter", *words, "--format", "json").stdout)
+    assert row["by_type"]["NP"] == {"n": 4, "groups": 2, "instance": 0.25, "aggregate": 0.5}
+    assert row["errors"]["missing"] == {"dog": 2, "the": 1}
+    assert "rows of 2 runs" in run("score", "cter", *words, "--reasons").stdout
+
+
+def test_mcnemar_in_bins_counts_the_rows_of_the_bin(compounds, run, tmp_path):
+    write(tmp_path / "hyp2", ["D", "D", "x", "x"])
+    words = ["1" if word == "2" else word for word in compounds]  # the size of a group: each row is one
+    words += ["--hyp", f"b={tmp_path / 'hyp2'}", "--by", "compound-length", "--paired", "mcnemar"]
+    bins = json.loads(run("score", "cter", *words, "--format", "json").stdout)[1]["bins"]
+    assert [(one["n"], one["difference"], one["p_value"]) for one in bins] == [(2, -50.0, 1.0), (2, 50.0, 1.0)]
+    assert [one["figures"]["aggregate"]["p_value"] for one in bins] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("by", "labels"),
+    [("compound-length", ["1", "2"]), ("context-length", ["1", "2", "3"]), ("modifier", ["without"]), ("type", ["NP"])],
+)
+def test_cter_in_bins(compounds, run, by, labels):
+    row = json.loads(run("score", "cter", *compounds, "--by", by, "--format", "json").stdout)
+    assert [one["label"] for one in row["bins"]] == labels
+    divided = by == "context-length"
+    assert all((one["aggregate"] is None) == divided for one in row["bins"])
+    text = run("score", "cter", *compounds, "--by", by).stdout
+    assert ("CTER aggregate" in text) == (not divided)
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--hyp", "a={}/short"], "short has 1 lines and {}/ref has 12: a hypothesis is needed for each"),
+        (["--hyp", "a={}/a1", "--hyp", "a={}/b"], "the system a is given twice; join its runs (a=FILE1,FILE2)"),
+        (["--hyp", "a={}/a1,{}/a1"], "a file is given twice"),
+        (["--hyp", "a={}/a1,"], "a file name is empty"),
+        (["--hyp", "{}/missing"], "missing: no such file"),
+        (["--hyp", "{}/a1", "--ref", "{}/short"], "short has 1: a reference of each example is needed"),
+        (["--hyp", "{}/a1", "--source", "{}/short"], "short has 1 lines and {}/ref has 12"),
+        (["--hyp", "{}/a1", "--paired", "bootstrap"], "give a second --hyp"),
+        (["--hyp", "{}/a1", "--bins", "4"], "--bins belongs to --by"),
+        (["--hyp", "{}/a1", "--by", "modifier"], "goes with cgbench score cter"),
+        (["--hyp", "{}/a1", "--by", "length", "--groups", "table6"], "--groups table6 puts labels together"),
+        (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
+        (["--hyp", "{}/a1", "--published"], "of which benchmark?"),
+    ],
+)
+def test_bad_input_is_one_line(files, run, words, message):
+    write(files / "short", ["x"])
+    result = run(
+        "score", "exact", "--ref", files / "ref", *(word.replace("{}", str(files)) for word in words), status=2
+    )
+    assert message.replace("{}", str(files)) in result.stderr
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and result.stdout == ""
+
+
+def test_references_must_say_something(files, run):
+    write(files / "empty", [""] * 12)
+    assert (
+        "every reference is empty"
+        in run("score", "bleu", "--ref", files / "empty", "--hyp", files / "b", status=2).stderr
+    )
+    write(files / "nothing", [])
+    assert (
+        "there is no example" in run("score", "bleu", "--ref", files / "nothing", "--hyp", files / "b", status=2).stderr
+    )
+    assert "references are needed" in run("score", "bleu", "--hyp", files / "b", status=2).stderr
+
+
+def test_empty_hypotheses_count_as_wrong_everywhere(files, run):
+    write(files / "none", [""] * 12)
+    for name, value in (("bleu", "0.0\n"), ("chrf", "0.0\n"), ("ter", "100.0\n"), ("exact", "0.0\n")):
+        result = run("score", name, "--ref", files / "ref", "--hyp", f"x={files / 'none'}", "--value-only")
+        assert result.stdout == value and "x: 12 hypotheses are empty" in result.stderr
+
+
+def test_suspicious_text_is_mentioned(files, run):
+    write(files / "ref", REFERENCES * 10)
+    write(files / "many", [*["a@@ b ."] * 120])
+    result = run("score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}")
+    assert "120 lines end in ' .'" in result.stderr and "120 lines hold '@@ '" in result.stderr
+    result = run("score", "bleu", "--ref", files / "ref", "--hyp", f"x={files / 'many'}", "--preset", "react")
+    assert "lines end in" not in result.stderr
+
+
+def test_too_few_samples_give_no_interval(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--confidence", "--format", "json"]
+    result = run(*words, "--samples", "39")
+    assert "39 samples are too few" in result.stderr and json.loads(result.stdout)["ci_low"] is None
+    assert json.loads(run(*words, "--samples", "40").stdout)["ci_low"] is not None
+
+
+def test_one_example_is_said(files, run):
+    write(files / "one", ["a b"])
+    words = ["score", "exact", "--ref", files / "one", "--hyp", f"a={files / 'one'}", "--confidence"]
+    result = run(*words)
+    assert "one example: there is nothing to resample" in result.stderr and "= 100.0 (1 of 1)" in result.stdout
+
+
+def test_bad_compounds(compounds, run, tmp_path):
+    write(tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"])
+    assert "compounds, row 2: 'dog' is not in its source" in run("score", "cter", *compounds, status=2).stderr
+    (tmp_path / "lexicon").write_text("dog\t(\n")
+    assert "lexicon, line 1: '(' is not a valid pattern" in run("score", "cter", *compounds, status=2).stderr
+
+
+def test_help_stays_light():
+    """No heavy package is imported before a command needs it."""
+    heavy = ("torch", "numba", "spacy", "pandas", "sacrebleu", "numpy")
+    code = f"import sys, cgbench.cli; print([name for name in {heavy} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert found.stdout == "[]\n"
+
+
+@needs("cognition/lexicon", "cognition/paper_results_NP.tsv.gz")
+def test_the_hypotheses_of_the_paper(run, monkeypatch):
+    monkeypatch.setenv("CGBENCH_DATA", str(SHARED))
+    table = SHARED / "cognition/paper_results_NP.tsv.gz"
+    words = [
+        "score",
+        "CTER",
+        "--source",
+        table,
+        "--compounds",
+        table,
+        "--lexicon",
+        "cognition",
+        "--hyp",
+        f"paper={table}",
+    ]
+    assert run(*words, "--value-only", "--width", "3").stdout == "19.306\t49.028\n"
