@@ -15,7 +15,7 @@ demo: $(STAMP)
 	$(BIN)/cgbench demo --out demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -24,6 +24,7 @@ lint: $(STAMP)
 
 perf: $(STAMP)
 	$(BIN)/python perf/scan.py --small
+	$(BIN)/python perf/score.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache demo
