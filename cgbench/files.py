@@ -60,12 +60,15 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
 def write_atomic(path: Path, data: bytes | str) -> None:
     """Write ``data`` (text as UTF-8) to ``path``, whole or not at all.
 
-    A link keeps pointing where it does; a device or a pipe is written to, never replaced.
+    A link keeps pointing where it does; a device or a pipe (``/dev/stdout``) is written to, never replaced.
     """
-    path = path.resolve() if path.is_symlink() else path
-    if path.exists() and not path.is_file():
-        path.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+    if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
+        # The standard streams by number: opened again by name, a redirected one would be overwritten from its start.
+        stream = {"/dev/stdout": 1, "/dev/stderr": 2}.get(str(path))
+        with path.open("ab") if stream is None else os.fdopen(os.dup(stream), "wb") as device:
+            device.write(data.encode("utf-8") if isinstance(data, str) else data)
         return
+    path = path.resolve() if path.is_symlink() else path
     with atomic_path(path) as temporary:
         temporary.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from importlib.resources import files
 
 from cgbench.errors import InputError
@@ -19,11 +20,14 @@ PAPERS = {
 }
 """What the first word of a row's source stands for."""
 
+FRACTIONS = ("devil", "lexicon")
+"""Papers that print exact match as a fraction; the table has it as they do."""
+
 
 @dataclass(frozen=True)
 class Published:
-    """A published figure, in percent and as it is printed; ``spread`` is its standard deviation or empty, ``source``
-    paper and table."""
+    """A published figure in percent, with the digits that are printed; ``spread`` is its standard deviation or empty,
+    ``source`` paper and table."""
 
     benchmark: str
     system: str
@@ -38,7 +42,17 @@ def all_published() -> tuple[Published, ...]:
     """Every row of the table."""
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return tuple(Published(**row) for row in rows)
+    return tuple(_in_percent(Published(**row)) for row in rows)
+
+
+def _in_percent(row: Published) -> Published:
+    if row.source.split()[0] not in FRACTIONS or not row.metric.startswith("exact match"):
+        return row
+    return replace(row, value=_hundredfold(row.value), spread=_hundredfold(row.spread))
+
+
+def _hundredfold(number: str) -> str:
+    return f"{Decimal(number).scaleb(2):f}" if number else number
 
 
 def published(benchmark: str, metric: str) -> list[Published]:
