@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -82,11 +82,9 @@ def evaluate(
         _check_test(metric, systems, comparison)
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
-    everything = np.arange(metric.n)
-    wholes = _parts(
-        metric, statistics, everything, comparison, baseline, comparison.confidence or bool(comparison.paired)
-    )
-    binned = [_parts(metric, statistics, one.rows, comparison, baseline, True) for one in bins]
+    confidence = comparison.confidence or bool(comparison.paired)
+    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence).parts(baseline)
+    binned = [_Slice(metric, statistics, one.rows, comparison, True).parts(baseline) for one in bins]
     wholes = _adjust([wholes])[0]
     binned = _adjust(binned)
     return [
@@ -124,68 +122,74 @@ def _check_test(metric: Metric, systems: Sequence[System], comparison: Compariso
         raise InputError(f"--paired randomization needs as many runs of each system (runs: {told}); use bootstrap")
 
 
-def _parts(
-    metric: Metric,
-    statistics: Sequence[np.ndarray],
-    rows: np.ndarray,
-    comparison: Comparison,
-    baseline: int | None,
-    confidence: bool,
-) -> list[Part]:
-    """The figures of every system over the examples ``rows``."""
-    units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
-    values = [metric.compute(system.sum(axis=1)) for system in units]  # [runs, figures] each
-    samples = None
-    if confidence and units[0].shape[1] > 1:  # one unit is the same in every sample
-        samples = bootstrap(units, metric.compute, comparison.count("bootstrap"), comparison.seed)
-    p_values: Callable[[int], list[float | None]]
-    if units[0].shape[1] == 1:
+class _Slice:
+    """Every system over the same examples: statistics of units, figures of runs, and the bootstrap's samples.
 
-        def p_values(number: int) -> list[float | None]:
-            return [None] * len(metric.figures)
-    elif comparison.paired == "randomization":
-        count = comparison.count("randomization")
+    ``rows`` int64: the examples; ``samples``: None where there is nothing to resample, or nobody asked.
+    """
 
-        def p_values(number: int) -> list[float | None]:
-            return randomization_p(units[number], units[baseline or 0], metric.compute, count, comparison.seed)
-    elif comparison.paired == "mcnemar":
-        outcomes = [metric.outcomes(system[0], rows) or {} for system in statistics]
+    def __init__(
+        self,
+        metric: Metric,
+        statistics: Sequence[np.ndarray],
+        rows: np.ndarray,
+        comparison: Comparison,
+        confidence: bool,
+    ) -> None:
+        self.metric, self.comparison, self.rows = metric, comparison, rows
+        self.statistics = statistics
+        self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
+        self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
+        self.samples: list[np.ndarray] | None = None
+        if confidence and self.count > 1:  # a single unit is the same in every sample
+            self.samples = bootstrap(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
 
-        def p_values(number: int) -> list[float | None]:
-            ours, theirs = outcomes[number], outcomes[baseline or 0]
-            return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
-    else:
+    @property
+    def count(self) -> int:
+        """The number of units."""
+        return self.units[0].shape[1]
 
-        def p_values(number: int) -> list[float | None]:
-            assert samples is not None and baseline is not None
-            differences = values[number].mean(axis=0) - values[baseline].mean(axis=0)
-            return [
-                bootstrap_p(
-                    samples[number][:, figure],
-                    samples[baseline][:, figure],
-                    float(differences[figure]),
-                    as_sacrebleu=metric.as_sacrebleu and len(values[number]) == len(values[baseline]) == 1,
-                )
-                for figure in range(len(metric.figures))
-            ]
+    def parts(self, baseline: int | None) -> list[Part]:
+        """The figures of every system."""
+        return [
+            Part(len(self.rows), self.count, self._figures(number, None if number == baseline else baseline))
+            for number in range(len(self.values))
+        ]
 
-    parts = []
-    for number, value in enumerate(values):
-        compared = baseline is not None and number != baseline
-        tested = p_values(number) if compared and comparison.paired else [None] * len(metric.figures)
+    def _figures(self, number: int, baseline: int | None) -> dict[str, Estimate]:
+        """One system's figures, against the system ``baseline`` if there is one."""
+        tested: Sequence[float | None] = [None] * len(self.metric.figures)
+        if baseline is not None and self.comparison.paired and self.count > 1:
+            tested = self._p_values(number, baseline)
         figures = {}
-        for figure, name in enumerate(metric.figures):
-            estimate = _estimate(value[:, figure])
-            if samples is not None and (bounds := interval(samples[number][:, figure])):
-                mean = float(samples[number][:, figure].mean())
+        for figure, name in enumerate(self.metric.figures):
+            estimate = _estimate(self.values[number][:, figure])
+            if self.samples is not None and (bounds := interval(self.samples[number][:, figure])):
+                mean = float(self.samples[number][:, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
-            if compared and estimate.value is not None:
-                assert baseline is not None
-                theirs = float(values[baseline][:, figure].mean())
-                estimate = replace(estimate, difference=estimate.value - theirs, p_value=tested[figure])
+            if baseline is not None and estimate.value is not None:
+                difference = estimate.value - float(self.values[baseline][:, figure].mean())
+                estimate = replace(estimate, difference=difference, p_value=tested[figure])
             figures[name] = estimate
-        parts.append(Part(len(rows), units[number].shape[1], figures))
-    return parts
+        return figures
+
+    def _p_values(self, number: int, baseline: int) -> list[float | None]:
+        """The p-value of each figure's difference, by the test that is asked for."""
+        metric, comparison = self.metric, self.comparison
+        if comparison.paired == "randomization":
+            samples = comparison.count("randomization")
+            return randomization_p(self.units[number], self.units[baseline], metric.compute, samples, comparison.seed)
+        if comparison.paired == "mcnemar":
+            ours, theirs = (metric.outcomes(self.statistics[one][0], self.rows) or {} for one in (number, baseline))
+            return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
+        assert self.samples is not None
+        ours_values, their_values = self.values[number], self.values[baseline]
+        differences = ours_values.mean(axis=0) - their_values.mean(axis=0)
+        as_sacrebleu = metric.as_sacrebleu and len(ours_values) == len(their_values) == 1
+        pairs = zip(self.samples[number].T, self.samples[baseline].T, differences.tolist(), strict=True)
+        return [
+            bootstrap_p(sample, other, difference, as_sacrebleu=as_sacrebleu) for sample, other, difference in pairs
+        ]
 
 
 def _estimate(values: np.ndarray) -> Estimate:
