@@ -1,7 +1,14 @@
+import os
+
 import pytest
 from click.testing import CliRunner
+from hypothesis import settings
 
 from cgbench.cli import main
+
+# The same examples in every run; HYPOTHESIS_PROFILE=default draws others.
+settings.register_profile("fixed", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 import twins_lm
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cgbench.benchmark import arpa_kernels, kenlm_kernels
@@ -76,6 +76,7 @@ def test_bigrams_by_hand(folder):
 
 @settings(deadline=None, max_examples=120)
 @given(corpora, st.integers(1, 5), st.sampled_from([[0], [0, 1], [0, 0, 1], [0, 1, 2]]), st.integers(1, 2))
+@example([[], [], [], ["b"], ["a", "a", "b"]], 2, [0], 1)  # the discount for 2 is 0: no weight is left after b
 def test_every_figure_by_definition(folder, corpus, order, prune, min_count):
     text = "".join(" ".join(line) + "\n" for line in corpus)
     trained, path = write(folder, text, order, prune=prune[:order], min_count=min_count, jobs=2)

@@ -118,11 +118,16 @@ class Model:
             ngrams |= {("<unk>",), ("<s>",)}
         return {
             " ".join(ngram): (
-                0.0 if ngram == ("<s>",) else math.log10(self.probability(ngram[-1], ngram[:-1])),
-                math.log10(self.weight(ngram)),
+                0.0 if ngram == ("<s>",) else log10(self.probability(ngram[-1], ngram[:-1])),
+                log10(self.weight(ngram)),
             )
             for ngram in ngrams
         }
+
+
+def log10(value: float) -> float:
+    """The logarithm, and -99 for that of 0: discounts can be such that a context leaves nothing for other words."""
+    return math.log10(value) if value else -99.0
 
 
 def figure(value: float) -> str:
