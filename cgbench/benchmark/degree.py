@@ -38,7 +38,7 @@ def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisa
     else:
         known = KnownNgrams.learn_lines(lines, min_count=min_count)
     if not len(known.words):
-        raise InputError(f"{train}: the corpus is empty")
+        raise InputError(f"{train}: the corpus is empty, or none of its words occurs {min_count} times (--min-count)")
     return known
 
 
