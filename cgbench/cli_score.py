@@ -66,7 +66,7 @@ COMMON = options(
     click.option("--side", type=click.Choice(["source", "target"]), help="What --by looks at."),
     click.option("--train", metavar="FILE", help="Training text of that side, for --by degree, ..."),
     click.option("--min-count", type=click.IntRange(1), default=3, show_default=True, help="For --by degree."),
-    click.option("--table", metavar="FILE", help="A row an example, for --by column:NAME, uncertainty, degree."),
+    click.option("--table", metavar="FILE", help="A row an example, for --by column:NAME, uncertainty, ..."),
     click.option("--lm", type=PATH, help="Language model, for --by perplexity."),
     click.option("--paired", type=click.Choice(["bootstrap", "randomization", "mcnemar"]), help="Test differences."),
     click.option("--baseline", metavar="SYSTEM", help="The system to compare with (default: the first)."),
@@ -126,6 +126,7 @@ def cter_command(
         raise InputError("--side target: CTER has no references; what --by looks at is the source")
     judgements = read_column(human, "human_correct", "human", "correct") if human else None
     benchmark = "CoGnition" if atoms == "cognition" else None
+    given["source"] = source
     _score(metric, sources, sources, source, benchmark, "CTER", given, cter=metric, human=judgements, reasons=reasons)
 
 
@@ -274,6 +275,15 @@ def _score(
         click.echo(report(scored, given["form"], given["width"], reasons))
 
 
+def _table_of(*names: str | None) -> str | None:
+    """The first of the files given that is a table: its other columns are about the same examples."""
+    from cgbench.columns import split_name
+    from cgbench.formats import form
+
+    paths = (split_name(name)[0] for name in names if name)
+    return next((str(path) for path in paths if form(path) != "plain"), None)
+
+
 def _breakdown(n: int, sources: Column | None, targets: Column, given: dict[str, Any], cter: Cter | None) -> Any:
     from cgbench.benchmark.features import Material, make_feature
     from cgbench.benchmark.scoring import Breakdown
@@ -284,7 +294,8 @@ def _breakdown(n: int, sources: Column | None, targets: Column, given: dict[str,
                 raise InputError(f"--{name} belongs to --by")
         return None
     text = sources if given["side"] == "source" else targets
-    material = Material(text, given["train"], given["table"], given["lm"], cter, given["min_count"])
+    table = given["table"] or _table_of(given["source"], *given.get("references", ()))
+    material = Material(text, given["train"], table, given["lm"], cter, given["min_count"])
     feature = make_feature(given["by"], n, material)
     if given["groups"] and given["bins"]:
         raise InputError("--groups and --bins both say what the bins are; give one")

@@ -178,6 +178,8 @@ def test_categories_of_a_table_without_a_header(tmp_path, run):
     assert {one["label"]: one["value"] for one in row["bins"]} == {
         "cp_recursion": 0.0, "pp_recursion": 100.0, "prim_to_subj_proper": 100.0,
     }  # fmt: skip
+    at = words.index("--table")
+    assert json.loads(run(*words[:at], *words[at + 2 :]).stdout) == row  # the table of the references, if none is named
     row = json.loads(run(*words, "--groups", "table6").stdout)
     assert {one["label"]: one["value"] for one in row["bins"]} == {"primitive -> *": 100.0, "recursion": 50.0}
 
