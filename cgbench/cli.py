@@ -230,11 +230,11 @@ def train_ensemble_command(
     if form == "json":
         click.echo(json.dumps(summary, indent=1))
     elif summary:
-        from cgbench.screen import table
+        from cgbench.tables import render
 
         head = ("member", "seed", "updates", "parameters")
         rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
-        click.echo(table(rows, head) + f"\n\nnext:  cgbench translate --model {out} < source > hypotheses")
+        click.echo(render(head, rows) + f"\n\nnext:  cgbench translate --model {out} < source > hypotheses")
 
 
 @main.command("translate", cls=Command)

@@ -70,7 +70,7 @@ def train_command(
     if form == "json":
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
         return
-    from cgbench.screen import table
+    from cgbench.tables import render
 
     rows = [
         (str(number), f"{ngrams:,}", f"{pruned:,}", *(f"{value:.4f}" for value in values))
@@ -79,7 +79,7 @@ def train_command(
         )
     ]
     click.echo(f"{figures['tokens']:,} words in {figures['sentences']:,} sentences, sha256 {figures['sha256']}\n")
-    click.echo(table(rows, ("order", "n-grams", "pruned", "D1", "D2", "D3+")))
+    click.echo(render(("order", "n-grams", "pruned", "D1", "D2", "D3+"), rows))
     click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {out} TEXT")
 
 

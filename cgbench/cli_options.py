@@ -124,10 +124,17 @@ format_option = click.option(
 
 def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
     """The corpus that an option names."""
-    pair: tuple[str, ...] | None = tuple(columns.split(",")) if columns and len(paths) == 1 else None
-    if pair is not None and len(pair) != 2:
+    return CorpusSpec(paths, column_pair(columns) if len(paths) == 1 else None)
+
+
+def column_pair(columns: str | None) -> tuple[str, str] | None:
+    """Source and target column, as ``--columns S,T`` names them."""
+    if not columns:
+        return None
+    names = columns.split(",")
+    if len(names) != 2 or not all(names):
         raise InputError(f"--columns {columns}: two columns are needed, such as 1,2")
-    return CorpusSpec(paths, pair)
+    return names[0], names[1]
 
 
 def language_pair(languages: str | None, train: CorpusSpec) -> tuple[str, str]:

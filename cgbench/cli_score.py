@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,17 @@ if TYPE_CHECKING:
     from cgbench.columns import Column
 
 PATH = click.Path(path_type=Path)
-FEATURE_NAMES = (
-    "degree, length, frequency, one-shot, uncertainty, perplexity, column:NAME; CTER: compound-length, context-length, "
-    "modifier, type"
-)
+TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
+FEATURES_OF = {
+    "bins": None,
+    "groups": ("column:",),
+    "side": TEXT_FEATURES,
+    "train": ("degree", "frequency", "one-shot"),
+    "min_count": ("degree",),
+    "table": ("degree", "uncertainty", "perplexity", "column:"),
+    "lm": ("perplexity",),
+}
+"""Options of ``--by``, and the features that they are for (None: all)."""
 PUBLISHED = "by the preset"  # --published without a name
 
 
@@ -60,18 +67,21 @@ REFERENCES = options(
     click.option("--lowercase", is_flag=True, help="Ignore case."),
 )
 COMMON = options(
-    click.option("--by", metavar="NAME", help=f"Break down by {FEATURE_NAMES}."),
+    click.option(
+        "--by", metavar="NAME", help=f"Break down by {', '.join(TEXT_FEATURES)}, uncertainty, column:NAME; CTER: also "
+        "compound-length, context-length, modifier, type.",
+    ),
     click.option("--bins", metavar="N|quantiles:N|e1,e2,...", help="Bins of --by (default: quartiles)."),
     click.option("--groups", type=click.Choice(["table6"]), help="COGS' categories as in Akyürek and Andreas 2021."),
     click.option("--side", type=click.Choice(["source", "target"]), help="What --by looks at."),
     click.option("--train", metavar="FILE", help="Training text of that side, for --by degree, ..."),
-    click.option("--min-count", type=click.IntRange(1), default=3, show_default=True, help="For --by degree."),
+    click.option("--min-count", type=click.IntRange(1), help="Known n-grams, for --by degree (default 3)."),
     click.option("--table", metavar="FILE", help="A row an example, for --by column:NAME, uncertainty, ..."),
     click.option("--lm", type=PATH, help="Language model, for --by perplexity."),
     click.option("--paired", type=click.Choice(["bootstrap", "randomization", "mcnemar"]), help="Test differences."),
     click.option("--baseline", metavar="SYSTEM", help="The system to compare with (default: the first)."),
     click.option("--samples", type=click.IntRange(1), help="Resamples (default 1000; randomization 10000)."),
-    click.option("--seed", type=click.IntRange(0), default=12345, show_default=True, help="Seed of the resamples."),
+    click.option("--seed", type=click.IntRange(0), help="Seed of the resamples (default 12345, as sacrebleu)."),
     click.option("--confidence", is_flag=True, help="95 % bootstrap intervals."),
     click.option("--per-example", type=PATH, help="Write a tab-separated row an example."),
     click.option(
@@ -126,7 +136,7 @@ def cter_command(
         raise InputError("--side target: CTER has no references; what --by looks at is the source")
     judgements = read_column(human, "human_correct", "human", "correct") if human else None
     benchmark = "CoGnition" if atoms == "cognition" else None
-    given["source"] = source
+    given |= {"source": source, "compounds": compounds, "lexicon": lexicon, "atoms": atoms, "human": human}
     _score(metric, sources, sources, source, benchmark, "CTER", given, cter=metric, human=judgements, reasons=reasons)
 
 
@@ -214,9 +224,7 @@ def _references(given: dict[str, Any]) -> tuple[Column | None, list[list[str]], 
         raise InputError(
             f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(columns[0]):,}: check where they part"
         )
-    references = [list(dict.fromkeys(example)) for example in zip(*(column.values for column in columns), strict=True)]
-    if len(columns) > 1 and not given["more_refs"]:
-        references = [list(example) for example in zip(*(column.values for column in columns), strict=True)]
+    references = [list(example) for example in zip(*(column.values for column in columns), strict=True)]
     if given["more_refs"]:
         if sources is None:
             raise InputError("--more-refs finds references by their source; give --source")
@@ -245,17 +253,16 @@ def _score(
 ) -> None:
     from cgbench.benchmark.metrics.evaluation import Comparison
     from cgbench.benchmark.metrics.published import published
+    from cgbench.benchmark.metrics.significance import SEED
     from cgbench.benchmark.scoring import read_systems, score, warnings_of, write_per_example
-    from cgbench.columns import split_name
     from cgbench.files import check_output
     from cgbench.score_report import report, values_only
 
+    _check_together(given)
     if given["per_example"]:
-        files = [item for one in given["systems"] for item in (one, *one.partition("=")[2].split(","))]
-        check_output(given["per_example"], [split_name(name)[0] for name in (against, *files) if name])
-    comparison = Comparison(
-        given["paired"], given["baseline"], given["samples"], given["seed"], confidence=given["confidence"]
-    )
+        check_output(given["per_example"], _inputs(given))
+    seed = SEED if given["seed"] is None else given["seed"]
+    comparison = Comparison(given["paired"], given["baseline"], given["samples"], seed, confidence=given["confidence"])
     rows = []
     if given["published"] is not None:
         name = benchmark if given["published"] == PUBLISHED else given["published"]
@@ -275,6 +282,45 @@ def _score(
         click.echo(report(scored, given["form"], given["width"], reasons))
 
 
+def _check_together(given: dict[str, Any]) -> None:
+    """Refuse an option that would do nothing beside the others."""
+    by = given["by"]
+    for option, features in FEATURES_OF.items():
+        if given[option] is None or (option == "table" and given.get("release")):
+            continue
+        name = f"--{option.replace('_', '-')}"
+        if by is None:
+            raise InputError(f"{name} belongs to --by")
+        if features and not by.startswith(features):
+            raise InputError(f"{name} does nothing for --by {by}; leave it out")
+    if given["groups"] and given["bins"]:
+        raise InputError("--groups and --bins both say what the bins are; give one")
+    if not (given["paired"] or given["confidence"] or by is not None):
+        for option in ("samples", "seed"):
+            if given[option] is not None:
+                raise InputError(f"--{option} belongs to --confidence, --paired or --by")
+    if given["value_only"] and given["form"] != "text":
+        raise InputError(f"--value-only prints plain figures; leave --format {given['form']} out")
+
+
+def _inputs(given: dict[str, Any]) -> Iterator[Path]:
+    """Every file that the options name."""
+    from cgbench.columns import split_name
+
+    for option in ("source", "compounds", "lexicon", "atoms", "human", "train", "table", "lm"):
+        if given.get(option) is not None:
+            yield split_name(str(given[option]))[0]
+    for name in given.get("references", ()):
+        yield split_name(name)[0]
+    for paths in given.get("more_refs", ()):
+        yield from paths
+    for item in given["systems"]:
+        names = item.partition("=")[2]
+        for name in (item, names, *names.split(",")):
+            if name:
+                yield split_name(name)[0]
+
+
 def _table_of(*names: str | None) -> str | None:
     """The first of the files given that is a table: its other columns are about the same examples."""
     from cgbench.columns import split_name
@@ -289,16 +335,11 @@ def _breakdown(n: int, sources: Column | None, targets: Column, given: dict[str,
     from cgbench.benchmark.scoring import Breakdown
 
     if given["by"] is None:
-        for name in ("bins", "groups"):
-            if given[name]:
-                raise InputError(f"--{name} belongs to --by")
         return None
     text = sources if given["side"] == "source" else targets
     table = given["table"] or _table_of(given["source"], *given.get("references", ()))
-    material = Material(text, given["train"], table, given["lm"], cter, given["min_count"])
+    material = Material(text, given["train"], table, given["lm"], cter, given["min_count"] or 3)
     feature = make_feature(given["by"], n, material)
-    if given["groups"] and given["bins"]:
-        raise InputError("--groups and --bins both say what the bins are; give one")
     if given["groups"] and feature.labels is None:
         raise InputError(f"--groups {given['groups']} puts labels together; {given['by']} has numbers")
     return Breakdown(feature, given["bins"], bool(given["groups"]))

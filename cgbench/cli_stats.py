@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.cli_options import Command, FilesType, Group, format_option
+from cgbench.cli_options import Command, FilesType, Group, column_pair, format_option
 from cgbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -120,21 +120,12 @@ def _texts(
             tests,
             wanted,
             sides=sides,
-            columns=_columns(given["columns"]),
+            columns=column_pair(given["columns"]),
             normalisation=normalisation,
             min_count=given["min_count"] or 3,
             tags=_tags(given, len(tests), len(sides)),
         )
     )
-
-
-def _columns(given: str | None) -> tuple[str, str] | None:
-    if not given:
-        return None
-    names = given.split(",")
-    if len(names) != 2 or not all(names):
-        raise InputError(f"--columns {given}: two columns are needed, such as 1,2")
-    return names[0], names[1]
 
 
 @click.group("tagger", cls=Group)

@@ -216,16 +216,35 @@ LONG = (
 def _long_table(scored: Scored) -> str:
     """A row a figure, system and bin: what other programs read."""
     rows = []
-    for result in scored.results:
+    for result, more in zip(scored.results, scored.more, strict=True):
         parts: list[tuple[str, str, Part]] = [("", "", result.whole)]
         parts += [(scored.by or "", one.label, part) for one, part in result.bins]
         for by, label, part in parts:
             for name in scored.metric.figures:
                 rows.append(_long_row(scored, result, by, label, part, name))
+        rows += _findings(scored, result, more)
     for one in scored.published:
         first = [scored.metric.name, one.metric, one.system, "published", one.benchmark, "", one.runs]
         rows.append([*first, one.value, one.spread, *[""] * 6, one.source, one.source])
     return render(LONG, rows, "tsv")
+
+
+def _findings(scored: Scored, result: Result, more: dict[str, Any]) -> list[list[str]]:
+    """What CTER finds beside its figures, as rows of the long table: types, reasons, human judgements."""
+    found = []
+    for kind, counts in more.get("by_type", {}).items():
+        found += [("type", kind, name, counts["n"], counts[name]) for name in scored.metric.figures]
+    for kind, names in more.get("errors", {}).items():
+        found += [("errors", name, kind, scored.metric.n * result.runs, count) for name, count in names.items()]
+    for name, share in (more.get("human") or {}).items():
+        found.append(("human", "", name, scored.metric.n, share))
+    signatures = [str(scored.signature), scored.signature.format(short=True)]
+    rows = []
+    for by, label, name, n, value in found:
+        number = "" if value is None else repr(value if by == "errors" else rounded(100 * value))
+        first = [scored.metric.name, name, result.system, by, label, str(n), str(result.runs), number]
+        rows.append([*first, *[""] * 6, scored.baseline or "", *signatures])
+    return rows
 
 
 def _long_row(scored: Scored, result: Result, by: str, label: str, part: Part, name: str) -> list[str]:

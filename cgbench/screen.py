@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.card import COUNTS
+from cgbench.tables import render
 
 EXAMPLES = 5
 
 
-def table(rows: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """Columns of text; the first column to the left, the rest to the right."""
-    lines = [list(head), *map(list, rows)] if head else list(map(list, rows))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if not column else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
-
-
 def counts_table(counts: dict[str, int]) -> str:
     """How many pairs were left at each stage."""
-    return table([(text, f"{counts[key]:,}") for key, text in COUNTS if key in counts])
+    return render((), [(text, f"{counts[key]:,}") for key, text in COUNTS if key in counts])
 
 
 def quantile_table(figures: dict[str, Any], measure: str) -> str:
@@ -44,7 +31,7 @@ def quantile_table(figures: dict[str, Any], measure: str) -> str:
     if "perplexity" in figures.get("selected", {}):
         rows.append(("perplexity of the test set", figures["selected"]["perplexity"]))
     body = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in rows]
-    return table(body, ("", "mean", "min", "25 %", "median", "75 %", "max"))
+    return render(("", "mean", "min", "25 %", "median", "75 %", "max"), body)
 
 
 def report(out: Path, manifest: dict[str, Any], ngrams: Any) -> str:
@@ -109,4 +96,4 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
         total = sum(counts.values())
         shares = (f"{counts[name] / total:.1%}" if total else "-" for name in names)
         rows.append((words[stage].partition(":")[0], f"{total:,}", *shares))
-    return table(rows, ("share of each kind, by stage", "pairs", *names))
+    return render(("share of each kind, by stage", "pairs", *names), rows)

@@ -21,12 +21,14 @@ _LATEX = {
 
 def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text") -> str:
     """A table in one of :data:`FORMS`; the first column to the left; one that is empty throughout is left out."""
+    lines = [[_plain(cell) for cell in line] for line in ((head, *rows) if head else rows)]
+    body = lines[1:] if head else lines
     keep = [
         column
-        for column in range(len(head))
-        if not column or form == "tsv" or any(row[column] for row in rows) or not rows
+        for column in range(len(lines[0]))
+        if not column or form == "tsv" or not body or any(row[column] for row in body)
     ]
-    lines = [[_plain(line[column]) for column in keep] for line in (head, *rows)]
+    lines = [[line[column] for column in keep] for line in lines]
     return {"text": _text, "markdown": _markdown, "latex": _latex, "tsv": _tsv}[form](lines)
 
 

@@ -15,10 +15,6 @@ from cgbench.errors import InputError
 from cgbench.formats import CorpusSpec, form, read_pairs
 from cgbench.settings import did_you_mean
 
-FEATURES = (
-    "degree", "length", "frequency", "one-shot", "uncertainty", "perplexity",
-    "compound-length", "context-length", "modifier", "type", "column:NAME",
-)  # fmt: skip
 UNCERTAINTIES = ("uncertainty", "rmi")
 
 
@@ -47,7 +43,7 @@ def make_feature(name: str, n: int, material: Material) -> Feature:
     if name.startswith("column:"):
         return feature_of_column(name, _table_column(material, name, (name.removeprefix("column:"),), n))
     makers = {
-        "length": lambda: Feature(name, lengths(_text(material, name).values), origin=_text(material, name).name),
+        "length": lambda: Feature(name, lengths(_text(material, name).values)),
         "degree": lambda: _degree(name, material, n),
         "frequency": lambda: _frequency(name, material),
         "one-shot": lambda: _one_shot(name, material),
@@ -59,7 +55,7 @@ def make_feature(name: str, n: int, material: Material) -> Feature:
         "type": lambda: Feature(name, labels=tuple(_cter(material, name).kinds)),
     }
     if name not in makers:
-        raise InputError(f"--by {name}{did_you_mean(name, FEATURES)}")
+        raise InputError(f"--by {name}{did_you_mean(name, [*makers, 'column:NAME'])}")
     return makers[name]()
 
 
@@ -112,7 +108,7 @@ def _degree(name: str, material: Material, n: int) -> Feature:
     text = _text(material, name)
     known = KnownNgrams.learn_lines(training_lines(material.train), min_count=material.min_count)
     pieces, words = known.measure(text.values)
-    return Feature(name, pieces / np.maximum(words, 1), origin=text.name)
+    return Feature(name, pieces / np.maximum(words, 1))
 
 
 def _counts(name: str, material: Material) -> list[np.ndarray]:

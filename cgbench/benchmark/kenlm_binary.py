@@ -43,7 +43,6 @@ import numpy as np
 
 from cgbench.benchmark.arpa import ahead, kept_ngrams, write_all
 from cgbench.benchmark.lm_smoothing import Estimates, Part, Smoothing
-from cgbench.errors import InputError
 from cgbench.files import atomic_path
 
 MAGIC = b"mmap lm http://kheafield.com/code format version 5\n"
@@ -52,14 +51,7 @@ ORDERS = range(2, 7)
 
 
 def write_binary(model: Smoothing, out: Path) -> None:
-    """Estimate a model and write it to ``out``, whole or not at all.
-
-    :raises InputError: KenLM has no binary file of this order.
-    """
-    if model.highest not in ORDERS:
-        raise InputError(
-            f"{out}: KenLM's binary files hold orders 2 to 6, not {model.highest}; write it as {out.stem}.arpa"
-        )
+    """Estimate a model of one of the :data:`ORDERS` and write it to ``out``, whole or not at all."""
     counts = kept_ngrams(model)
     with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
         write_all(file, np.frombuffer(_header(counts), np.uint8))

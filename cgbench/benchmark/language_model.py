@@ -24,7 +24,7 @@ class SentenceScore:
     @property
     def perplexity(self) -> float:
         """By KenLM's definition: a token, with ``</s>`` as one more token."""
-        return float(10.0 ** (-self.log10 / (self.words + 1)))
+        return _perplexity(self.log10, self.words + 1)
 
     def as_dict(self) -> dict[str, float]:
         """As JSON."""
@@ -64,7 +64,8 @@ class CorpusScore:
 
 
 def _perplexity(log10: float, tokens: int) -> float:
-    return float(10.0 ** (-log10 / tokens)) if tokens else float("nan")
+    """10 to the mean, 1e300 at most: weights of zero, written as -99, can add up to more than a float holds."""
+    return float(10.0 ** min(-log10 / tokens, 300.0)) if tokens else float("nan")
 
 
 class LanguageModel:

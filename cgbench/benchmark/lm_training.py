@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
+from cgbench.benchmark.kenlm_binary import ORDERS
 from cgbench.benchmark.lm_counts import LONGEST, read_corpus, sort_places
 from cgbench.benchmark.lm_smoothing import FALLBACK, Smoothing
 from cgbench.errors import InputError
-
-READABLE = 6
-"""The highest order that the kenlm package reads, as it is built by default."""
 
 SUFFIXES = (".arpa", ".binary")
 
@@ -85,9 +83,10 @@ def _check(out: Path, order: int, prune: Sequence[int], fallback: Sequence[float
         raise InputError(f"{out}: a folder, where the model should be written")
     if not 1 <= order <= LONGEST:
         raise InputError(f"--order {order}: it must be from 1 to {LONGEST}")
-    if out.suffix == ".binary" and not 2 <= order <= READABLE:
+    if out.suffix == ".binary" and order not in ORDERS:
         raise InputError(
-            f"{out}: KenLM's binary files hold orders 2 to {READABLE}, not {order}; write {out.stem}.arpa instead"
+            f"{out}: KenLM's binary files hold orders {ORDERS[0]} to {ORDERS[-1]}, not {order}; "
+            f"write {out.stem}.arpa instead"
         )
     shown = " ".join(map(str, prune))
     if not prune or len(prune) > order:
@@ -119,6 +118,6 @@ def _warnings(model: Smoothing, skipped: int) -> list[str]:
     ]
     if skipped:
         warnings.append(f"{skipped:,} times <s>, </s> or <unk> in the text were taken for white space")
-    if not 2 <= model.highest <= READABLE:
-        warnings.append(f"the kenlm package reads orders 2 to {READABLE}, not {model.highest}")
+    if model.highest not in ORDERS:
+        warnings.append(f"the kenlm package reads orders {ORDERS[0]} to {ORDERS[-1]}, not {model.highest}")
     return warnings

@@ -12,7 +12,7 @@ import numpy as np
 from cgbench.benchmark.metrics.base import Estimate, Metric, Signature
 from cgbench.benchmark.metrics.buckets import Bin, Feature, make_bins, table_6_bins
 from cgbench.benchmark.metrics.cter import KINDS, Cter, agreement, reasons
-from cgbench.benchmark.metrics.evaluation import Comparison, Part, Result, System, evaluate
+from cgbench.benchmark.metrics.evaluation import Comparison, Part, Result, System, as_sacrebleu, evaluate
 from cgbench.benchmark.metrics.published import Published
 from cgbench.benchmark.metrics.significance import FEWEST
 from cgbench.columns import Column, is_there, read_column, short_name, split_name
@@ -155,6 +155,8 @@ def _signature(
     if comparison.confidence or comparison.paired or breakdown:
         items["bs"] = comparison.count("bootstrap")
         items["seed"] = comparison.seed
+    if comparison.paired == "bootstrap" and not as_sacrebleu(metric, systems):
+        items["paired"] = "two-sided"
     if comparison.paired == "randomization":
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
@@ -224,8 +226,8 @@ def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[s
         values["verbose"] = describe(metric, result)
     if scored.published:
         values["published"] = [
-            {key: getattr(row, key) for key in ("benchmark", "system", "metric", "spread", "runs", "source")}
-            | {"value": float(row.value)}
+            {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
+            | {"value": float(row.value), "spread": float(row.spread) if row.spread else None, "runs": int(row.runs)}
             for row in scored.published
         ]
     return values

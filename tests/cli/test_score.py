@@ -76,7 +76,9 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
     assert first["difference"] == 25.0 and 0 < first["p_value"] <= first["p_holm"] <= 1
     assert first["ci_low"] <= 50 <= first["ci_high"]
     assert rows[1]["p_value"] is None and rows[1]["stdev"] is None
-    assert first["signature"].startswith("nrefs:1|bs:200|runs:2+1|seed:12345|case:mixed|tok:blanks|version:")
+    assert first["signature"].startswith(
+        "nrefs:1|bs:200|paired:two-sided|runs:2+1|seed:12345|case:mixed|tok:blanks|version:"
+    )
     text = run(*words).stdout
     for form in ("text", "markdown", "latex", "tsv"):
         shown = run(*words, "--format", form).stdout
@@ -109,18 +111,8 @@ def test_bins_of_a_column(files, run):
 
 @pytest.mark.parametrize("by", ["length", "degree", "frequency", "one-shot"])
 def test_bins_of_the_text(files, run, by):
-    words = [
-        "score",
-        "ter",
-        "--ref",
-        files / "ref",
-        "--hyp",
-        f"a={files / 'a1'}",
-        "--by",
-        by,
-        "--train",
-        files / "train",
-    ]
+    words = ["score", "ter", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--by", by]
+    words += ["--train", files / "train"] if by != "length" else []
     row = json.loads(run(*words, "--format", "json").stdout)
     assert sum(one["n"] for one in row["bins"]) == 12 and row["lower_is_better"]
 
@@ -202,6 +194,9 @@ def test_signatures_name_the_test(files, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
     words += ["--format", "json", "--samples", "50", "--paired"]
     signatures = [json.loads(run(*words, test).stdout)[0]["signature"] for test in ("randomization", "mcnemar")]
+    assert "|bs:50|paired:two-sided|seed:12345|" in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
+    words[1] = "bleu"
+    assert "paired:" not in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
     assert "|bs:50|ar:50|seed:12345|" in signatures[0] and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
 
 
@@ -232,6 +227,8 @@ def test_per_example_never_replaces_what_is_no_output(files, run):
     assert "a1: this is an input" in run(*words, files / "a1", status=2).stderr
     assert (files / "a1").read_text() == before
     assert "ref: this is an input" in run(*words, files / "ref", status=2).stderr
+    more = ["--by", "column:kind", "--table", files / "table.tsv"]
+    assert "table.tsv: this is an input" in run(*words, files / "table.tsv", *more, status=2).stderr
     assert "a folder" in run(*words, files, status=2).stderr
     assert "there is no folder" in run(*words, files / "x" / "y", status=2).stderr
     (files / "link").symlink_to(files / "target")
@@ -293,7 +290,7 @@ def test_published_results_stand_beside(files, run):
     assert "R-Dangle_sep o=1" in run(*words).stdout
     rows = json.loads(run(*words, "--format", "json").stdout)["published"]
     assert {"benchmark": "ReaCT", "system": "R-Dangle_sep o=1", "metric": "BLEU cg-test", "value": 12.3,
-            "spread": "", "runs": "3", "source": "r-dangle T5"} in rows  # fmt: skip
+            "spread": None, "runs": 3, "source": "r-dangle T5"} in rows  # fmt: skip
     words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--published"]
     assert "of which benchmark?" in run(*words, status=2).stderr
     assert "lexicon T3" in run(*words, "cogs").stdout
@@ -319,6 +316,15 @@ def test_cter(compounds, run, tmp_path):
     assert (row["value"], row["instance"], row["aggregate"]) == (50.0, 0.5, 1.0)
     assert row["by_type"] == {"NP": {"n": 4, "groups": 2, "instance": 0.5, "aggregate": 1.0}}
     assert row["errors"] == {"missing": {"dog": 2, "the": 1}, "order": {}}
+    lines = run("score", "cter", *compounds, "--human", tmp_path / "human", "--format", "tsv").stdout.splitlines()
+    table = list(csv.DictReader(lines, delimiter="\t"))
+    assert {(row["by"], row["bin"], row["figure"], row["value"]) for row in table} == {
+        ("", "", "instance", "50.0"), ("", "", "aggregate", "100.0"),
+        ("type", "NP", "instance", "50.0"), ("type", "NP", "aggregate", "100.0"),
+        ("errors", "dog", "missing", "2"), ("errors", "the", "missing", "1"),
+        ("human", "", "precision", "50.0"), ("human", "", "recall", "100.0"),
+        ("human", "", "instance", "25.0"), ("human", "", "aggregate", "50.0"),
+    }  # fmt: skip
 
 
 def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_path):
@@ -368,7 +374,17 @@ def test_cter_in_bins(compounds, run, by, labels):
         (["--hyp", "{}/a1", "--paired", "bootstrap"], "give a second --hyp"),
         (["--hyp", "{}/a1", "--bins", "4"], "--bins belongs to --by"),
         (["--hyp", "{}/a1", "--by", "modifier"], "goes with cgbench score cter"),
-        (["--hyp", "{}/a1", "--by", "length", "--groups", "table6"], "--groups table6 puts labels together"),
+        (["--hyp", "{}/a1", "--by", "length", "--groups", "table6"], "--groups does nothing for --by length"),
+        (
+            ["--hyp", "{}/a1", "--by", "column:id", "--table", "{}/table.tsv", "--groups", "table6"],
+            "puts labels together",
+        ),
+        (["--hyp", "{}/a1", "--train", "{}/train"], "--train belongs to --by"),
+        (["--hyp", "{}/a1", "--by", "length", "--train", "{}/train"], "--train does nothing for --by length"),
+        (["--hyp", "{}/a1", "--by", "length", "--lm", "{}/train"], "--lm does nothing for --by length"),
+        (["--hyp", "{}/a1", "--samples", "100"], "--samples belongs to --confidence, --paired or --by"),
+        (["--hyp", "{}/a1", "--seed", "1"], "--seed belongs to --confidence, --paired or --by"),
+        (["--hyp", "{}/a1", "--value-only", "--format", "json"], "--value-only prints plain figures"),
         (["--hyp", "{}/a1", "--by", "length", "--side", "source"], "give --source"),
         (["--hyp", "{}/a1", "--published"], "of which benchmark?"),
     ],

@@ -2,14 +2,13 @@
 
 import csv
 import json
-import os
 import shutil
 from pathlib import Path
 
 import pytest
+from shared_data import SHARED, needs
 from small_build import SMALL
 
-SHARED = Path(os.environ.get("CGBENCH_SHARED", Path(__file__).parents[3] / "shared" / "data"))
 TRAIN = "what can we do\n" * 3 + "we can see this\n" * 3 + "a bird\n"
 TEST = "what can we do\ncan we see a bird\nthis bird can see\n"
 
@@ -282,10 +281,8 @@ def test_a_release_that_was_changed(release, run, tmp_path):
     assert "not that of a cgbench release" in run("stats", "--release", changed, status=2).stderr
 
 
-@pytest.mark.shared
+@needs("cogs/train.tsv.gz", "cogs/gen.tsv.gz")
 def test_cogs_as_in_table_2_of_the_r_dangle_paper(run):
-    if not (SHARED / "cogs").is_dir():
-        pytest.skip(f"no data folder {SHARED / 'cogs'}; set CGBENCH_SHARED")
     words = ["--train", SHARED / "cogs" / "train.tsv.gz", "--test", f"COGS={SHARED / 'cogs' / 'gen.tsv.gz'}"]
     found = json.loads(run("stats", *words, "--published", "--format", "json").stdout)
     paper = found["published"][0]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import os
-from pathlib import Path
 
 import pytest
+from shared_data import SHARED, needs
 
 from cgbench.benchmark.conllu import Tagged, read_conllu
 from cgbench.errors import InputError
@@ -83,16 +82,11 @@ def test_bad_lines(write, text, message):
     assert message in str(caught.value)
 
 
-SHARED = Path(os.environ.get("CGBENCH_SHARED", Path(__file__).parents[3] / "shared" / "data"))
-
-
-@pytest.mark.shared
+@needs("ud/en_ewt-ud-dev.conllu.gz", "ud/en_ewt-ud-test.conllu.gz")
 @pytest.mark.parametrize(("part", "sentences"), [("dev", 2_001), ("test", 2_077)])
 def test_the_sentences_of_ud_english_ewt(part, sentences):
     """The counts of the treebank's own description; it has ranges and empty nodes."""
     path = SHARED / "ud" / f"en_ewt-ud-{part}.conllu.gz"
-    if not path.is_file():
-        pytest.skip(f"no data folder {SHARED / 'ud'}; set CGBENCH_SHARED")
     found = list(read_conllu(path))
     assert len(found) == sentences
     assert {"NN", "VBZ", "-LRB-", "NNPS"} < {tag for sentence in found for tag in sentence.tags}

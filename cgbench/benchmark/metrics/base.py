@@ -26,7 +26,8 @@ class Signature:
     def __init__(self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None) -> None:
         """``items`` by their long names; ``short`` names where they differ; ``version`` comes last."""
         first, *rest = items
-        self.items = {first: items[first], "bs": None, "ar": None, "mcnemar": None, "runs": None, "seed": None}
+        reserved = ("bs", "ar", "paired", "mcnemar", "runs", "seed")
+        self.items = {first: items[first], **dict.fromkeys(reserved)}
         self.items |= {key: items[key] for key in rest}
         self.version = version
         self.names = {"seed": "rs", "version": "v", "runs": "r", **(short or {})}

@@ -45,7 +45,7 @@ class Bin:
 
 @dataclass(frozen=True)
 class Feature:
-    """A value an example: ``values`` float64 ``[n]``, or ``labels``. ``origin`` says what it was made from."""
+    """A value an example: ``values`` float64 ``[n]``, or ``labels``; ``origin``: the table it is from, if any."""
 
     name: str
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))

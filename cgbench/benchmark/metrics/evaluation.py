@@ -83,8 +83,9 @@ def evaluate(
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
-    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence).parts(baseline)
-    binned = [_Slice(metric, statistics, one.rows, comparison, True).parts(baseline) for one in bins]
+    rule = as_sacrebleu(metric, systems)
+    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, rule).parts(baseline)
+    binned = [_Slice(metric, statistics, one.rows, comparison, True, rule).parts(baseline) for one in bins]
     wholes = _adjust([wholes])[0]
     binned = _adjust(binned)
     return [
@@ -97,6 +98,11 @@ def evaluate(
         )
         for number, system in enumerate(systems)
     ]
+
+
+def as_sacrebleu(metric: Metric, systems: Sequence[System]) -> bool:
+    """Whether p-values of the bootstrap are by sacrebleu's rule: for its own metrics, of single runs."""
+    return metric.as_sacrebleu and all(len(system.runs) == 1 for system in systems)
 
 
 def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
@@ -125,7 +131,8 @@ def _check_test(metric: Metric, systems: Sequence[System], comparison: Compariso
 class _Slice:
     """Every system over the same examples: statistics of units, figures of runs, and the bootstrap's samples.
 
-    ``rows`` int64: the examples; ``samples``: None where there is nothing to resample, or nobody asked.
+    ``rows`` int64: the examples; ``samples``: None where there is nothing to resample, or nobody asked;
+    ``sacrebleu_p``: the rule of the bootstrap's p-values.
     """
 
     def __init__(
@@ -135,7 +142,9 @@ class _Slice:
         rows: np.ndarray,
         comparison: Comparison,
         confidence: bool,
+        sacrebleu_p: bool,
     ) -> None:
+        self.sacrebleu_p = sacrebleu_p
         self.metric, self.comparison, self.rows = metric, comparison, rows
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
@@ -185,10 +194,9 @@ class _Slice:
         assert self.samples is not None
         ours_values, their_values = self.values[number], self.values[baseline]
         differences = ours_values.mean(axis=0) - their_values.mean(axis=0)
-        as_sacrebleu = metric.as_sacrebleu and len(ours_values) == len(their_values) == 1
         pairs = zip(self.samples[number].T, self.samples[baseline].T, differences.tolist(), strict=True)
         return [
-            bootstrap_p(sample, other, difference, as_sacrebleu=as_sacrebleu) for sample, other, difference in pairs
+            bootstrap_p(sample, other, difference, as_sacrebleu=self.sacrebleu_p) for sample, other, difference in pairs
         ]
 
 
