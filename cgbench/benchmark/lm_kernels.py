@@ -38,6 +38,8 @@ def read_sentences(buffer, i, size, text, filled, arena, starts, counts, table, 
     """Append the words of whole lines to ``text``, each line ended by END; as ``kernels.read_words``, but empty lines
     are empty sentences, and the SPECIAL words are counted and left out.
 
+    The two loops are the same but for that. Sharing the part that enters a word made reading take twice as long.
+
     :return: (position reached, places filled, words)
     """
     while i < size:
