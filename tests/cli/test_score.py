@@ -196,6 +196,9 @@ def test_signatures_name_the_test(files, run):
     signatures = [json.loads(run(*words, test).stdout)[0]["signature"] for test in ("randomization", "mcnemar")]
     assert "|bs:50|paired:two-sided|seed:12345|" in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
     words[1] = "bleu"
+    words[5] += f",{files / 'a2'}"
+    assert "|paired:two-sided|runs:2+1|" in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
+    words[5] = f"a={files / 'a1'}"
     assert "paired:" not in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
     assert "|bs:50|ar:50|seed:12345|" in signatures[0] and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
 

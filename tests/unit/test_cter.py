@@ -14,10 +14,10 @@ from cgbench.errors import InputError
 
 LEXICON = (
     "the\t/\nsmall\t小\nred\t红\ndog\t狗/犬\nsaw\t看到/看\non\t/\nnear\t附近/近\nliked\t喜欢/\nmod0\t他喜欢的\n"
-    "old\tx\nold\t老\n"
+    "old\tx\nold\t老\neven\t狗\n"
 )
 ATOMS = (
-    "DET\tthe\tthe\nADJ\tsmall\tsmall\nADJ\tred\tred\nADJ\told\told\nN\tdog\tdog\nV\tsaw\tsaw\nV\tliked\tliked\n"
+    "DET\tthe\tthe\nADJ\tsmall\tsmall\nADJ\tred\tred\nADJ\told\told\nADJ\teven\teven\nN\tdog\tdog\nV\tsaw\tsaw\nV\tliked\tliked\n"
     "P\ton\ton\nP\tnear\tnear\nMOD\tmod0\the liked\n"
 )
 
@@ -49,6 +49,7 @@ def cter(lexicon, atoms, compounds, size=1):
         ("the small dog", "小 狗", "P1-P1-P1/P1-P1-P1"),
         ("the small dog", "狗 小", "P1-P1-P1/P1-P0-P1"),  # the adjective stands behind its noun
         ("the small dog", "狗 小 犬", "P1-P1-P1/P1-P1-P1"),  # the last place of the noun counts
+        ("the even dog", "狗", "P1-P1-P1/P1-P0-P1"),  # at the same place is not before it
         ("the red small dog", "小 狗", "P1-P1-P1/P1-P1-P1"),  # a later atom of a type replaces an earlier one
         ("the dog he liked", "他 喜欢 的 狗", "P1-P1-P1/P1-P1-P1"),
         ("the dog he liked", "狗 他 喜欢 的", "P1-P1-P1/P1-P1-P0"),
