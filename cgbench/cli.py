@@ -209,8 +209,8 @@ def train_ensemble_command(
     form: str,
 ) -> None:
     """Train models that differ by their seed alone. Given again, the command goes on where it was stopped."""
-    from cgbench.models.config import load_preset
     from cgbench.models.ensemble_training import build_ensemble
+    from cgbench.models.presets import load_preset
     from cgbench.normalisation import Normalisation
 
     train_spec = corpus(train, columns)

@@ -21,7 +21,6 @@ from cgbench.corpus import ParallelText, PlannedText, odd_characters, plan_text,
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
 from cgbench.formats import CorpusSpec
-from cgbench.models.config import load_preset
 from cgbench.models.ensemble_training import (
     EnsemblePlan,
     check_trained_on,
@@ -30,6 +29,7 @@ from cgbench.models.ensemble_training import (
     plan_ensemble,
     train_ensemble,
 )
+from cgbench.models.presets import load_preset
 from cgbench.normalisation import Normalisation, normaliser
 from cgbench.steps import Step, Workspace, hash_file
 

@@ -1,16 +1,14 @@
-"""Multi-head attention: one core for every position variant, with caches for decoding step by step.
+"""Multi-head attention: one core for every architecture, over ragged batches, with caches for decoding step by step.
 
-Scaled dot products follow Vaswani et al. (2017), section 3.2. The relative form is that of Huang et al. (2020), method
-4, as Dangle (Zheng and Lapata, 2022) uses it: with one table ``a`` for both terms and no value term, the logit of query
-i and key j is (q_i·k_j + q_i·a_{i-j} + k_j·a_{i-j}) / sqrt(d_head), distances clipped to ±(P-1). Both added terms
-depend on i-j alone, so q·aᵀ and k·aᵀ are computed once for every distance and skewed into place (Huang et al., Music
-Transformer, 2018): no [length, length, d_head] tensor is built.
+Scaled dot products follow Vaswani et al. (2017), section 3.2; how distances enter the logits is in
+:mod:`cgbench.models.positions`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.dropout import dropout
-from cgbench.models.linear import Linear
+from cgbench.models.linear import Linear, linear
+from cgbench.models.positions import RelativeLogits
+from cgbench.models.ragged import Layout, Pairing
 
 
 @dataclass
@@ -50,6 +50,7 @@ def attend(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> 
     if query.device.type == "cpu":
         mixed = _attend_on_cpu(query, memory, bias, p)
     else:
+        bias = None if bias is None else bias.to(query.dtype)
         mixed = F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=bias, dropout_p=p)
     return mixed.transpose(1, 2).flatten(2)
 
@@ -112,73 +113,51 @@ def full_precision_on_cpu(device: torch.device) -> contextlib.AbstractContextMan
     return torch.autocast("cpu", enabled=False) if device.type == "cpu" else contextlib.nullcontext()
 
 
-class RelativePositions(nn.Module):
-    """The table a of one layer, shared by its heads and by the query and the key term; it starts at zero."""
-
-    def __init__(self, max_relative_position: int, head_width: int) -> None:
-        super().__init__()
-        self.limit = max_relative_position - 1
-        self.table = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
-
-    def rows(self, first: int, last: int) -> Tensor:
-        """Return the vectors of the distances i-j = first..last, [last - first + 1, d_head]."""
-        distances = torch.arange(first, last + 1, device=self.table.device).clamp(-self.limit, self.limit)
-        return self.table[distances + self.limit]
-
-    def logits(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Return q_i·a_{i-j} + k_j·a_{i-j} for equally many queries and keys, [rows, heads, length, length]."""
-        length = keys.shape[2]
-        rows = self.rows(1 - length, length - 1)
-        by_query = skew(query @ rows.flip(0).T)
-        by_key = skew(keys @ rows.T).transpose(-1, -2)
-        return by_query + by_key
-
-    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
-        """The same for the query at the last position alone: [rows, heads, 1, length]."""
-        rows = self.rows(0, keys.shape[2] - 1).flip(0)
-        return ((query + keys) * rows).sum(-1).unsqueeze(-2)
-
-
-def skew(x: Tensor) -> Tensor:
-    """Turn [..., n, 2n-1] into [..., n, n], row i starting at column n-1-i: result[i, j] = x[i, j-i+n-1]."""
-    n = x.shape[-2]
-    if n == 1:
-        return x
-    flat = x.flatten(-2)[..., n - 1 : n - 1 + n * (2 * n - 2)]
-    return flat.unflatten(-1, (n, 2 * n - 2))[..., :n]
-
-
 class SelfAttention(nn.Module):
-    """Self-attention with fused query, key and value projections, plain or relative.
+    """Self-attention with fused query, key and value projections.
 
-    :param max_relative_position: P, or None for no relative term.
+    :param relative: what distances add to the logits (:mod:`cgbench.models.positions`), or None.
+    :param bias: whether the four projections have one.
     """
 
-    def __init__(self, width: int, heads: int, dropout: float, max_relative_position: int | None = None) -> None:
+    def __init__(
+        self, width: int, heads: int, dropout: float, relative: RelativeLogits | None = None, bias: bool = True
+    ) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.project_in = Linear(width, 3 * width)
-        self.project_out = Linear(width, width)
+        self.project_in = Linear(width, 3 * width, bias=bias)
+        self.project_out = Linear(width, width, bias=bias)
         self.scale = 1 / math.sqrt(width // heads)
-        self.relative = RelativePositions(max_relative_position, width // heads) if max_relative_position else None
-        initialize_projections(self.project_in, self.project_out)
+        self.relative = relative
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Attend within ``x`` [rows, length, width]; ``mask`` as :func:`attend`'s bias."""
-        query, keys, values = split_heads(self.project_in(x), self.heads, 3)
-        with full_precision_on_cpu(x.device):
-            if self.relative is not None:
-                relative = self.relative.logits(query, keys) * self.scale
-                mask = relative if mask is None else relative + mask
-            mixed = attend(query, KeysValues(keys, values), mask, self.dropout if self.training else 0.0)
-        return self.project_out(mixed)
+    def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: to no later position."""
+        return self.mix(self.project_in(x), layout, causal)
+
+    def mix(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """The same from the output of ``project_in``, [N, 3 width]."""
+        return self.project_out(self.mixed(projected, layout, causal))
+
+    def mixed(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """Return the weighted values before the output projection, [N, width]."""
+        grids = []
+        for bucket, grid in zip(layout.buckets, layout.to_grids(projected), strict=True):
+            query, keys, values = split_heads(grid, self.heads, 3)
+            with full_precision_on_cpu(grid.device):
+                # Padding is on the right, where a causal query never looks.
+                bias = causal_mask(bucket.columns, query) if causal else bucket.mask
+                if self.relative is not None:
+                    logits = self.relative.logits(query, keys, bucket.widths) * self.scale
+                    bias = logits if bias is None else logits + bias
+                grids.append(attend(query, KeysValues(keys, values), bias, self.dropout if self.training else 0.0))
+        return layout.from_grids(grids)
 
     def step(self, x: Tensor, memory: KeysValues) -> Tensor:
-        """Append the position ``x`` [rows, 1, width] to ``memory`` and attend from it to all before it."""
-        query, keys, values = split_heads(self.project_in(x), self.heads, 3)
+        """Append the position ``x`` [rows, width] to ``memory`` and attend from it to all before it."""
+        query, keys, values = split_heads(self.project_in(x).unsqueeze(1), self.heads, 3)
         memory.append(keys, values)
         bias = None if self.relative is None else self.relative.last_logits(query, memory.keys) * self.scale
-        return self.project_out(attend(query, memory, bias, 0.0))
+        return self.project_out(attend(query, memory, bias, 0.0).squeeze(1))
 
     def empty(self, rows: int, like: Tensor) -> KeysValues:
         """Return a memory without positions, of the type and device of ``like``."""
@@ -190,42 +169,52 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """Attention from the decoder to the encoder's states, without positions."""
 
-    def __init__(self, width: int, heads: int, dropout: float) -> None:
+    def __init__(self, width: int, heads: int, dropout: float, bias: bool = True) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.project_query = Linear(width, width)
-        self.project_memory = Linear(width, 2 * width)
-        self.project_out = Linear(width, width)
-        initialize_projections(self.project_query, self.project_out)
-        initialize_projections(self.project_memory, self.project_out)
+        self.project_query = Linear(width, width, bias=bias)
+        self.project_memory = Linear(width, 2 * width, bias=bias)
+        self.project_out = Linear(width, width, bias=bias)
 
-    def remember(self, states: Tensor) -> KeysValues:
-        """Project the encoder's states [rows, length, width] to keys and values."""
-        return KeysValues(*split_heads(self.project_memory(states), self.heads, 2))
+    def project_keys(self, states: Tensor) -> Tensor:
+        """Project states [M, width] to keys alone, [M, width]."""
+        return self._project_part(states, 0)
 
-    def forward(self, x: Tensor, memory: KeysValues, mask: Tensor | None) -> Tensor:
-        """Attend from ``x`` [rows, length, width] to ``memory``; ``mask`` as :func:`attend`'s bias."""
-        (query,) = split_heads(self.project_query(x), self.heads, 1)
-        with full_precision_on_cpu(x.device):
-            mixed = attend(query, memory, mask, self.dropout if self.training else 0.0)
-        return self.project_out(mixed)
+    def project_values(self, states: Tensor) -> Tensor:
+        """Project states [M, width] to values alone, [M, width]."""
+        return self._project_part(states, 1)
 
+    def _project_part(self, states: Tensor, part: int) -> Tensor:
+        weight, bias = self.project_memory.weight, self.project_memory.bias
+        return linear(states, weight.chunk(2)[part], None if bias is None else bias.chunk(2)[part])
 
-def initialize_projections(project_in: nn.Linear, project_out: nn.Linear) -> None:
-    """Initialise as fairseq: queries, keys and values Xavier uniform with gain 1/sqrt(2), each a matrix of its own."""
-    width = project_in.in_features
-    for part in project_in.weight.detach().split(width):
-        nn.init.xavier_uniform_(part, gain=1 / math.sqrt(2))
-    nn.init.xavier_uniform_(project_out.weight)
-    nn.init.zeros_(project_out.bias)
+    def remember(self, states: Tensor, pairing: Pairing) -> list[KeysValues]:
+        """Project states [M, width] to keys and values, as a grid for each bucket of the pairing's layout."""
+        grids = pairing.grids(self.project_memory(states))
+        return [KeysValues(*split_heads(grid, self.heads, 2)) for grid in grids]
 
+    def join(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KeysValues]:
+        """The same from grids of keys and grids of values, each [R, columns, width]."""
+        return [
+            KeysValues(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
+            for key, value in zip(keys, values, strict=True)
+        ]
 
-def padding_mask(real: Tensor, dtype: torch.dtype) -> Tensor | None:
-    """Return 0 where ``real`` [rows, length] and -inf elsewhere, [rows, 1, 1, length]; None where none is needed."""
-    # On a GPU the question alone would make the host wait for the device.
-    if real.device.type == "cpu" and bool(real.all()):
-        return None
-    return torch.zeros(real.shape, dtype=dtype, device=real.device).masked_fill_(~real, -math.inf)[:, None, None, :]
+    def forward(
+        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Attend from the tokens ``x`` [N, width] to ``memory``: keys, values and mask of each bucket of the layout."""
+        grids = []
+        for grid, remembered, mask in zip(layout.to_grids(self.project_query(x)), memory, masks, strict=True):
+            (query,) = split_heads(grid, self.heads, 1)
+            with full_precision_on_cpu(x.device):
+                grids.append(attend(query, remembered, mask, self.dropout if self.training else 0.0))
+        return self.project_out(layout.from_grids(grids))
+
+    def step(self, x: Tensor, memory: KeysValues, mask: Tensor | None) -> Tensor:
+        """Attend from one position a row, [rows, width]; ``mask`` as :func:`attend`'s bias."""
+        (query,) = split_heads(self.project_query(x).unsqueeze(1), self.heads, 1)
+        return self.project_out(attend(query, memory, mask, 0.0).squeeze(1))
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from cgbench.models.text import EOS, PAD
+from cgbench.models.ragged import Ragged
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,10 @@ class Rows:
         """Number of ids a row, </s> included."""
         return np.diff(self.offsets)
 
-    def padded(self, rows: np.ndarray) -> np.ndarray:
-        """Return the chosen rows, padded on the right, int64 [rows, longest]."""
-        lengths = self.lengths[rows]
-        real = np.arange(lengths.max(initial=0)) < lengths[:, None]
-        result = np.full(real.shape, PAD, np.int64)
-        result[real] = np.concatenate([self.ids[self.offsets[row] : self.offsets[row + 1]] for row in rows])
-        return result
+    def take(self, rows: np.ndarray, device: torch.device | str = "cpu") -> Ragged:
+        """Return the chosen rows as a batch."""
+        ids = np.concatenate([self.ids[self.offsets[row] : self.offsets[row + 1]] for row in rows])
+        return Ragged.of(ids, self.lengths[rows], device)
 
 
 def fits(source: np.ndarray, target: np.ndarray, max_length: int) -> np.ndarray:
@@ -71,11 +69,6 @@ def make_batches(
         width = max(width, length)
     batches = np.split(rows, cuts) if len(rows) else []
     return [batches[i] for i in random.permutation(len(batches))] if random is not None else batches
-
-
-def decoder_input(target: np.ndarray) -> np.ndarray:
-    """Return what the decoder reads to predict ``target`` [rows, length]: </s> and all but the last id."""
-    return np.concatenate((np.full((len(target), 1), EOS, target.dtype), target[:, :-1]), axis=1)
 
 
 def count_tokens(batches: Iterable[np.ndarray], lengths: np.ndarray) -> int:

@@ -19,11 +19,12 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, write_json
-from cgbench.models.config import ModelConfig, TrainingConfig, model_config, training_config
+from cgbench.models.config import ModelConfig, TrainingConfig
+from cgbench.models.presets import model_config, training_config
 from cgbench.models.registry import build_model
 from cgbench.models.text import Subwords
 
-FORMAT = 1
+FORMAT = 2
 CONFIG, MODEL, METRICS = "config.json", "model.safetensors", "metrics.jsonl"
 
 

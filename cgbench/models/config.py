@@ -1,32 +1,41 @@
-"""What a model is made of and how it is trained, as plain immutable data; presets are YAML files beside this one.
+"""What a model is made of and how it is trained, as plain immutable data.
 
-A preset names one model, one training recipe and one way to cut words into subwords. Every field can be replaced by
-its dotted name (``training.max_updates``), with the same names in YAML, on the command line and in a checkpoint.
+Every field has one dotted name (``training.max_updates``), in YAML, on the command line and in a checkpoint. What an
+architecture adds to :class:`ModelConfig` is in :mod:`cgbench.models.architectures`; how values are read and presets are
+found is in :mod:`cgbench.models.presets`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
-from typing import Any, TypeVar, get_type_hints
+from typing import Any
 
 from cgbench.errors import InputError
 
-T = TypeVar("T")
+POSITIONS = ("sinusoidal", "interleaved", "relative", "shaw", "transformer_xl")
+EMBEDDINGS = ("fairseq", "unit", "teu", "none", "ped", "xavier")
 
 
 @dataclass(frozen=True)
 class ModelConfig:
     """The shape of a model; two models with equal configurations and vocabularies have the same parameters.
 
-    :param positions: ``sinusoidal`` (Vaswani et al. 2017) or ``relative`` (Huang et al. 2020, one table a layer).
-    :param max_relative_position: P; distances are clipped to ±(P-1).
+    The defaults are fairseq's ``transformer_iwslt_de_en``.
+
+    :param positions: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et al., 2017, from
+        place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one a layer), ``shaw`` (Shaw et al.,
+        2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).
+    :param max_relative_position: P; distances are clipped to ±(P-1). Not for ``transformer_xl``.
     :param norm: ``pre`` (normalise the input of each sublayer, and the output of each stack) or ``post``.
-    :param scale_embeddings: multiply word embeddings by the square root of the width.
-    :param normalize_embeddings: divide each word embedding by its length when it is initialised.
+    :param embedding: how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``,
+        N(0, 1/d), sqrt(d)·E + P; ``unit``, the same with rows of length 1; and the scalings of Csordás et al. (2021):
+        ``teu``, Xavier uniform, sqrt(d)·E + P; ``none``, N(0, 1), E + P; ``ped``, N(0, 2/d), E + P/sqrt(d); ``xavier``,
+        Xavier uniform, E.
+    :param embedding_dropout: whether ``dropout`` applies to embeddings.
+    :param attention_bias: whether the projections of attention have a bias; ``output_bias``: whether logits have.
+    :param begin_source: put <s> before each source.
+    :param initialization: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.
     """
 
     architecture: str = "transformer"
@@ -41,28 +50,41 @@ class ModelConfig:
     dropout: float = 0.3
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
-    scale_embeddings: bool = True
-    normalize_embeddings: bool = False
+    embedding: str = "fairseq"
+    embedding_dropout: bool = True
+    attention_bias: bool = True
+    output_bias: bool = False
+    begin_source: bool = False
+    initialization: str = "fairseq"
 
     def __post_init__(self) -> None:
-        for name in ("encoder_layers", "decoder_layers", "width", "feedforward_width", "attention_heads"):
-            _check(getattr(self, name) >= 1, "model", name, getattr(self, name), "at least 1")
+        for name in ("encoder_layers", "decoder_layers"):
+            self._require(name, getattr(self, name) >= self.least_layers(name), f"at least {self.least_layers(name)}")
+        for name in ("width", "feedforward_width", "attention_heads", "max_relative_position"):
+            self._require(name, getattr(self, name) >= 1, "at least 1")
         for name in ("dropout", "attention_dropout", "activation_dropout"):
-            _check(0 <= getattr(self, name) < 1, "model", name, getattr(self, name), "at least 0 and below 1")
-        _check_choice("model", "positions", self.positions, ("sinusoidal", "relative"))
-        _check_choice("model", "norm", self.norm, ("pre", "post"))
-        _check(self.max_relative_position >= 1, "model", "max_relative_position", self.max_relative_position, ">= 1")
-        _check(
-            self.width % self.attention_heads == 0,
-            "model",
-            "attention_heads",
-            self.attention_heads,
-            f"a divisor of model.width ({self.width})",
-        )
-        if self.positions == "sinusoidal":
-            _check(
-                self.width % 2 == 0 and self.width >= 4, "model", "width", self.width, "even for sinusoidal positions"
-            )
+            self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
+        self._choose("positions", *POSITIONS)
+        self._choose("norm", "pre", "post")
+        self._choose("embedding", *EMBEDDINGS)
+        self._choose("initialization", "fairseq", "csordas")
+        self._divides("attention_heads")
+        if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
+            self._require("width", self.width % 2 == 0 and self.width >= 4, "even for sinusoidal positions")
+
+    def least_layers(self, name: str) -> int:
+        """Return the smallest number of ``encoder_layers`` or ``decoder_layers``."""
+        return 1
+
+    def _require(self, name: str, good: bool, rule: str) -> None:
+        require_field("model", name, getattr(self, name), good, rule)
+
+    def _choose(self, name: str, *choices: str) -> None:
+        self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
+
+    def _divides(self, name: str) -> None:
+        heads = getattr(self, name)
+        self._require(name, heads >= 1 and self.width % heads == 0, f"a divisor of model.width ({self.width})")
 
 
 @dataclass(frozen=True)
@@ -111,23 +133,25 @@ class TrainingConfig:
             "log_every",
             "threads",
         ):
-            _check(getattr(self, name) >= 1, "training", name, getattr(self, name), "at least 1")
-        _check(self.learning_rate > 0, "training", "learning_rate", self.learning_rate, "above 0")
-        _check(self.max_length >= 2, "training", "max_length", self.max_length, "at least 2")
+            self._require(name, getattr(self, name) >= 1, "at least 1")
+        self._require("learning_rate", self.learning_rate > 0, "above 0")
+        self._require("max_length", self.max_length >= 2, "at least 2")
         for name in ("warmup_updates", "weight_decay", "clip_norm"):
-            _check(getattr(self, name) >= 0, "training", name, getattr(self, name), "at least 0")
+            self._require(name, getattr(self, name) >= 0, "at least 0")
         for name in ("label_smoothing", "adam_beta1", "adam_beta2"):
-            _check(0 <= getattr(self, name) < 1, "training", name, getattr(self, name), "at least 0 and below 1")
-        _check(
-            self.max_length <= self.max_tokens,
-            "training",
-            "max_length",
-            self.max_length,
-            f"at most training.max_tokens ({self.max_tokens})",
+            self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
+        self._require(
+            "max_length", self.max_length <= self.max_tokens, f"at most training.max_tokens ({self.max_tokens})"
         )
-        _check_choice("training", "schedule", self.schedule, ("inverse_sqrt", "linear"))
-        _check_choice("training", "keep", self.keep, ("best", "last"))
-        _check_choice("training", "precision", self.precision, ("auto", "float32", "bfloat16"))
+        self._choose("schedule", "inverse_sqrt", "linear")
+        self._choose("keep", "best", "last")
+        self._choose("precision", "auto", "float32", "bfloat16")
+
+    def _require(self, name: str, good: bool, rule: str) -> None:
+        require_field("training", name, getattr(self, name), good, rule)
+
+    def _choose(self, name: str, *choices: str) -> None:
+        self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
 
 
 @dataclass(frozen=True)
@@ -137,62 +161,7 @@ class TextConfig:
     merges: int = 10_000
 
     def __post_init__(self) -> None:
-        _check(self.merges >= 0, "text", "merges", self.merges, "at least 0")
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A model, its training and its subwords under one name."""
-
-    name: str
-    model: ModelConfig
-    training: TrainingConfig
-    text: TextConfig
-
-    def replace(self, changes: Mapping[str, Any]) -> Preset:
-        """Return a copy with fields replaced by dotted name; strings are read by the type of the field.
-
-        :raises InputError: an unknown name (with the nearest known one) or a value that does not fit.
-        """
-        sections: dict[str, dict[str, Any]] = {name: {} for name in _SECTIONS}
-        for key, value in changes.items():
-            section, _, field = key.partition(".")
-            if section not in _SECTIONS or not field:
-                raise _unknown(key, _all_keys())
-            sections[section][field] = value
-        return dataclasses.replace(
-            self,
-            **{
-                section: _build(_SECTIONS[section], section, {**to_dict(getattr(self, section)), **fields})
-                for section, fields in sections.items()
-                if fields
-            },
-        )
-
-
-_SECTIONS: dict[str, Any] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
-
-
-def list_presets() -> list[str]:
-    """Return the names of the presets, sorted."""
-    files = resources.files("cgbench.models").joinpath("presets").iterdir()
-    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
-
-
-def load_preset(name: str) -> Preset:
-    """Read a preset by name.
-
-    :raises InputError: there is no such preset.
-    """
-    import yaml
-
-    if name not in (names := list_presets()):
-        raise InputError(f"unknown model preset {name!r}{_nearest(name, names)}; presets: {', '.join(names)}")
-    text = resources.files("cgbench.models").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
-    data = yaml.safe_load(text) or {}
-    if unknown := sorted(data.keys() - _SECTIONS.keys()):
-        raise _unknown(unknown[0], list(_SECTIONS))
-    return Preset(name, **{key: _build(kind, key, data.get(key) or {}) for key, kind in _SECTIONS.items()})
+        require_field("text", "merges", self.merges, self.merges >= 0, "at least 0")
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -200,69 +169,10 @@ def to_dict(config: Any) -> dict[str, Any]:
     return dataclasses.asdict(config)
 
 
-def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """Return the :class:`ModelConfig` that a checkpoint stored.
+def require_field(section: str, name: str, value: Any, good: bool, rule: str) -> None:
+    """Refuse a value that does not fit.
 
-    :raises InputError: an unknown field, or a value that does not fit.
+    :raises InputError: ``good`` is false.
     """
-    return _build(ModelConfig, "model", values)
-
-
-def training_config(values: Mapping[str, Any]) -> TrainingConfig:
-    """Return the :class:`TrainingConfig` that a checkpoint stored (errors as :func:`model_config`)."""
-    return _build(TrainingConfig, "training", values)
-
-
-def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
-    hints = get_type_hints(kind)
-    for key in values:
-        if key not in hints:
-            raise _unknown(f"{section}.{key}", _all_keys())
-    return kind(**{key: _read(f"{section}.{key}", value, hints[key]) for key, value in values.items()})
-
-
-def _read(key: str, value: Any, kind: type) -> Any:
-    """Return ``value`` as ``kind``; a string is parsed, so that the command line and YAML mean the same."""
-    text = str(value).strip().lower()
-    try:
-        if kind is bool:
-            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text]
-        if kind is int:
-            if isinstance(value, bool):
-                raise ValueError
-            return int(text.replace("_", ""))
-        if kind is float:
-            number = float(text)
-            if number != number or number in (float("inf"), float("-inf")):
-                raise ValueError
-            return number
-    except (KeyError, ValueError):
-        kinds = {bool: "true or false", int: "a whole number", float: "a number"}
-        raise InputError(f"{key}={value}: must be {kinds[kind]}") from None
-    return str(value)
-
-
-def _all_keys() -> list[str]:
-    return [f"{section}.{field.name}" for section, kind in _SECTIONS.items() for field in dataclasses.fields(kind)]
-
-
-def _unknown(key: str, known: list[str]) -> InputError:
-    return InputError(f"unknown setting {key!r}{_nearest(key, known)}")
-
-
-def _nearest(key: str, known: list[str]) -> str:
-    # A forgotten section is the likeliest slip, so the last part alone counts as well.
-    by_field = {name.rpartition(".")[2]: name for name in known}
-    near = difflib.get_close_matches(key, known, n=1) or [
-        by_field[field] for field in difflib.get_close_matches(key.rpartition(".")[2], list(by_field), n=1)
-    ]
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def _check(good: bool, section: str, name: str, value: Any, rule: str) -> None:
     if not good:
         raise InputError(f"{section}.{name}={value}: must be {rule}")
-
-
-def _check_choice(section: str, name: str, value: str, choices: tuple[str, ...]) -> None:
-    _check(value in choices, section, name, value, f"one of {', '.join(choices)}")

@@ -100,7 +100,7 @@ class Ensemble:
         packed = Rows.pack(sources)
         with self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
-                source = torch.from_numpy(packed.padded(batch)).to(self.device)
+                source = packed.take(batch, self.device)
                 found = beam_search(self.members, source, beam=beam, length_penalty=length_penalty)
                 for i, (best, *_) in zip(batch.tolist(), found, strict=True):
                     text = self.subwords.decode_target(best.tokens.tolist())

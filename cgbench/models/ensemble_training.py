@@ -14,7 +14,8 @@ from cgbench.corpus import ParallelText, PlannedText, plan_text
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.formats import CorpusSpec
-from cgbench.models.config import Preset, to_dict
+from cgbench.models.config import to_dict
+from cgbench.models.presets import Preset
 from cgbench.normalisation import Normalisation
 from cgbench.parallel import run_tasks
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, hash_value, locked

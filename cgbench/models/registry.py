@@ -1,25 +1,27 @@
-"""Architectures by name: the one place that maps a configuration to the class that builds it."""
+"""Build a model from its configuration."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from cgbench.errors import InputError, require
+from cgbench.errors import require
+from cgbench.models.architectures import ARCHITECTURES
 from cgbench.models.config import ModelConfig
 
 if TYPE_CHECKING:
-    from torch import nn
+    from cgbench.models.transformer import Transformer
 
 
-def build_model(config: ModelConfig, source_size: int, target_size: int) -> nn.Module:
+def build_model(config: ModelConfig, source_size: int, target_size: int) -> Transformer:
     """Build a freshly initialised model, drawing on torch's global generator.
 
     :param source_size: number of source subwords, specials included; ``target_size`` likewise.
-    :raises InputError: the architecture is unknown, or torch is not installed.
+    :raises InputError: torch is not installed.
     """
     require("torch", "models")
-    if config.architecture == "transformer":
-        from cgbench.models.transformer import Transformer
-
-        return Transformer(config, source_size, target_size)
-    raise InputError(f"model.architecture={config.architecture}: unknown; architectures: transformer")
+    entry = ARCHITECTURES[config.architecture]
+    model: Transformer = getattr(import_module(f"cgbench.models.{entry.module}"), entry.builder)(
+        config, source_size, target_size
+    )
+    return model

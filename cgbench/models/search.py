@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.models.ragged import Ragged
 from cgbench.models.text import BOS, EOS, PAD
 
 # The smallest normal float32: where a softmax underflows, the logarithm must stay finite for a forced end.
@@ -45,7 +46,7 @@ class Hypothesis:
 @torch.inference_mode()
 def beam_search(
     members: Sequence[nn.Module],
-    source: Tensor,
+    source: Ragged,
     *,
     beam: int = 5,
     max_length_ratio: float = 1.2,
@@ -58,12 +59,12 @@ def beam_search(
     token counted, as in fairseq) plus ``max_length_extra``. ``<s>`` and ``<pad>`` are never produced, ``<unk>`` may be.
 
     :param members: one model or several, in evaluation mode.
-    :param source: ids ``[sentences, length]``, padded.
+    :param source: ids of the sentences.
     :return: for each sentence up to ``beam`` hypotheses, best first.
     """
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
-    device, count = source.device, len(source)
+    device, count = source.ids.device, len(source.layout)
     limit = _limits(source, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     finished: list[list[Hypothesis]] = [[] for _ in range(count)]
@@ -101,7 +102,7 @@ def beam_search(
 @torch.inference_mode()
 def greedy_search(
     members: Sequence[nn.Module],
-    source: Tensor,
+    source: Ragged,
     *,
     max_length_ratio: float = 1.2,
     max_length_extra: int = 10,
@@ -110,9 +111,9 @@ def greedy_search(
     """Take the most probable token at every step; arguments and result as for :func:`beam_search` with a beam of 1."""
     limit = _limits(source, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
-    tokens: list[list[int]] = [[] for _ in range(len(source))]
-    log_probs = [0.0] * len(source)
-    alive = torch.arange(len(source), device=source.device)
+    tokens: list[list[int]] = [[] for _ in range(len(source.layout))]
+    log_probs = [0.0] * len(source.layout)
+    alive = torch.arange(len(source.layout), device=source.ids.device)
     previous = torch.full_like(alive, EOS)
     step = 0
     while len(alive):
@@ -138,7 +139,7 @@ def greedy_search(
 class _Stepper:
     """The members side by side, one row a hypothesis."""
 
-    def __init__(self, members: Sequence[nn.Module], source: Tensor):
+    def __init__(self, members: Sequence[nn.Module], source: Ragged):
         self._members: list[Any] = list(members)
         if not self._members:
             raise ValueError("no model to search with")
@@ -159,10 +160,10 @@ class _Stepper:
             state.reorder(index)
 
 
-def _limits(source: Tensor, ratio: float, extra: int) -> Tensor:
+def _limits(source: Ragged, ratio: float, extra: int) -> Tensor:
     """The most tokens before the end token, for each sentence."""
-    longest = ((source != PAD).sum(1).double() * ratio + extra).floor().long()
-    return longest.clamp_(min=1)
+    longest = np.floor(source.layout.lengths * ratio + extra).astype(np.int64)
+    return torch.from_numpy(np.maximum(longest, 1)).to(source.ids.device)
 
 
 def _forbid(p: Tensor, step: int, limit: Tensor) -> None:

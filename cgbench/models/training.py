@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_atomic
-from cgbench.models.batching import Rows, count_tokens, decoder_input, fits, make_batches
+from cgbench.models.batching import Rows, count_tokens, fits, make_batches
 from cgbench.models.checkpoints import (
     CONFIG,
     METRICS,
@@ -37,10 +37,12 @@ from cgbench.models.checkpoints import (
     subset,
     write_tensors,
 )
-from cgbench.models.config import Preset, TrainingConfig, to_dict
+from cgbench.models.config import TrainingConfig, to_dict
 from cgbench.models.loss import smoothed_cross_entropy
+from cgbench.models.presets import Preset
+from cgbench.models.ragged import Ragged
 from cgbench.models.registry import build_model
-from cgbench.models.text import PAD, Subwords, read_lines
+from cgbench.models.text import Subwords, read_lines
 from cgbench.progress import bar
 
 STATE, BEST = "training_state.safetensors", "best.safetensors"
@@ -93,11 +95,9 @@ class Data:
         """See :func:`cgbench.models.batching.make_batches`."""
         return make_batches(self.source.lengths, self.target.lengths, self.rows, max_tokens, order)
 
-    def tensors(self, rows: np.ndarray, device: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Return source, decoder input and target of a batch, ids [rows, length]."""
-        source, target = self.source.padded(rows), self.target.padded(rows)
-        arrays = (source, decoder_input(target), target)
-        return tuple(torch.from_numpy(array).to(device, non_blocking=True) for array in arrays)  # type: ignore[return-value]
+    def take(self, rows: np.ndarray, device: str) -> tuple[Ragged, Ragged]:
+        """Return source and target of a batch."""
+        return self.source.take(rows, device), self.target.take(rows, device)
 
     @property
     def digest(self) -> str:
@@ -253,15 +253,12 @@ class _Run:
         return tokens
 
     def _loss(self, data: Data, batch: np.ndarray, smoothing: float) -> tuple[Tensor, Tensor]:
-        source, given, target = data.tensors(batch, self.device)
+        source, target = data.take(batch, self.device)
         with torch.autocast(
             torch.device(self.device).type, torch.bfloat16, enabled=self.checkpoint.precision == "bfloat16"
         ):
-            states = self.model.decode(self.model.encode(source), given)  # type: ignore[operator]
-            # Only real tokens meet the vocabulary, the widest product of all.
-            real = target != PAD
-            logits = self.model.project(states[real])  # type: ignore[operator]
-        return smoothed_cross_entropy(logits, target[real], smoothing)
+            logits = self.model(source, target.shifted())
+        return smoothed_cross_entropy(logits, target.ids, smoothing)
 
     def _settle(self) -> None:
         """Add up the losses since the last call; stop at the first update whose gradient is not finite.

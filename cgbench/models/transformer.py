@@ -1,34 +1,39 @@
-"""The Transformer (Vaswani et al., 2017) as fairseq's ``transformer_iwslt_de_en`` builds it, absolute or relative.
+"""The Transformer (Vaswani et al., 2017), and what every architecture of this package shares with it.
 
-Separate source and target embeddings, the target's tied to the output projection (no output bias), ReLU, layers with
-the norm before or after each sublayer. With relative positions both stacks use relative self-attention, there are no
-absolute positions, and cross-attention is plain (the baseline of Zheng and Lapata, 2023).
+By default it is fairseq's ``transformer_iwslt_de_en``: separate source and target embeddings, the target's tied to the
+output projection, ReLU, layers with the norm before or after each sublayer. With relative positions both stacks use
+relative self-attention, there are no absolute positions, and cross-attention is plain.
+
+A model is used through ``encode``, ``decode`` and ``project`` (teacher forcing) and ``start`` and ``step`` (search).
+Other architectures override parts of these; both ways must give the same logits.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.attention import CrossAttention, KeysValues, SelfAttention, causal_mask, padding_mask
+from cgbench.models.attention import KeysValues
 from cgbench.models.config import ModelConfig
 from cgbench.models.dropout import Dropout
-from cgbench.models.linear import Linear, linear
+from cgbench.models.layers import DecoderLayer, EncoderLayer
+from cgbench.models.linear import linear
+from cgbench.models.positions import interleaved_sinusoids, sinusoids
+from cgbench.models.ragged import Layout, Pairing, Ragged
 
-PAD = 1
+BOS, PAD = 0, 1
 
 
 @dataclass
 class Encoded:
-    """What the encoder says of a batch: ``states`` [rows, length, width]; ``mask`` [rows, length], True for words."""
+    """What the encoder says of a batch: ``states`` of its tokens [M, width], and their layout."""
 
     states: Tensor
-    mask: Tensor
+    layout: Layout
 
 
 @dataclass
@@ -62,175 +67,157 @@ class State:
         self.sentence = sentence
 
 
-class FeedForward(nn.Module):
-    """Two linear maps with a ReLU between."""
-
-    def __init__(self, width: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.expand = Linear(width, hidden)
-        self.contract = Linear(hidden, width)
-        self.dropout = Dropout(dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map [..., width] to [..., width]."""
-        return self.contract(self.dropout(F.relu(self.expand(x))))
-
-
-class Layer(nn.Module):
-    """What encoder and decoder layers share: residual sublayers with the norm before or after."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        width, heads = config.width, config.attention_heads
-        distance = config.max_relative_position if config.positions == "relative" else None
-        self.pre = config.norm == "pre"
-        self.dropout = Dropout(config.dropout)
-        self.attention = SelfAttention(width, heads, config.attention_dropout, distance)
-        self.attention_norm = nn.LayerNorm(width)
-        self.feed_forward = FeedForward(width, config.feedforward_width, config.activation_dropout)
-        self.feed_forward_norm = nn.LayerNorm(width)
-
-    def before(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
-        """Return the input of a sublayer."""
-        return norm(x) if self.pre else x
-
-    def after(self, norm: nn.LayerNorm, x: Tensor, change: Tensor) -> Tensor:
-        """Add what a sublayer computed to its input."""
-        x = x + self.dropout(change)
-        return x if self.pre else norm(x)
-
-    def feed(self, x: Tensor) -> Tensor:
-        """Apply the feed-forward sublayer."""
-        return self.after(self.feed_forward_norm, x, self.feed_forward(self.before(self.feed_forward_norm, x)))
-
-
-class EncoderLayer(Layer):
-    """Self-attention, feed-forward."""
-
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """Map [rows, length, width] to the same shape; ``mask`` hides padding."""
-        x = self.after(self.attention_norm, x, self.attention(self.before(self.attention_norm, x), mask))
-        return self.feed(x)
-
-
-class DecoderLayer(Layer):
-    """Causal self-attention, cross-attention, feed-forward."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        self.cross = CrossAttention(config.width, config.attention_heads, config.attention_dropout)
-        self.cross_norm = nn.LayerNorm(config.width)
-
-    def forward(self, x: Tensor, mask: Tensor, source: KeysValues, source_mask: Tensor | None) -> Tensor:
-        """Map [rows, length, width] to the same shape, all positions at once."""
-        x = self.after(self.attention_norm, x, self.attention(self.before(self.attention_norm, x), mask))
-        return self._rest(x, source, source_mask)
-
-    def step(self, x: Tensor, target: KeysValues, source: KeysValues, source_mask: Tensor | None) -> Tensor:
-        """Map one position [rows, 1, width], appending it to ``target``."""
-        x = self.after(self.attention_norm, x, self.attention.step(self.before(self.attention_norm, x), target))
-        return self._rest(x, source, source_mask)
-
-    def _rest(self, x: Tensor, source: KeysValues, source_mask: Tensor | None) -> Tensor:
-        x = self.after(self.cross_norm, x, self.cross(self.before(self.cross_norm, x), source, source_mask))
-        return self.feed(x)
-
-
 class Transformer(nn.Module):
-    """Encoder and decoder over subword ids; id 1 is padding, the decoder's input begins with </s>."""
+    """Encoder and decoder over subword ids; the decoder's input begins with </s>."""
 
     def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
         super().__init__()
         self.config = config
-        self.scale = math.sqrt(config.width) if config.scale_embeddings else 1.0
-        self.source_embedding = _embedding(source_size, config)
-        self.target_embedding = _embedding(target_size, config)
-        self.dropout = Dropout(config.dropout)
-        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.scale, self.position_scale = embedding_scales(config)
+        self.source_embedding = build_embedding(source_size, config)
+        self.target_embedding = build_embedding(target_size, config)
+        self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
+        self.encoder = nn.ModuleList(self.build_encoder_layer(number) for number in range(self.distinct_encoder_layers))
+        self.decoder = nn.ModuleList(self.build_decoder_layer(number) for number in range(self.distinct_decoder_layers))
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
 
-    def encode(self, source: Tensor) -> Encoded:
-        """Encode ids [rows, length], padded on either side."""
-        real = source != PAD
-        x = self._embed(self.source_embedding, source, (real.cumsum(1) - 1).clamp_(min=0))
-        mask = padding_mask(real, x.dtype)
-        for layer in self.encoder:
-            x = layer(x, mask)
-        return Encoded(self.encoder_norm(x), real)
+    # What the stacks are made of.
 
-    def decode(self, encoded: Encoded, decoder_input: Tensor) -> Tensor:
-        """Return the decoder's last states [rows, length, width] for ids [rows, length], padded on the right."""
-        positions = torch.arange(decoder_input.shape[1], device=decoder_input.device)
-        x = self._embed(self.target_embedding, decoder_input, positions)
-        mask = causal_mask(decoder_input.shape[1], x)
-        source_mask = padding_mask(encoded.mask, x.dtype)
-        for layer in self._decoder_layers():
-            x = layer(x, mask, layer.cross.remember(encoded.states), source_mask)
-        return self.decoder_norm(x)
+    @property
+    def distinct_encoder_layers(self) -> int:
+        """Number of encoder layers with parameters of their own."""
+        return self.config.encoder_layers
+
+    @property
+    def distinct_decoder_layers(self) -> int:
+        """Number of decoder layers with parameters of their own."""
+        return self.config.decoder_layers
+
+    def build_encoder_layer(self, number: int) -> nn.Module:
+        """Build encoder layer 0, 1, ..., from the bottom."""
+        return EncoderLayer(self.config)
+
+    def build_decoder_layer(self, number: int) -> nn.Module:
+        """Build decoder layer 0, 1, ..., from the bottom."""
+        return DecoderLayer(self.config)
+
+    def encoder_stack(self) -> list[EncoderLayer]:
+        """The encoder layers in the order in which they are applied."""
+        return cast("list[EncoderLayer]", list(self.encoder))
+
+    def decoder_stack(self) -> list[DecoderLayer]:
+        """The decoder layers in the order in which they are applied."""
+        return cast("list[DecoderLayer]", list(self.decoder))
+
+    # Teacher forcing: all positions at once.
+
+    def encode(self, source: Ragged) -> Encoded:
+        """Encode source ids."""
+        return self.encode_embedded(*self.embed_source(source))
+
+    def embed_source(self, source: Ragged) -> tuple[Tensor, Layout]:
+        """Return the vectors of source ids that the encoder reads, [M, width], and their layout."""
+        if self.config.begin_source:
+            source = source.preceded(BOS)
+        return self.embed(self.source_embedding, source.ids, source.layout.positions), source.layout
+
+    def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
+        """Encode source vectors [M, width]."""
+        for layer in self.encoder_stack():
+            x = layer(x, layout)
+        return Encoded(self.encoder_norm(x), layout)
+
+    def decode(self, encoded: Any, target: Ragged) -> Tensor:
+        """Return the decoder's last states [N, width] at the ids that it reads (</s>, then all but the last)."""
+        return self.decode_embedded(encoded, self.embed_target(target), target.layout)
+
+    def embed_target(self, target: Ragged) -> Tensor:
+        """Return the vectors [N, width] of the ids that the decoder reads."""
+        return self.embed(self.target_embedding, target.ids, target.layout.positions)
+
+    def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
+        """Return the decoder's last states [N, width] for target vectors [N, width]."""
+        pairing = Pairing(layout, encoded.layout)
+        for number, layer in enumerate(self.decoder_stack()):
+            y = layer(y, layout, self.remember(number, encoded, pairing), pairing.masks)
+        return self.decoder_norm(y)
+
+    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+        """Return the keys and values that decoder layer ``number`` attends to."""
+        return self.decoder_stack()[number].cross.remember(encoded.states, pairing)
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [..., target vocabulary] of states [..., width]."""
-        return linear(states, self.target_embedding.weight)
+        return linear(states, self.target_embedding.weight, self.output_bias)
 
-    def forward(self, source: Tensor, decoder_input: Tensor) -> Tensor:
-        """Return logits [rows, target length, target vocabulary] under teacher forcing.
+    def forward(self, source: Ragged, target: Ragged) -> Tensor:
+        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
+        return self.project(self.decode(self.encode(source), target))
 
-        :param source: ids [rows, source length]; ``decoder_input``: ids [rows, target length] that begin with </s>.
-        """
-        return self.project(self.decode(self.encode(source), decoder_input))
+    # Search: one position a row at a time.
 
-    def start(self, encoded: Encoded, copies: int = 1) -> State:
+    def start(self, encoded: Any, copies: int = 1) -> Any:
         """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
-        rows = encoded.states.shape[0]
-        sentence = torch.arange(rows, device=encoded.states.device).repeat_interleave(copies)
-        mask = padding_mask(encoded.mask, encoded.states.dtype)
-        source = [layer.cross.remember(encoded.states) for layer in self._decoder_layers()]
-        target = [layer.attention.empty(rows * copies, source[0].keys) for layer in self._decoder_layers()]
+        rows = len(encoded.layout)
+        device = encoded.states.device
+        # A layout of one token a sentence, so that the sentences of the batch are one grid in their order.
+        pairing = Pairing(Layout([1] * rows, device), encoded.layout)
+        source = [self.remember(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
+        target = [layer.attention.empty(rows * copies, source[0].keys) for layer in self.decoder_stack()]
+        sentence = torch.arange(rows, device=device).repeat_interleave(copies)
+        (mask,) = pairing.masks
         if copies > 1:
             for memory in source:
                 memory.select(sentence)
             mask = None if mask is None else mask.index_select(0, sentence)
         return State(sentence, mask, target, source)
 
-    def step(self, tokens: Tensor, state: State) -> Tensor:
+    def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
-        position = torch.tensor([state.length], device=tokens.device)
-        x = self._embed(self.target_embedding, tokens.unsqueeze(1), position)
-        for layer, target, source in zip(self._decoder_layers(), state.target, state.source, strict=True):
-            x = layer.step(x, target, source, state.source_mask)
+        y = self.embed_step(tokens, state.length)
+        for layer, target, source in zip(self.decoder_stack(), state.target, state.source, strict=True):
+            y = layer.step(y, target, source, state.source_mask)
         state.length += 1
-        return self.project(self.decoder_norm(x)).squeeze(1)
+        return self.project(self.decoder_norm(y))
 
-    def _decoder_layers(self) -> list[DecoderLayer]:
-        return cast("list[DecoderLayer]", self.decoder)
+    def embed_step(self, tokens: Tensor, position: int) -> Tensor:
+        """Return the vectors [rows, width] of the ids [rows] at one position."""
+        return self.embed(self.target_embedding, tokens, torch.tensor([position], device=tokens.device))
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+    def embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+        """Return scaled embeddings with absolute positions, where the architecture has them, after dropout."""
         x = embedding(ids) * self.scale
         # On a CPU whole activations are kept in the type of the products: casts would cost more than they save.
         if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             x = x.to(torch.get_autocast_dtype("cpu"))
         if self.config.positions == "sinusoidal":
             x = x + sinusoids(positions, self.config.width).to(x.dtype)
+        elif self.config.positions == "interleaved":
+            x = x + (interleaved_sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
         return self.dropout(x)
 
 
-def sinusoids(positions: Tensor, width: int) -> Tensor:
-    """Return position vectors [..., width] as fairseq: sines, then cosines; the first word has place PAD + 1."""
-    half = width // 2
-    steps = torch.arange(half, dtype=torch.float32, device=positions.device)
-    frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))
-    angles = (positions + PAD + 1).unsqueeze(-1) * frequencies
-    return torch.cat((angles.sin(), angles.cos()), dim=-1)
+def embedding_scales(config: ModelConfig) -> tuple[float, float]:
+    """Return the factors of word embeddings and of positions."""
+    up = math.sqrt(config.width)
+    return {"fairseq": (up, 1.0), "unit": (up, 1.0), "teu": (up, 1.0), "ped": (1.0, 1 / up)}.get(
+        config.embedding, (1.0, 1.0)
+    )
 
 
-def _embedding(size: int, config: ModelConfig) -> nn.Embedding:
+def build_embedding(size: int, config: ModelConfig) -> nn.Embedding:
+    """Build a table of ``size`` word embeddings, started as ``config.embedding`` says; padding's row is 0."""
     embedding = nn.Embedding(size, config.width, padding_idx=PAD)
     with torch.no_grad():
-        embedding.weight.normal_(std=config.width**-0.5)
-        if config.normalize_embeddings:
+        if config.embedding in ("teu", "xavier"):
+            nn.init.xavier_uniform_(embedding.weight)
+        else:
+            deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
+            embedding.weight.normal_(std=deviation)
+        if config.embedding == "unit":
             embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True))
         embedding.weight[PAD] = 0
     return embedding

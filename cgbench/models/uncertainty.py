@@ -80,7 +80,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.batching import Rows, decoder_input, make_batches
+from cgbench.models.batching import Rows, make_batches
 from cgbench.models.text import EOS
 
 DISTRIBUTION = (
@@ -267,13 +267,10 @@ def score_hypotheses(
     models: list[Any] = list(members)
     with torch.inference_mode():
         for batch in batches:
-            padded, lengths = target_rows.padded(batch), target_rows.lengths[batch].tolist()
-            real = torch.from_numpy(np.arange(padded.shape[1]) < np.array(lengths)[:, None]).to(device)
-            source, shifted, target = (
-                torch.from_numpy(ids).to(device) for ids in (source_rows.padded(batch), decoder_input(padded), padded)
-            )
-            states = [model.decode(model.encode(source), shifted)[real] for model in models]
-            tokens, together = target[real], batch_tokens
+            source, target = source_rows.take(batch, device), target_rows.take(batch, device)
+            lengths, shifted = target.layout.lengths.tolist(), target.shifted()
+            states = [model.decode(model.encode(source), shifted) for model in models]
+            tokens, together = target.ids, batch_tokens
             if tokens.device.type == "cpu":
                 # Vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
                 # waits for that is the members' hidden states, small change against their parameters.

@@ -5,8 +5,9 @@ import dataclasses
 import pytest
 import torch
 
-from cgbench.models.config import load_preset
 from cgbench.models.loss import smoothed_cross_entropy
+from cgbench.models.presets import load_preset
+from cgbench.models.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.transformer import PAD
 
@@ -27,7 +28,7 @@ def reversals(rows, generator):
 
 @torch.no_grad()
 def greedy(model, source, steps):
-    state = model.start(model.encode(source))
+    state = model.start(model.encode(Ragged.unpad(source)))
     tokens, output = torch.full((len(source),), END), []
     for _ in range(steps):
         tokens = model.step(tokens, state).argmax(-1)
@@ -46,11 +47,10 @@ def test_reversal_is_learnt(positions, norm):
     generator = torch.Generator().manual_seed(1)
     for _ in range(500):
         source, target = reversals(64, generator)
-        given = torch.cat((torch.full((64, 1), END), target[:, :-1]), 1)
-        real = target != PAD
-        loss, _ = smoothed_cross_entropy(model(source, given)[real], target[real], 0.0)
+        wanted = Ragged.unpad(target)
+        loss, _ = smoothed_cross_entropy(model(Ragged.unpad(source), wanted.shifted()), wanted.ids, 0.0)
         optimizer.zero_grad()
-        (loss / real.sum()).backward()
+        (loss / len(wanted.ids)).backward()
         optimizer.step()
     source, target = reversals(200, generator)
     output = greedy(model.eval(), source, 7)

@@ -8,66 +8,77 @@ import torch
 from cgbench.models.attention import (
     CrossAttention,
     KeysValues,
-    RelativePositions,
     SelfAttention,
     attend,
-    causal_mask,
-    skew,
     split_heads,
 )
+from cgbench.models.config import ModelConfig
+from cgbench.models.layers import build_self_attention
+from cgbench.models.positions import DistanceTable, SinusoidalDistance, interleaved_sinusoids, skew
+from cgbench.models.ragged import Layout, Pairing
 
 torch.set_num_threads(1)
 
 
-def slow_self_attention(module, x, allowed):
-    """One query at a time: softmax over (q·k + q·a + k·a) / sqrt(d_head), with a the row of the clipped distance."""
-    rows, length, width = x.shape
+def relative_logit(module, h, q, k, i, j):
+    """What the distance adds, straight from the formula of each form."""
+    relative = module.relative
+    if relative is None:
+        return 0.0
+    if isinstance(relative, DistanceTable):
+        a = relative.table[max(-relative.limit, min(relative.limit, i - j)) + relative.limit]
+        return q @ a + (k @ a if relative.by_key else 0.0)
+    head = len(q)
+    sinusoid = interleaved_sinusoids(torch.tensor(j - i), relative.width).double()
+    r = relative.project(sinusoid)[h * head : (h + 1) * head]
+    return relative.content[h, 0] @ k + (q + relative.position[h, 0]) @ r
+
+
+def slow_self_attention(module, x, causal):
+    """One query at a time: softmax over (q·k + what the distance adds) / sqrt(d_head)."""
+    length, width = x.shape
     head = width // module.heads
     query, keys, values = module.project_in(x).split(width, dim=-1)
     result = torch.zeros_like(x)
-    for b in range(rows):
-        for h in range(module.heads):
-            columns = slice(h * head, (h + 1) * head)
-            for i in range(length):
-                q = query[b, i, columns]
-                logits = []
-                for j in range(length):
-                    k = keys[b, j, columns]
-                    logit = q @ k
-                    if module.relative is not None:
-                        limit = module.relative.limit
-                        a = module.relative.table[max(-limit, min(limit, i - j)) + limit]
-                        logit = logit + q @ a + k @ a
-                    logits.append(logit / math.sqrt(head) if allowed[b, i, j] else torch.tensor(-math.inf))
-                weights = torch.stack(logits).softmax(0)
-                result[b, i, columns] = sum(w * values[b, j, columns] for j, w in enumerate(weights))
+    for h in range(module.heads):
+        columns = slice(h * head, (h + 1) * head)
+        for i in range(length):
+            q, seen = query[i, columns], range(i + 1 if causal else length)
+            logits = [q @ keys[j, columns] + relative_logit(module, h, q, keys[j, columns], i, j) for j in seen]
+            weights = (torch.stack(logits) / math.sqrt(head)).softmax(0)
+            result[i, columns] = sum(w * values[j, columns] for j, w in zip(seen, weights, strict=True))
     return module.project_out(result)
 
 
-@pytest.mark.parametrize("relative", [None, 1, 3, 20])
+def forms():
+    yield "plain", None
+    for p in (1, 3, 20):
+        yield f"relative-{p}", DistanceTable(p, 4)
+    yield "shaw", DistanceTable(3, 4, by_key=False)
+    yield "transformer-xl", SinusoidalDistance(12, 3)
+
+
+@pytest.mark.parametrize("form", [name for name, _ in forms()])
 @pytest.mark.parametrize("causal", [False, True])
-def test_self_attention_is_the_loop(relative, causal):
+def test_self_attention_is_the_loop(form, causal):
     torch.manual_seed(0)
-    module = SelfAttention(12, 3, 0.0, relative).double().eval()
-    if relative is not None:
-        torch.nn.init.normal_(module.relative.table)
-    x = torch.randn(2, 7, 12, dtype=torch.float64)
-    allowed = torch.ones(2, 7, 7, dtype=torch.bool)
-    if causal:
-        mask, allowed = causal_mask(7, x), allowed.tril()
-    else:
-        allowed[1, :, 5:] = False
-        mask = torch.zeros(2, 1, 7, 7, dtype=torch.float64).masked_fill(~allowed[:, None], -math.inf)
-    assert torch.allclose(module(x, mask), slow_self_attention(module, x, allowed), atol=1e-12)
+    module = SelfAttention(12, 3, 0.0, dict(forms())[form]).double().eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter)
+    lengths = [7, 2, 1, 30, 6, 2]  # three buckets
+    layout = Layout(lengths)
+    x = torch.randn(sum(lengths), 12, dtype=torch.float64)
+    expected = torch.cat([slow_self_attention(module, part, causal) for part in x.split(lengths)])
+    assert torch.allclose(module(x, layout, causal), expected, atol=1e-12)
 
 
 def test_relative_tables_start_at_zero_and_then_count():
     torch.manual_seed(0)
-    plain, relative = SelfAttention(8, 2, 0.0), SelfAttention(8, 2, 0.0, 4)
+    plain, relative = SelfAttention(8, 2, 0.0), SelfAttention(8, 2, 0.0, DistanceTable(4, 4))
     relative.load_state_dict(plain.state_dict(), strict=False)
-    x = torch.randn(1, 6, 8)
-    assert torch.allclose(plain(x, None), relative(x, None), atol=1e-6)
-    relative(x, None).sum().backward()
+    x, layout = torch.randn(6, 8), Layout([6])
+    assert torch.allclose(plain(x, layout), relative(x, layout), atol=1e-6)
+    relative(x, layout).sum().backward()
     assert relative.relative.table.grad.abs().sum() > 0
 
 
@@ -78,17 +89,17 @@ def test_skew_reads_along_diagonals():
         assert torch.equal(skew(x), expected)
 
 
-@pytest.mark.parametrize("relative", [None, 3])
-def test_steps_are_the_last_rows_of_the_whole(relative):
+@pytest.mark.parametrize("form", [name for name, _ in forms()])
+def test_steps_are_the_last_rows_of_the_whole(form):
     torch.manual_seed(0)
-    module = SelfAttention(8, 2, 0.0, relative).eval()
-    if relative:
-        torch.nn.init.normal_(module.relative.table)
-    x = torch.randn(3, 9, 8)
-    whole = module(x, causal_mask(9, x))
+    module = SelfAttention(12, 3, 0.0, dict(forms())[form]).eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    x = torch.randn(3, 9, 12)
+    whole = module(x.flatten(0, 1), Layout([9, 9, 9]), causal=True).view(3, 9, 12)
     memory = module.empty(3, x)
     for t in range(9):
-        assert torch.allclose(module.step(x[:, t : t + 1], memory)[:, 0], whole[:, t], atol=1e-6)
+        assert torch.allclose(module.step(x[:, t], memory), whole[:, t], atol=1e-5)
 
 
 def test_equal_keys_give_the_mean_of_the_values():
@@ -109,12 +120,15 @@ def test_cross_attention_is_plain_attention_over_the_memory():
         reference.in_proj_bias.copy_(torch.cat((module.project_query.bias, module.project_memory.bias)))
         reference.out_proj.load_state_dict(module.project_out.state_dict())
     expected, _ = reference(x, states, states, need_weights=False)
-    assert torch.allclose(module(x, module.remember(states), None), expected, atol=1e-12)
+    layout = Layout([3, 3])
+    pairing = Pairing(layout, Layout([5, 5]))
+    memory = module.remember(states.flatten(0, 1), pairing)
+    assert torch.allclose(module(x.flatten(0, 1), layout, memory, pairing.masks), expected.flatten(0, 1), atol=1e-12)
 
 
 def test_projections_start_within_their_bounds():
     torch.manual_seed(0)
-    module = SelfAttention(64, 2, 0.0)
+    module = build_self_attention(ModelConfig(width=64, attention_heads=2))
     bound = math.sqrt(6 / 128) / math.sqrt(2)
     for part in module.project_in.weight.split(64):
         assert 0.95 * bound < part.abs().max() <= bound
@@ -131,7 +145,7 @@ def test_split_heads_keeps_each_head_together():
 
 
 def test_selecting_rows_of_a_relative_table_clips_both_ends():
-    positions = RelativePositions(2, 1)
+    positions = DistanceTable(2, 1)
     with torch.no_grad():
         positions.table.copy_(torch.tensor([[-1.0], [0.0], [1.0]]))
     assert positions.rows(-3, 3).flatten().tolist() == [-1, -1, -1, 0, 1, 1, 1]

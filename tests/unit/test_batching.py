@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.models.batching import Rows, count_tokens, decoder_input, fits, make_batches
-from cgbench.models.text import EOS, PAD
+from cgbench.models.batching import Rows, count_tokens, fits, make_batches
+from cgbench.models.ragged import Ragged
+from cgbench.models.text import EOS
 
 lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=80)
 
@@ -47,15 +48,16 @@ def test_a_row_over_the_budget_is_a_batch_of_its_own():
     assert fits(np.array([50, 2]), np.array([3, 2]), 20).tolist() == [False, True]
 
 
-def test_rows_are_padded_on_the_right():
+def test_rows_are_taken_in_the_order_asked_for():
     rows = Rows.pack([np.array([5, 2], np.int32), np.array([2], np.int32), np.array([7, 8, 9, 2], np.int32)])
-    assert rows.padded(np.array([2, 1])).tolist() == [[7, 8, 9, 2], [2, PAD, PAD, PAD]]
-    assert rows.padded(np.array([0, 1])).tolist() == [[5, 2], [2, PAD]]
+    batch = rows.take(np.array([2, 0]))
+    assert batch.ids.tolist() == [7, 8, 9, 2, 5, 2]
+    assert batch.layout.lengths.tolist() == [4, 2]
     assert rows.lengths.tolist() == [2, 1, 4]
     assert count_tokens([np.array([0, 2])], rows.lengths) == 6
     assert len(Rows.pack([])) == 0
 
 
 def test_the_decoder_reads_what_it_must_predict_one_place_later():
-    target = np.array([[7, 8, EOS], [9, EOS, PAD]])
-    assert decoder_input(target).tolist() == [[EOS, 7, 8], [EOS, 9, EOS]]
+    target = Ragged.pack([[7, 8, EOS], [9, EOS]])
+    assert target.shifted().ids.tolist() == [EOS, 7, 8, EOS, 9]

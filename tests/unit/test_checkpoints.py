@@ -7,7 +7,9 @@ import torch
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import CheckpointConfig, load_checkpoint, read_tensors, save_checkpoint, write_tensors
-from cgbench.models.config import TextConfig, load_preset
+from cgbench.models.config import TextConfig
+from cgbench.models.presets import load_preset
+from cgbench.models.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.text import Subwords
 
@@ -35,8 +37,8 @@ def test_a_loaded_model_computes_what_the_saved_one_did(checkpoint):
     assert again == config
     assert words.digest == subwords.digest
     assert not loaded.training
-    source = torch.tensor([subwords.encode_source(["zwei häuser"])[0].tolist()])
-    given = torch.tensor([[2, 4, 5]])
+    source = Ragged.pack(subwords.encode_source(["zwei häuser"]))
+    given = Ragged.pack([[2, 4, 5]])
     with torch.no_grad():
         assert torch.equal(loaded(source, given), model(source, given))
 
@@ -79,7 +81,7 @@ def edit(folder, **changes):
         ({"width": 64}, r"has shape .*, config\.json asks for"),
         ({"decoder_layers": 2}, r"has shape none"),
         ({"encoder_layers": "many"}, r"model\.encoder_layers=many"),
-        ({"format": 2}, "not a checkpoint of format 1"),
+        ({"format": 1}, "not a checkpoint of format 2"),
         ({"colour": 2}, "not a checkpoint configuration"),
         ({"subwords": "00"}, "not those that the model was trained with"),
     ],

@@ -10,6 +10,7 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
 from cgbench.models.config import ModelConfig, TextConfig, TrainingConfig
 from cgbench.models.ensemble import Ensemble
+from cgbench.models.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.text import Subwords
@@ -75,7 +76,7 @@ def test_translations_come_in_the_order_of_the_lines(folder):
         if not line.strip():
             assert (translation.text, translation.tokens.tolist(), translation.log_prob) == ("", [2], 0)
             continue
-        source = torch.tensor(ensemble.subwords.encode_source([line])[0].astype(np.int64))[None]
+        source = Ragged.pack(ensemble.subwords.encode_source([line]))
         best = beam_search(ensemble.members, source, beam=3)[0][0]
         assert translation.tokens.tolist() == best.tokens.tolist()
         assert translation.score == pytest.approx(best.score, abs=1e-5)
@@ -94,10 +95,10 @@ def test_scores_are_those_of_the_ensemble_that_translated(folder):
     for i, translation in enumerate(found):
         if translation.text:
             assert scores["log_prob"][i] == pytest.approx(translation.log_prob, abs=1e-4)
-        source = torch.tensor(ensemble.subwords.encode_source([LINES[i]])[0].astype(np.int64))[None]
-        shifted = torch.tensor([[2, *translation.tokens[:-1].tolist()]])
+        source = Ragged.pack(ensemble.subwords.encode_source([LINES[i]]))
+        shifted = Ragged.pack([[2, *translation.tokens[:-1].tolist()]])
         with torch.no_grad():
-            log_probs = torch.stack([m(source, shifted)[0].double().log_softmax(-1) for m in ensemble.members])
+            log_probs = torch.stack([m(source, shifted).double().log_softmax(-1) for m in ensemble.members])
         for name, value in sequence_measures(log_probs, translation.tokens).items():
             assert scores[name][i] == pytest.approx(value, abs=1e-4), name
     assert scores["rmi"].max() > 0.05

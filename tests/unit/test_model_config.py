@@ -1,7 +1,8 @@
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.models.config import ModelConfig, TrainingConfig, list_presets, load_preset, model_config, to_dict
+from cgbench.models.config import ModelConfig, TrainingConfig, to_dict
+from cgbench.models.presets import list_presets, load_preset, model_config
 
 
 def test_every_preset_loads():
@@ -20,9 +21,9 @@ def test_relative_12_is_the_published_recipe():
 
 def test_replace_parses_strings_by_field_type_and_leaves_the_rest():
     tiny = load_preset("tiny")
-    changed = tiny.replace({"training.max_updates": "1_000", "model.scale_embeddings": "no", "text.merges": 7})
+    changed = tiny.replace({"training.max_updates": "1_000", "model.output_bias": "yes", "text.merges": 7})
     assert changed.training.max_updates == 1000
-    assert changed.model.scale_embeddings is False
+    assert changed.model.output_bias is True
     assert changed.text.merges == 7
     assert changed.training.learning_rate == tiny.training.learning_rate
     assert tiny.replace({}) == tiny
@@ -49,7 +50,7 @@ def test_an_unknown_key_names_the_nearest(key, nearest):
         ("training.max_updates", "1.5"),
         ("training.max_updates", True),
         ("training.learning_rate", "nan"),
-        ("model.scale_embeddings", "maybe"),
+        ("model.output_bias", "maybe"),
         ("model.norm", "both"),
         ("model.dropout", "1"),
         ("model.width", "0"),

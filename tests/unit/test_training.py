@@ -15,7 +15,8 @@ import torch
 from cgbench.errors import InputError
 from cgbench.models import training
 from cgbench.models.checkpoints import load_checkpoint
-from cgbench.models.config import TextConfig, TrainingConfig, load_preset
+from cgbench.models.config import TextConfig, TrainingConfig
+from cgbench.models.presets import load_preset
 from cgbench.models.text import Subwords
 from cgbench.models.training import learning_rate, resolve_precision, train_member
 

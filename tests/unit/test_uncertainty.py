@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from cgbench.models import uncertainty
+from cgbench.models.ragged import Ragged
 from cgbench.models.uncertainty import (
     DISTRIBUTION,
     POINTWISE,
@@ -281,17 +282,18 @@ class Toy(nn.Module):
         self.prefix = nn.Parameter(torch.randn(size, size, generator=generator))
 
     def encode(self, source):
-        real = (source != 1)[..., None]
-        return (self.word[source] * real).sum(1, keepdim=True) / real.sum(1, keepdim=True)
+        rows = self.word[source.ids].split(source.layout.lengths.tolist())
+        return torch.stack([row.mean(0) for row in rows])
 
-    def decode(self, told, decoder_input):
-        return told + self.prefix[decoder_input].cumsum(1) / 2
+    def decode(self, told, target):
+        rows = self.prefix[target.ids].split(target.layout.lengths.tolist())
+        return torch.cat([row.cumsum(0) / 2 for row in rows]) + told[target.layout.sequence]
 
     def project(self, states):
         return states @ self.word
 
-    def forward(self, source, decoder_input):
-        return self.project(self.decode(self.encode(source), decoder_input))
+    def forward(self, source, target):
+        return self.project(self.decode(self.encode(source), target))
 
 
 def sentences(count, seed):
@@ -306,9 +308,9 @@ def test_scores_are_the_measures_of_teacher_forcing():
     scores = score_hypotheses(members, sources, hypotheses, batch_tokens=40, done=done.append)
     assert sum(done) == 17 and len(done) > 3
     for i, (source, y) in enumerate(zip(sources, hypotheses, strict=True)):
-        decoder_input = torch.tensor([[2, *y[:-1].tolist()]])
+        given = Ragged.pack([[2, *y[:-1].tolist()]])
         with torch.no_grad():
-            logits = torch.stack([m(torch.tensor(source.astype(np.int64))[None], decoder_input)[0] for m in members])
+            logits = torch.stack([m(Ragged.pack([source]), given) for m in members])
         expected = sequence_measures(logits.double().log_softmax(-1), y)
         for name in SEQUENCE_MEASURES:
             assert scores[name][i] == pytest.approx(expected[name], abs=1e-5), name

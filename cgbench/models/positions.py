@@ -1,0 +1,167 @@
+"""Where a token stands: vectors added to embeddings, and what distances add to the logits of self-attention.
+
+Three relative forms, each with the queries and keys of one layer (i queries, j is looked at, d = d_head):
+
+* :class:`DistanceTable`, Huang et al. (2020), method 4, as Dangle uses it: q_i·a_{i-j} + k_j·a_{i-j}, one table ``a``
+  for both terms, shared by the heads, distances clipped to ±(P-1). Without the second term it is Shaw et al. (2018),
+  keys only.
+* :class:`SegmentedDistanceTable`, the same for a source followed by target tokens (Dangle's mixed layers): a table for
+  each side, and one vector for each direction between them.
+* :class:`SinusoidalDistance`, Dai et al. (2019, Transformer-XL): u·k_j + (q_i + v)·W r_{j-i}, sinusoids r of the signed
+  distance without clipping (as Csordás et al., 2021, use it).
+
+All terms depend on i-j alone, so they are computed once for every distance and skewed into place (Huang et al., Music
+Transformer, 2018): no [length, length, d_head] tensor is built.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+FIRST = 2  # fairseq's place of the first word: padding's id and one
+
+
+class RelativeLogits(nn.Module):
+    """What distances add to the unscaled logits of one layer of self-attention."""
+
+    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
+        """Return what is added for equally many queries and keys, [rows, heads, length, length].
+
+        :param query: [rows, heads, length, d_head]; ``keys`` likewise.
+        :param widths: columns of each part of the sequences; they add up to ``length``.
+        """
+        raise NotImplementedError
+
+    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
+        """The same for the query at the last position alone, [rows, heads, 1, length]."""
+        raise NotImplementedError
+
+
+class DistanceTable(RelativeLogits):
+    """A vector for each clipped distance i-j; it starts at zero.
+
+    :param by_key: whether keys meet the table, too; without, the form of Shaw et al.
+    """
+
+    def __init__(self, max_relative_position: int, head_width: int, by_key: bool = True) -> None:
+        super().__init__()
+        self.limit = max_relative_position - 1
+        self.by_key = by_key
+        self.table = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
+
+    def rows(self, first: int, last: int) -> Tensor:
+        """Return the vectors of the distances i-j = first..last, [last - first + 1, d_head]."""
+        return select_distances(self.table, self.limit, first, last)
+
+    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
+        """See :class:`RelativeLogits`."""
+        return distance_logits(self.table, self.limit, query, keys, self.by_key)
+
+    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
+        """See :class:`RelativeLogits`."""
+        rows = self.rows(0, keys.shape[2] - 1).flip(0)
+        return ((query + keys if self.by_key else query) * rows).sum(-1).unsqueeze(-2)
+
+
+class SegmentedDistanceTable(RelativeLogits):
+    """Distances within a source and within the target tokens after it; one vector each way between the two.
+
+    ``across`` [2, d_head]: row 0 for a source query and a target key, row 1 for a target query and a source key. All
+    start at zero.
+    """
+
+    def __init__(self, max_relative_position: int, head_width: int) -> None:
+        super().__init__()
+        self.limit = max_relative_position - 1
+        self.source = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
+        self.target = nn.Parameter(torch.zeros(2 * max_relative_position - 1, head_width))
+        self.across = nn.Parameter(torch.zeros(2, head_width))
+
+    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
+        """See :class:`RelativeLogits`; two parts, source and target."""
+        n = widths[0]
+        source_query, target_query = query[:, :, :n], query[:, :, n:]
+        source_keys, target_keys = keys[:, :, :n], keys[:, :, n:]
+        within_source = distance_logits(self.source, self.limit, source_query, source_keys, True)
+        within_target = distance_logits(self.target, self.limit, target_query, target_keys, True)
+        down, up = self.across
+        to_target = (source_query @ down).unsqueeze(-1) + (target_keys @ down).unsqueeze(-2)
+        to_source = (target_query @ up).unsqueeze(-1) + (source_keys @ up).unsqueeze(-2)
+        upper = torch.cat((within_source, to_target), -1)
+        return torch.cat((upper, torch.cat((to_source, within_target), -1)), -2)
+
+
+class SinusoidalDistance(RelativeLogits):
+    """Transformer-XL's terms (b) to (d): u·k_j + (q_i + v)·W r_{j-i}; u and v start at zero.
+
+    The sinusoids are interleaved (sine, cosine, sine, ...) and not clipped.
+    """
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.width, self.heads = width, heads
+        self.content = nn.Parameter(torch.zeros(heads, 1, width // heads))
+        self.position = nn.Parameter(torch.zeros(heads, 1, width // heads))
+        self.project = nn.Linear(width, width, bias=False)
+
+    def _vectors(self, first: int, last: int, like: Tensor) -> Tensor:
+        """Return W r of the distances i-j = first..last, [heads, last - first + 1, d_head]."""
+        signed = -torch.arange(first, last + 1, device=like.device)  # r of j-i
+        vectors = self.project(interleaved_sinusoids(signed, self.width).to(self.project.weight.dtype))
+        return vectors.unflatten(-1, (self.heads, -1)).transpose(0, 1).to(like.dtype)
+
+    def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
+        """See :class:`RelativeLogits`."""
+        length = keys.shape[2]
+        vectors = self._vectors(1 - length, length - 1, query)
+        by_position = skew((query + self.position) @ vectors.flip(1).transpose(-1, -2))
+        return by_position + (keys * self.content).sum(-1).unsqueeze(-2)
+
+    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
+        """See :class:`RelativeLogits`."""
+        vectors = self._vectors(0, keys.shape[2] - 1, query).flip(1)
+        return (query + self.position) @ vectors.transpose(-1, -2) + (keys * self.content).sum(-1).unsqueeze(-2)
+
+
+def select_distances(table: Tensor, limit: int, first: int, last: int) -> Tensor:
+    """Return the rows of a table [2 limit + 1, d_head] for the distances first..last, clipped to ±limit."""
+    distances = torch.arange(first, last + 1, device=table.device).clamp(-limit, limit)
+    return table[distances + limit]
+
+
+def distance_logits(table: Tensor, limit: int, query: Tensor, keys: Tensor, by_key: bool) -> Tensor:
+    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for equally many queries and keys, [rows, heads, length, length]."""
+    length = keys.shape[2]
+    if length == 0:
+        return query.new_zeros(*query.shape[:2], 0, 0)
+    rows = select_distances(table, limit, 1 - length, length - 1)
+    by_query = skew(query @ rows.flip(0).T)
+    return by_query + skew(keys @ rows.T).transpose(-1, -2) if by_key else by_query
+
+
+def skew(x: Tensor) -> Tensor:
+    """Turn [..., n, 2n-1] into [..., n, n], row i starting at column n-1-i: result[i, j] = x[i, j-i+n-1]."""
+    n = x.shape[-2]
+    if n == 1:
+        return x
+    flat = x.flatten(-2)[..., n - 1 : n - 1 + n * (2 * n - 2)]
+    return flat.unflatten(-1, (n, 2 * n - 2))[..., :n]
+
+
+def sinusoids(positions: Tensor, width: int) -> Tensor:
+    """Return position vectors [..., width] as fairseq: sines, then cosines; the first word has place 2."""
+    half = width // 2
+    steps = torch.arange(half, dtype=torch.float32, device=positions.device)
+    frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))
+    angles = (positions + FIRST).unsqueeze(-1) * frequencies
+    return torch.cat((angles.sin(), angles.cos()), dim=-1)
+
+
+def interleaved_sinusoids(positions: Tensor, width: int) -> Tensor:
+    """Return position vectors [..., width] as Vaswani et al. (2017), section 3.5: sine, cosine, sine, ..., from 0."""
+    even = torch.arange(0, width, 2, dtype=torch.float32, device=positions.device)
+    angles = positions.unsqueeze(-1) * torch.exp(even * (-math.log(10000.0) / width))
+    return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2)
