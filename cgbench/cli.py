@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cgbench import __version__
+from cgbench.cli_data import data_group
 from cgbench.cli_lm import lm_group
 from cgbench.cli_options import (
     Command,
@@ -38,7 +39,7 @@ def main() -> None:
     """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
 
 
-for command in (score_group, stats_command, lm_group, tagger_group):
+for command in (score_group, stats_command, lm_group, tagger_group, data_group):
     main.add_command(command)
 
 

@@ -1,0 +1,120 @@
+"""CFQ: English questions and SPARQL queries over Freebase."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from cgbench.data_recipes.archives import Member, members
+from cgbench.data_recipes.recipe import Recipe, Source, Split
+from cgbench.data_recipes.sources import Sources
+from cgbench.data_recipes.sparql import merge_triples, tokenize_query, tokenize_question
+from cgbench.data_recipes.writer import Writer
+from cgbench.errors import InputError
+
+ARCHIVE = "cfq1.1.tar.gz"
+PAIRS = 239_357
+# Our name of a split, its file, and its rows.
+SPLITS = {
+    "mcd1": ("mcd1", 95_743, 11_968, 11_968),
+    "mcd2": ("mcd2", 95_743, 11_968, 11_968),
+    "mcd3": ("mcd3", 95_743, 11_968, 11_968),
+    "random": ("random_split", 95_744, 11_967, 11_967),
+    "length": ("query_complexity_split", 100_654, 9_512, 9_512),
+}
+KEYS = {"train": "trainIdxs", "valid": "devIdxs", "test": "testIdxs"}
+# dataset.json has some 4 GB, of which these two fields matter; they stand in this order in each record.
+_FIELD = re.compile(rb'"(questionPatternModEntities|sparqlPatternModEntities)"\s*:\s*("(?:[^"\\]|\\.)*")')
+LONGEST_FIELD = 1 << 16
+
+
+def read_dataset(member: Member) -> Iterator[tuple[str, str]]:
+    """The questions and queries of ``dataset.json``, as they are, in a stream.
+
+    :raises InputError: a record lacks one of the two.
+    """
+    question: str | None = None
+    count, waiting = 0, b""
+    while data := member.read():
+        waiting += data
+        end = 0
+        for match in _FIELD.finditer(waiting):
+            end = match.end()
+            is_question = match[1].startswith(b"question")
+            if is_question != (question is None):
+                raise InputError(f"{member.archive}: record {count + 1} of {member.name} lacks a question or a query")
+            text = json.loads(match[2])
+            if question is None:
+                question = text
+            else:
+                yield question, text
+                question, count = None, count + 1
+        waiting = waiting[max(end, len(waiting) - LONGEST_FIELD) :]
+    if question is not None:
+        raise InputError(f"{member.archive}: record {count + 1} of {member.name} lacks its query")
+
+
+def prepare(sources: Sources, out: Writer) -> None:
+    """Write every split, tokenised, and again with Dangle's queries."""
+    if not (found := sources.find(ARCHIVE)):
+        return
+    archive = found[0]
+    pairs, splits = _read(archive)
+    if len(pairs) != PAIRS:
+        raise InputError(f"{archive}: {len(pairs):,} questions, where {PAIRS:,} are expected")
+    tokenised = [(tokenize_question(question), tokenize_query(query)) for question, query in pairs]
+    for name, (file, *_) in SPLITS.items():
+        if file not in splits:
+            raise InputError(f"{archive}: there is no splits/{file}.json in it; the archive is not the one expected")
+        for part, key in KEYS.items():
+            try:
+                chosen = [tokenised[number] for number in splits[file][key]]
+            except (KeyError, TypeError, IndexError) as error:
+                raise InputError(f"{archive}: splits/{file}.json: no list of rows {key} ({error})") from None
+            out.split(f"{name}/{part}", chosen)
+            if name.startswith("mcd"):
+                merged = ((source, merge_triples(query, inverse=name != "mcd1")) for source, query in chosen)
+                out.split(f"dangle-{name}/{part}", merged)
+
+
+def _read(archive: Path) -> tuple[list[tuple[str, str]], dict[str, dict[str, list[int]]]]:
+    """The pairs and the files of row numbers, in one pass over the archive."""
+    pairs: list[tuple[str, str]] = []
+    splits = {}
+    for member in members(archive):
+        if member.ends_in("dataset.json"):
+            pairs = list(read_dataset(member))
+        for file, *_ in SPLITS.values():
+            if member.ends_in(f"splits/{file}.json"):
+                splits[file] = json.loads(b"".join(iter(member.read, b"")))
+    return pairs, splits
+
+
+RECIPES = (
+    Recipe(
+        name="cfq",
+        summary="questions and SPARQL queries",
+        licence="CC BY 4.0",
+        citation="Keysers et al., Measuring Compositional Generalization: A Comprehensive Method on Realistic Data, "
+        "ICLR 2020",
+        homepage="https://github.com/google-research/google-research/tree/master/cfq",
+        sides=("src", "tgt"),
+        size="239,357 questions",
+        download="255 MB",
+        splits=tuple(
+            Split(f"{prefix}{name}/{part}", count)
+            for name, (_, *rows) in SPLITS.items()
+            for prefix in (("", "dangle-") if name.startswith("mcd") else ("",))
+            for part, count in zip(KEYS, rows, strict=True)
+        ),
+        sources=(Source(ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{ARCHIVE}"),),
+        prepare=prepare,
+        notes=(
+            "length is the split by query complexity",
+            "dangle-*: queries with merged, sorted triples; for mcd2 and mcd3 predicates are turned to one direction",
+            "valid has the distribution of test in the mcd splits: whoever chooses by it chooses on test data",
+        ),
+    ),
+)

@@ -1,0 +1,76 @@
+"""SMCalFlow-CS: calendar requests that combine two skills, few of them in training (Yin et al., NAACL 2021)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from cgbench.data_recipes.recipe import Recipe, Source, Split
+from cgbench.data_recipes.sources import Sources
+from cgbench.data_recipes.writer import Writer
+from cgbench.errors import InputError
+from cgbench.formats import read_lines
+
+ARCHIVE = "reg_attn_data.zip"
+FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_num"
+SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
+PARTS = {"train": None, "valid": 1_324, "test": 1_325}
+COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
+SHA256 = {
+    "num128.valid.jsonl": "1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",
+    "num128.test.jsonl": "b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",
+}
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Utterance, plan, and whether the request is ``compositional`` or ``single``.
+
+    :raises InputError: a row is not such a record.
+    """
+    for number, line in enumerate(read_lines(path), 1):
+        try:
+            record = json.loads(line)
+            utterance, plan, tags = (record[key] for key in ("utterance", "plan", "tags"))
+            yield utterance, plan, "compositional" if COMPOSITIONAL in tags else "single"
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(f"{path}, row {number}: no record with utterance, plan and tags ({error!r})") from None
+
+
+def prepare(sources: Sources, out: Writer) -> None:
+    """Write a split a number of compositional training pairs."""
+    for shots in SHOTS:
+        for part in PARTS:
+            if found := sources.find(f"num{shots}.{part}.jsonl"):
+                out.split(f"num{shots}/{part}", read_rows(found[0]), sides=("src", "tgt", "kind"))
+
+
+def _sources() -> Iterator[Source]:
+    yield Source(ARCHIVE, f"https://www.cs.cmu.edu/~pengchey/{ARCHIVE}")
+    for shots in SHOTS:
+        for part in PARTS:
+            name = f"num{shots}.{part}.jsonl"
+            known = (SHA256[name],) if name in SHA256 else ()
+            yield Source(name, sha256=known, archive=ARCHIVE, member=f"{FOLDER}{shots}/{part}.jsonl")
+
+
+RECIPES = (
+    Recipe(
+        name="smcalflow-cs",
+        summary="calendar requests and programs, few-shot",
+        licence="CC BY-SA 4.0",
+        citation="Yin et al., Compositional Generalization for Neural Semantic Parsing via Span-level Supervised "
+        "Attention, NAACL 2021",
+        homepage="https://github.com/microsoft/compositional-generalization-span-level-attention",
+        sides=("src", "tgt"),
+        size="2,649 requests and training",
+        splits=tuple(
+            Split(f"num{shots}/{part}", rows if shots == 128 else None)
+            for shots in SHOTS
+            for part, rows in PARTS.items()
+        ),
+        sources=tuple(_sources()),
+        prepare=prepare,
+        notes=("numN has N compositional pairs in training; .kind says of each row whether it is one",),
+    ),
+)

@@ -1,0 +1,207 @@
+"""German-English translation: IWSLT14 as fairseq prepares it, ReaCT, and the WMT14 pool that ReaCT was drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cgbench.data_recipes.bpe import Bpe, count_words, learn, to_text
+from cgbench.data_recipes.moses import Pair, aligned, clean, lowercased, segment_lines, talk_lines, tokenized
+from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split, github
+from cgbench.data_recipes.sources import Sources
+from cgbench.data_recipes.writer import Writer
+from cgbench.formats import CorpusSpec, read_pairs
+
+LANGUAGES = ("de", "en")
+MERGES = 10_000
+EVERY = 23  # every so manieth training pair is a validation pair
+TRAIN, VALID, TEST = 160_239, 7_283, 6_750
+
+TALKS = "de-en.tgz"
+TESTS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
+DANGLE = "27223ebf7a9dfeb2fec0c06c67fe9ec5fc7eefc9"
+SHA256 = {
+    "valid.de": "3f051579c9d8c7281a6ea8c72ad4ae09dbaa9bb24dfd41166f2c3a3df7cd940a",
+    "valid.en": "e6d7317a9772cd1ed970910c611e9e7dada1f34439269b44a9d801334bff948d",
+    "test.de": "e718c783e33160b7d72af8f733756a466e0d0c016eff8ab624c1b0d1d01cbbdf",
+    "test.en": "4b127beb9050511a3e6209cd837ff36f623a3a423666b32aba6e208b7330cf4c",
+    "cg_test.de": "45968eba005945f9308a097eeffacb005c6bd7474e6b885e73f48a1e5e8b4617",
+    "cg_test.en": "0087a4d3d5fe9e026783231654dc8d127cc554c37f96c7bcd066eedd7abba99d",
+}
+
+WMT_TRAIN = {
+    "training-parallel-europarl-v7.tgz": "training/europarl-v7.de-en",
+    "training-parallel-commoncrawl.tgz": "commoncrawl.de-en",
+    "training-parallel-nc-v9.tgz": "training/news-commentary-v9.de-en",
+}
+WMT_URLS = {
+    "training-parallel-europarl-v7.tgz": "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
+    "training-parallel-commoncrawl.tgz": "http://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
+    "training-parallel-nc-v9.tgz": "http://www.statmt.org/wmt14/training-parallel-nc-v9.tgz",
+    "dev.tgz": "http://www.statmt.org/wmt14/dev.tgz",
+    "test-full.tgz": "http://www.statmt.org/wmt14/test-full.tgz",
+}
+WMT_TEST = ("newstest2014-deen-src.de.sgm", "newstest2014-deen-ref.en.sgm")
+
+
+def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
+    """Training, validation and test pairs of IWSLT14, tokenised and in lower case; None without its archive."""
+    train = sources.find(*(f"train.tags.de-en.{language}" for language in LANGUAGES))
+    tests = [sources.find(*(f"IWSLT14.{test}.de-en.{language}.xml" for language in LANGUAGES)) for test in TESTS]
+    if not train:
+        return None
+    talks = aligned(train[0], train[1], talk_lines(train[0]), talk_lines(train[1]))
+    cleaned = clean(tokenized(talks, LANGUAGES, sources.jobs, "training"), 1, 175, 1.5)
+    pairs = list(lowercased(cleaned))
+    tested: list[Pair] = []
+    for files in tests:
+        assert files is not None  # they lie in the same archive
+        tested += lowercased(_segments(files[0], files[1], sources.jobs))
+    return {
+        "train": [pair for number, pair in enumerate(pairs, 1) if number % EVERY],
+        "valid": pairs[EVERY - 1 :: EVERY],
+        "test": tested,
+    }
+
+
+def _segments(source: Path, target: Path, jobs: int) -> Iterator[Pair]:
+    pairs = aligned(source, target, segment_lines(source), segment_lines(target))
+    return tokenized(pairs, LANGUAGES, jobs, source.name)
+
+
+def prepare_iwslt14(sources: Sources, out: Writer) -> None:
+    """Write IWSLT14 as words and, with the joint subwords that fairseq's preparation learns, under ``bpe``."""
+    parts = iwslt14(sources)
+    if parts is None:
+        for part in ("valid", "test"):
+            if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
+                out.split(part, read_pairs(CorpusSpec(files)))
+        return
+    for part, pairs in parts.items():
+        out.split(part, pairs)
+    out.say(f"learning {MERGES:,} merges")
+    merges = learn(count_words(side for pair in parts["train"] for side in pair), MERGES)
+    out.file("bpe/codes", to_text(merges))
+    bpe = Bpe(merges)
+    for part, pairs in parts.items():
+        out.split(f"bpe/{part}", ((bpe.apply(source), bpe.apply(target)) for source, target in pairs))
+
+
+def prepare_react(sources: Sources, out: Writer) -> None:
+    """Write the released sets of ReaCT, and IWSLT14's training pairs, which it is made for."""
+    released = {}
+    for part in ("valid", "test", "cg_test"):
+        if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
+            released[part] = list(read_pairs(CorpusSpec(files)))
+            out.split(part, released[part])
+    parts = iwslt14(sources)
+    if parts is None:
+        return
+    out.split("train", parts["train"])
+    for part in ("valid", "test"):
+        ours, theirs = parts[part], released.get(part, [])
+        rows = [number for number, pair in enumerate(zip(ours, theirs, strict=False), 1) if pair[0] != pair[1]]
+        if rows:
+            out.note(
+                f"{part}: {len(rows):,} of {len(theirs):,} released rows differ from this tokeniser's, first row "
+                f"{rows[0]}; the released ones are kept, train has this tokeniser's"
+            )
+
+
+def prepare_wmt14(sources: Sources, out: Writer) -> None:
+    """Write the pool, tokenised and in lower case as IWSLT14 is; no pair is dropped."""
+    stems = [Path(path).name for path in WMT_TRAIN.values()]
+    corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
+    if all(corpora):
+        out.split("train", lowercased(tokenized(_chained(corpora), LANGUAGES, sources.jobs, "training")))
+    if files := sources.find("newstest2013.de", "newstest2013.en"):
+        out.split("valid", lowercased(tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, sources.jobs, "valid")))
+    if files := sources.find(*WMT_TEST):
+        out.split("test", lowercased(_segments(files[0], files[1], sources.jobs)))
+
+
+def _chained(corpora: list[tuple[Path, ...] | None]) -> Iterator[Pair]:
+    for files in corpora:
+        assert files is not None
+        yield from read_pairs(CorpusSpec(files))
+
+
+def _talk_sources() -> Iterator[Source]:
+    yield Source(TALKS, f"http://dl.fbaipublicfiles.com/fairseq/data/iwslt14/{TALKS}", folder="iwslt14-de-en")
+    for language in LANGUAGES:
+        names = [f"train.tags.de-en.{language}", *(f"IWSLT14.{test}.de-en.{language}.xml" for test in TESTS)]
+        for name in names:
+            yield Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}")
+
+
+def _react_sources() -> Iterator[Source]:
+    for name, sha256 in SHA256.items():
+        url = github("mswellhao/Dangle", DANGLE, f"ReaCT_data/raw_data/{name}")
+        yield Source(name, url, (sha256,), folder="react")
+
+
+def _wmt_sources() -> Iterator[Source]:
+    for archive, url in WMT_URLS.items():
+        yield Source(archive, url)
+    for language in LANGUAGES:
+        for archive, path in WMT_TRAIN.items():
+            yield Source(f"{Path(path).name}.{language}", archive=archive, member=f"{path}.{language}")
+        yield Source(f"newstest2013.{language}", archive="dev.tgz", member=f"dev/newstest2013.{language}")
+    for name in WMT_TEST:
+        yield Source(name, archive="test-full.tgz", member=f"test-full/{name}")
+
+
+TED = "CC BY-NC-ND 3.0 (TED)"
+IWSLT_SPLITS = (Split("train", TRAIN), Split("valid", VALID), Split("test", TEST))
+
+RECIPES = (
+    Recipe(
+        name="iwslt14-de-en",
+        summary="German-English talks",
+        licence=TED,
+        citation="Cettolo et al., Report on the 11th IWSLT Evaluation Campaign, 2014; preparation: fairseq",
+        homepage="https://wit3.fbk.eu",
+        sides=LANGUAGES,
+        size="174,272 pairs",
+        splits=(*IWSLT_SPLITS, *(Split(f"bpe/{split.name}", split.rows) for split in IWSLT_SPLITS)),
+        sources=(*_talk_sources(), *(source for source in _react_sources() if not source.name.startswith("cg_test"))),
+        prepare=prepare_iwslt14,
+        notes=(
+            "Moses tokens, lower case; training pairs of 1 to 175 words a side and at most 1.5 times as many on one as "
+            "on the other; every 23rd is a validation pair; test is dev2010, dev2012 and tst2010 to tst2012",
+            "bpe/*: 10,000 joint merges of de and en training text, as text with @@; cgbench's own models take the "
+            "plain splits and learn theirs",
+        ),
+    ),
+    Recipe(
+        name="wmt14-de-en",
+        summary="German-English news and web: the pool",
+        licence=NO_LICENCE,
+        citation="Bojar et al., Findings of the 2014 Workshop on Statistical Machine Translation, WMT 2014",
+        homepage="http://www.statmt.org/wmt14/translation-task.html",
+        sides=LANGUAGES,
+        size="about 4.5 million pairs",
+        download="over 1.6 GB",
+        splits=(Split("train"), Split("valid", 3_000), Split("test", 3_003)),
+        sources=tuple(_wmt_sources()),
+        prepare=prepare_wmt14,
+        notes=(
+            "Moses tokens, lower case, as IWSLT14: what build-react needs as a pool for it; nothing is filtered",
+            "Europarl v7, Common Crawl, News Commentary v9; valid is newstest2013, test is newstest2014",
+        ),
+    ),
+    Recipe(
+        name="react",
+        summary="compositional generalisation in real text",
+        licence=f"{NO_LICENCE}; talks: {TED}",
+        citation="Zheng and Lapata, Real-World Compositional Generalization with Disentangled Sequence-to-Sequence "
+        "Learning, Findings of ACL 2023",
+        homepage="https://github.com/mswellhao/Dangle",
+        sides=LANGUAGES,
+        size="177,272 pairs",
+        splits=(*IWSLT_SPLITS, Split("cg_test", 3_000)),
+        sources=(*_react_sources(), *_talk_sources()),
+        prepare=prepare_react,
+        notes=("train is IWSLT14's, prepared here; the other splits are the released files",),
+    ),
+)

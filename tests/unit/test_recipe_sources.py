@@ -1,0 +1,202 @@
+"""Where a recipe's files come from, and that they are the right ones."""
+
+import gzip
+import hashlib
+import json
+import tarfile
+
+import pytest
+from web import served
+
+from cgbench.data_recipes import download
+from cgbench.data_recipes.recipe import Recipe, Source, Split
+from cgbench.data_recipes.sources import Sources
+from cgbench.errors import InputError
+
+GOOD = b"a b\nc d\n"
+SHA256 = hashlib.sha256(GOOD).hexdigest()
+
+
+def recipe(*sources, **fields):
+    given = {"licence": "none", "citation": "", "homepage": "", "sides": ("src", "tgt"), "size": "", **fields}
+    return Recipe("toy", "", splits=(Split("train"),), sources=sources, prepare=lambda *_: None, **given)
+
+
+@pytest.fixture
+def web(monkeypatch):
+    pytest.importorskip("requests")
+    monkeypatch.setattr(download, "WAIT", 0.001)
+    monkeypatch.delenv("http_proxy", raising=False)
+    with served() as web:
+        web.files["x.txt"] = GOOD
+        yield web
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Put a file into a folder that is laid out as a mirror."""
+
+    def put(root, name, data, folder="toy"):
+        path = tmp_path / root / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    return put
+
+
+def find(tmp_path, source, *more, names=None, **options):
+    with Sources(recipe(source, *more), tmp_path / "downloads", tmp_path / "work", **options) as sources:
+        found = sources.find(*(names or [source.name]))
+        return found and [path.read_bytes() for path in found], sources
+
+
+def test_a_file_is_fetched_once_and_then_at_hand(web, tmp_path):
+    source = Source("x.txt", f"{web.url}/x.txt", (SHA256,))
+    for _ in range(2):
+        data, sources = find(tmp_path, source)
+        assert data == [GOOD]
+    assert len(web.requests) == 1
+    assert sources.used["x.txt"] == {
+        "path": "toy/x.txt",
+        "url": source.url,
+        "sha256": SHA256,
+        "bytes": len(GOOD),
+    }
+
+
+@pytest.mark.parametrize("body", [b"another file\n", GOOD[:4]])
+def test_a_wrong_file_is_put_aside_and_both_sums_are_named(web, tmp_path, body):
+    web.files["x.txt"] = body
+    source = Source("x.txt", f"{web.url}/x.txt", (SHA256,))
+    with pytest.raises(InputError) as caught:
+        find(tmp_path, source)
+    wrong = hashlib.sha256(body).hexdigest()
+    assert wrong in str(caught.value) and SHA256 in str(caught.value) and "expected by the recipe" in str(caught.value)
+    folder = tmp_path / "downloads" / "toy"
+    assert (folder / "x.txt.rejected").read_bytes() == body and not (folder / "x.txt").exists()
+    web.files["x.txt"] = GOOD
+    assert find(tmp_path, source)[0] == [GOOD]
+
+
+def test_a_server_that_says_half_is_all_is_caught_by_the_sum(web, tmp_path):
+    web.troubles = ["short"]
+    with pytest.raises(InputError, match="SHA-256 is"):
+        find(tmp_path, Source("x.txt", f"{web.url}/x.txt", (SHA256,)))
+
+
+def test_a_resumed_download_that_is_wrong_is_fetched_once_more(web, tmp_path, place):
+    """The part that was there belongs to another edition, and the server has no tags."""
+    web.tag = ""
+    url = f"{web.url}/x.txt"
+    place("downloads", "x.txt.part", b"XXX")
+    place("downloads", "x.txt.part.json", json.dumps({"url": url, "validator": "", "total": len(GOOD)}).encode())
+    assert find(tmp_path, Source("x.txt", url, (SHA256,)))[0] == [GOOD]
+    assert [asked for _, asked in web.requests] == ["bytes=3-", None]
+
+
+def test_an_unknown_sum_is_recorded_and_then_enforced(web, tmp_path):
+    url = f"{web.url}/x.txt"
+    source = Source("x.txt", url)
+    find(tmp_path, source)
+    lock = json.loads((tmp_path / "downloads" / "lock.json").read_text())
+    assert lock == {url: {"sha256": SHA256, "bytes": len(GOOD)}}
+    (tmp_path / "downloads" / "toy" / "x.txt").unlink()
+    web.files["x.txt"] = b"changed\n"
+    with pytest.raises(InputError, match=r"is expected by .*lock\.json \(remove its entry"):
+        find(tmp_path, source)
+
+
+def test_one_of_several_editions_will_do(tmp_path, place):
+    place("downloads", "x.txt", GOOD)
+    assert find(tmp_path, Source("x.txt", sha256=("0" * 64, SHA256)))[0] == [GOOD]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_mirror_folder_is_read_where_it_is(tmp_path, place, packed):
+    path = place("mirror", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD)
+    source = Source("x.txt", "http://127.0.0.1:9/x.txt", (SHA256,))
+    with Sources(recipe(source), tmp_path / "downloads", tmp_path / "work", str(tmp_path / "mirror")) as sources:
+        assert sources.find("x.txt") == (path,)
+        assert sources.used["x.txt"]["bytes"] == len(GOOD)
+
+
+def test_a_wrong_file_in_a_mirror_is_left_alone(tmp_path, place):
+    path = place("mirror", "x.txt", b"wrong")
+    with pytest.raises(InputError, match="it was not used"):
+        find(tmp_path, Source("x.txt", "", (SHA256,)), mirror=str(tmp_path / "mirror"))
+    assert path.read_bytes() == b"wrong"
+
+
+def test_a_mirror_may_be_an_address_and_is_asked_alone(web, tmp_path):
+    web.files = {"there/toy/y.txt.gz": gzip.compress(GOOD)}
+    sources = Source("y.txt", f"{web.url}/origin/y.txt", (SHA256,)), Source("z.txt", f"{web.url}/origin/z.txt")
+    with Sources(recipe(*sources), tmp_path / "downloads", tmp_path / "work", f"{web.url}/there/") as found:
+        assert gzip.decompress(found.find("y.txt")[0].read_bytes()) == GOOD
+        assert found.find("z.txt") is None
+    assert [path for path, _ in web.requests] == [
+        "/there/toy/y.txt",
+        "/there/toy/y.txt.gz",
+        "/there/toy/z.txt",
+        "/there/toy/z.txt.gz",
+    ]
+
+
+@pytest.mark.parametrize("options", [{"offline": True}, {"mirror": "."}])
+def test_without_the_network_it_is_said_what_to_fetch_and_where_to_put_it(tmp_path, options):
+    data, sources = find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"), **options)
+    assert data is None
+    place = tmp_path / "downloads" / "toy" / "x.txt"
+    assert sources.missing["x.txt"].startswith(f"download http://127.0.0.1:9/x.txt and put it at {place} (or ")
+
+
+def test_a_network_that_fails_is_an_error_that_says_the_same(tmp_path, monkeypatch):
+    pytest.importorskip("requests")
+    monkeypatch.setattr(download, "WAIT", 0)
+    with pytest.raises(InputError, match=r"cannot be downloaded .*give the same command again.*and put it at .*x\.txt"):
+        find(tmp_path, Source("x.txt", "http://127.0.0.1:9/x.txt"))
+
+
+def test_a_source_without_address_is_described(tmp_path):
+    _, sources = find(tmp_path, Source("x.txt", by_hand="ask its authors for it"))
+    assert sources.missing["x.txt"].startswith("ask its authors for it and put it at ")
+
+
+def test_a_file_in_an_archive_is_taken_out_and_cleared_away(tmp_path, place):
+    inner = tmp_path / "x.txt"
+    inner.write_bytes(GOOD)
+    packed = place("downloads", "all.tgz", b"")
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(inner, "toy-1/data/x.txt")
+    sources = (
+        Source("all.tgz"),
+        Source("x.txt", sha256=(SHA256,), archive="all.tgz", member="data/x.txt"),
+        Source("y.txt", archive="all.tgz", member="data/y.txt"),
+    )
+    with Sources(recipe(*sources), tmp_path / "downloads", tmp_path / "work") as found:
+        assert found.find("x.txt")[0].read_bytes() == GOOD
+        assert found.find("x.txt", "y.txt") is None
+        assert "there is no data/y.txt in" in found.missing["y.txt"]
+        assert set(found.used) == {"all.tgz", "x.txt"}
+    assert [path.name for path in packed.parent.iterdir()] == ["all.tgz"] and not (tmp_path / "work").exists()
+
+
+def test_a_mirror_may_hold_the_files_of_an_archive_one_by_one(tmp_path, place):
+    place("mirror", "x.txt", GOOD, folder="elsewhere")
+    sources = Source("all.tgz", "http://127.0.0.1:9/all.tgz"), Source("x.txt", folder="elsewhere", archive="all.tgz")
+    assert find(tmp_path, sources[1], sources[0], mirror=str(tmp_path / "mirror"))[0] == [GOOD]
+
+
+def test_only_what_is_at_hand(web, tmp_path):
+    with Sources(recipe(Source("x.txt", f"{web.url}/x.txt")), tmp_path / "downloads", tmp_path / "work") as sources:
+        assert sources.find("x.txt", fetch=False) is None
+        assert not sources.missing and not web.requests
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"mirror": "nowhere"}, "no such folder"), ({"mirror": "http://x", "offline": True}, "--offline forbids")],
+)
+def test_a_mirror_that_cannot_be(tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        Sources(recipe(), tmp_path, tmp_path / "work", **options)

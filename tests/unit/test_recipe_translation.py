@@ -1,0 +1,166 @@
+"""IWSLT14 step by step, on a talk that a person can read; and subwords against a slow twin."""
+
+import random
+import tarfile
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from shared_data import SHARED, needs
+
+from cgbench.data_recipes.bpe import Bpe, count_words, learn, to_text
+from cgbench.data_recipes.moses import aligned, clean, segment_lines, talk_lines
+from cgbench.data_recipes.recipe import Split
+from cgbench.data_recipes.registry import find_recipe
+from cgbench.data_recipes.translation import TESTS
+from cgbench.data_recipes.writer import get
+from cgbench.errors import InputError
+
+
+def twin(counts, merges):
+    """Sennrich et al., algorithm 1: count all pairs, merge the best, start again."""
+    words = {(*word[:-1], word[-1] + "</w>"): count for word, count in counts.items()}
+    learnt = []
+    for _ in range(merges):
+        pairs = Counter()
+        for word, count in words.items():
+            for pair in pairwise(word):
+                pairs[pair] += count
+        best = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
+        if best is None or pairs[best] < 2:
+            break
+        learnt.append(best)
+        words = {joined(word, best): count for word, count in words.items()}
+    return learnt
+
+
+def joined(word, pair):
+    parts = list(word)
+    for number in range(len(parts) - 1):
+        if number < len(parts) - 1 and (parts[number], parts[number + 1]) == pair:
+            parts[number : number + 2] = ["".join(pair)]
+    return tuple(parts)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_merges_are_the_twins(seed):
+    draw = random.Random(seed)
+    letters = "ab" if seed % 2 else "abcdeä"
+    words = ["".join(draw.choices(letters, k=draw.randint(1, 8))) for _ in range(60)]
+    counts = Counter(draw.choices(words, k=200))
+    assert learn(counts, 50) == twin(counts, 50)
+
+
+def test_segmenting_by_hand():
+    counts = count_words(["low low low low low lowest lowest newer newer newer newer newer newer wider wider wider"])
+    merges = learn(counts, 5)
+    # 9, 7, then three pairs with 6: the last one in the order of text first
+    assert merges == [("e", "r</w>"), ("l", "o"), ("w", "er</w>"), ("n", "e"), ("ne", "wer</w>")]
+    assert Bpe(merges).apply("lower newer  new\n") == "lo@@ wer newer ne@@ w"
+    assert to_text(merges[:1]) == "#version: 0.2\ne r</w>\n"
+
+
+def test_a_pair_that_occurs_once_is_not_merged():
+    assert learn(Counter({"ab": 1, "cd": 2}), 9) == [("c", "d</w>")]
+
+
+@pytest.mark.parametrize(
+    ("pair", "kept"),
+    [
+        (("a b c", "a b"), True),
+        (("a b c d", "a b"), False),
+        (("a b", "a b c d"), False),
+        (("", "a"), False),
+        (("a " * 175, "a " * 175), True),
+        (("a " * 176, "a " * 175), False),
+    ],
+)
+def test_clean_corpus(pair, kept):
+    assert bool(list(clean([pair], 1, 175, 1.5))) is kept
+
+
+def test_a_side_that_ends_early_is_named():
+    with pytest.raises(InputError, match=r"^b: row 2 is lacking"):
+        list(aligned("a", "b", ["x", "y"], ["x"]))
+    with pytest.raises(InputError, match=r"^a: row 2 is lacking"):
+        list(aligned("a", "b", ["x"], ["x", "y", "z"]))
+
+
+def test_text_between_tags(tmp_path):
+    (tmp_path / "train").write_text(
+        "<url>http</url>\n<keywords>a</keywords>\n<talkid>1</talkid>\n<title>Ein Titel</title>\n"
+        "<description>Es geht um Öl</description>\nEin Satz .\n"
+    )
+    assert list(talk_lines(tmp_path / "train")) == ["Ein Titel", "Es geht um Öl", "Ein Satz ."]
+    (tmp_path / "x.xml").write_text('<doc>\n<seg id="1"> It\u2019s here. </seg>\n<p>\n<seg id="12">Yes</seg>\n</doc>\n')
+    assert list(segment_lines(tmp_path / "x.xml")) == ["It's here.", "Yes"]
+
+
+@pytest.fixture
+def talks(tmp_path):
+    """A small de-en.tgz among the downloads."""
+    folder = tmp_path / "de-en"
+    folder.mkdir()
+    for language, words in (("de", ["Hallo", "Welt"]), ("en", ["Hello", "World"])):
+        lines = [f"{words[0]}, {words[1]} {number}!" for number in range(46)]
+        lines[3] = f"{words[0]}" + (" viel zu lang" if language == "de" else "")
+        (folder / f"train.tags.de-en.{language}").write_text("<url>x</url>\n" + "\n".join(lines) + "\n")
+        for number, test in enumerate(TESTS):
+            text = f'<seg id="1"> {words[1]} {number} </seg>\n'
+            (folder / f"IWSLT14.{test}.de-en.{language}.xml").write_text(text)
+    archive = tmp_path / "downloads" / "iwslt14-de-en" / "de-en.tgz"
+    archive.parent.mkdir(parents=True)
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(folder, "de-en")
+    return tmp_path
+
+
+def lenient(name):
+    recipe = find_recipe(name)
+    return replace(recipe, splits=tuple(Split(split.name) for split in recipe.splits))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_iwslt14_step_by_step(talks, jobs):
+    pytest.importorskip("sacremoses")
+    record = get(lenient("iwslt14-de-en"), talks / "out", offline=True, jobs=jobs).record
+    read = {name: (talks / "out" / name).read_text().splitlines() for name in record["files"]}
+    # 46 lines, one of them too long for its other side; the 23rd that is left is a validation pair
+    assert len(read["train.de"]) == 44 and read["valid.en"] == ["hello , world 23 !"]
+    assert read["train.en"][:4] == [f"hello , world {number} !" for number in (0, 1, 2, 4)]
+    assert read["test.de"] == [f"welt {number}" for number in range(5)]
+    assert "".join(read["bpe/train.de"]).replace("@@ ", "") == "".join(read["train.de"])
+    assert read["bpe/codes"][0] == "#version: 0.2"
+
+
+def test_react_takes_its_training_pairs_from_iwslt14(talks):
+    pytest.importorskip("sacremoses")
+    record = get(lenient("react"), talks / "out", offline=True).record
+    assert list(record["splits"]) == ["train"] and record["missing"] == ["valid", "test", "cg_test"]
+
+
+@needs("react/cg_test.de.gz")
+def test_a_mirror_with_the_released_sets_serves_both(tmp_path):
+    react = get(find_recipe("react"), tmp_path / "react", mirror=str(SHARED)).record
+    iwslt = get(find_recipe("iwslt14-de-en"), tmp_path / "iwslt", mirror=str(SHARED)).record
+    assert react["missing"] == ["train"] and "train" in iwslt["missing"]
+    assert react["files"]["test.de"] == iwslt["files"]["test.de"]
+
+
+@needs("cognition/cg-test.en", "cognition/NP.compound")
+def test_cognition_from_a_mirror(tmp_path):
+    get(find_recipe("cognition"), tmp_path / "c", mirror=str(SHARED))
+    for kind in ("NP", "VP", "PP"):
+        for side in ("en", "zh", "compound"):
+            name = f"{kind}.{side}"
+            assert (tmp_path / "c" / name).read_bytes() == (SHARED / "cognition" / name).read_bytes()
+
+
+@needs("tatoeba-en-zh/cmn_test_tokenized.tsv", "multi30k/val.lc.norm.tok.de.gz", "ud/en_ewt-ud-dev.conllu.gz")
+def test_what_is_used_as_published(tmp_path):
+    for name in ("tatoeba-en-zh", "multi30k", "ud-english-ewt"):
+        assert get(find_recipe(name), tmp_path / name, mirror=str(SHARED)).record["missing"] == []
+    rows = (SHARED / "tatoeba-en-zh" / "cmn_test_tokenized.tsv").read_text().splitlines()
+    sides = [(tmp_path / "tatoeba-en-zh" / f"test.{side}").read_text().splitlines() for side in ("en", "zh")]
+    assert ["\t".join(pair) for pair in zip(*sides, strict=True)] == rows
