@@ -208,7 +208,7 @@ def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
         members = member_folders(plan.inputs.ensemble)
     else:
         assert plan.ensemble is not None
-        members = train_ensemble(workspace, plan.ensemble, train, None, jobs)
+        members = train_ensemble(workspace, plan.ensemble, train, None, jobs if plan.device == "cpu" else 1)
     uncertainty = workspace.run(
         plan.uncertainty,
         lambda out: uncertainty_of_candidates(members, candidates, out, config.beam, plan.device, jobs),

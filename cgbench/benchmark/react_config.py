@@ -15,7 +15,7 @@ from cgbench.errors import InputError
 from cgbench.settings import apply_settings, did_you_mean, read_yaml
 
 SIDES = ("source", "target")
-MODEL_PREFIXES = ("model.", "training.", "text.")
+MODEL_PREFIXES = ("model.", "training.", "method.", "text.")
 LM_SETTINGS = ("drop_perplexity", "lm_side")
 Amount = int | str
 

@@ -21,8 +21,9 @@ class DangleConfig(ModelConfig):
 
     :param form: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no decoder).
     :param mixed_layers: k1, layers over source and target prefix.
-    :param encoder_layers: k2, source-only layers above them; ``encoder_only`` has none.
+    :param encoder_layers: k2, source-only layers above them; ``encoder_only`` has neither these nor ``decoder_layers``.
     :param mixed_attention_heads: heads of the mixed layers.
+    :param positions: ``relative``, or ``sinusoidal``: of the target, counted from the end of each prefix.
     """
 
     form: str = "encoder_decoder"
@@ -38,10 +39,24 @@ class DangleConfig(ModelConfig):
         self._choose("positions", "relative", "sinusoidal")
         self._require("mixed_layers", self.mixed_layers >= 1, "at least 1")
         self._divides("mixed_attention_heads")
+        if self.form == "encoder_only":
+            for name in ("encoder_layers", "decoder_layers"):
+                rule = "0 with model.form=encoder_only, whose layers are model.mixed_layers"
+                self._require(name, getattr(self, name) == 0, rule)
 
     def least_layers(self, name: str) -> int:
         """See :class:`ModelConfig`."""
         return 0 if name == "encoder_layers" or self.form == "encoder_only" else 1
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`; each prefix has vectors of its own."""
+        return False
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: the source is encoded for a prefix."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -52,7 +67,7 @@ class RDangleConfig(ModelConfig):
     :param mixed_attention_heads: heads of the mixed layers.
     :param interval: o, target tokens between two re-encodings.
     :param values: ``separate`` (only the keys of cross-attention are encoded anew) or ``shared`` (keys and values are).
-    :param key_scale, value_scale: constants that multiply the normalised encodings.
+    :param key_scale, value_scale: of ``separate``: constants that multiply the normalised encodings.
     :param value_encoder: of ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the source and one
         learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, then the same).
     :param static_layers: source-only layers below everything, run once a sentence.
@@ -88,10 +103,18 @@ class RDangleConfig(ModelConfig):
             self._require(name, getattr(self, name) >= 1, "at least 1")
         self._require("static_layers", self.static_layers >= 0, "at least 0")
         self._divides("mixed_attention_heads")
+        if self.values == "shared":
+            for name, default in (("key_scale", 1.0), ("value_scale", 1.0), ("value_encoder", "mixed")):
+                self._require(name, getattr(self, name) == default, f"{default} (unused) with model.values=shared")
 
     def least_layers(self, name: str) -> int:
         """See :class:`ModelConfig`."""
         return 0 if name == "encoder_layers" else 1
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: the source is encoded for a prefix."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -117,6 +140,9 @@ class CompositionConfig(ModelConfig):
         self._choose("weights", "scalar", "vector")
         self._choose("mixtures", "keys_values", "encoder")
         self._choose("initial", "mean", "top", "normal")
+        if self.initial == "top":
+            rule = "mean or normal where model.sublayers=self_attention, which leaves the top out"
+            self._require("initial", self.sublayers != "self_attention", rule)
         rule = f"from 0 to model.encoder_layers ({self.encoder_layers})"
         self._require("top_layers", 0 <= self.top_layers <= self.encoder_layers, rule)
 

@@ -9,67 +9,111 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.dropout import dropout
+from cgbench.models.dropout import keep_mask
+from cgbench.models.heads import split_heads
 from cgbench.models.linear import Linear, linear
 from cgbench.models.positions import RelativeLogits
-from cgbench.models.ragged import Layout, Pairing
+from cgbench.models.ragged import Copies, Layout, Pairing
 
 
-@dataclass
 class KeysValues:
-    """Keys and values of one attention sublayer, each [rows, heads, length, d_head]."""
+    """Keys and values of one attention sublayer, each [rows, heads, length, d_head]; they can grow."""
 
-    keys: Tensor
-    values: Tensor
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
+        self._stored = keys, values  # with room for more at the end
+        self.length = keys.shape[2]
+
+    def __len__(self) -> int:
+        return len(self._stored[0])
+
+    @property
+    def keys(self) -> Tensor:
+        """Keys [rows, heads, length, d_head]."""
+        return self._stored[0].narrow(2, 0, self.length)
+
+    @property
+    def values(self) -> Tensor:
+        """Values [rows, heads, length, d_head]."""
+        return self._stored[1].narrow(2, 0, self.length)
 
     def append(self, keys: Tensor, values: Tensor) -> None:
         """Add positions at the end."""
-        self.keys = torch.cat((self.keys, keys), dim=2)
-        self.values = torch.cat((self.values, values), dim=2)
+        end = self.length + keys.shape[2]
+        if end > self._stored[0].shape[2]:
+            self._stored = self._copy(self.keys, 2 * end), self._copy(self.values, 2 * end)
+        for stored, new in zip(self._stored, (keys, values), strict=True):
+            stored[:, :, self.length : end] = new
+        self.length = end
 
     def select(self, index: Tensor) -> None:
         """Keep the rows ``index``, in that order."""
-        self.keys = self.keys.index_select(0, index)
-        self.values = self.values.index_select(0, index)
+        self._stored = self.keys.index_select(0, index), self.values.index_select(0, index)
+
+    def _copy(self, x: Tensor, room: int) -> Tensor:
+        larger = x.new_empty(*x.shape[:2], room, x.shape[3])
+        larger[:, :, : self.length] = x
+        return larger
 
 
 def attend(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> Tensor:
-    """Softmax attention; returns [rows, queries, heads x d_head].
+    """Softmax attention; returns [rows, heads, queries, d_head].
 
     :param query: [rows, heads, queries, d_head].
     :param bias: added to the scaled logits (0 and -inf for a mask), broadcast to [rows, heads, queries, keys].
     :param p: probability to drop an attention weight.
     """
-    if query.device.type == "cpu":
-        mixed = _attend_on_cpu(query, memory, bias, p)
-    else:
+    if query.device.type != "cpu":
         bias = None if bias is None else bias.to(query.dtype)
-        mixed = F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=bias, dropout_p=p)
-    return mixed.transpose(1, 2).flatten(2)
+        return F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=bias, dropout_p=p)
+    mixed: Tensor = _Attend.apply(query, memory.keys, memory.values, bias, p)
+    return mixed
 
 
-def _attend_on_cpu(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> Tensor:
-    # Sentences are short: plain products are several times faster than torch's blocked kernel for training on a CPU.
-    logits = query @ memory.keys.transpose(-1, -2)
-    weights = _Softmax.apply(logits, bias, 1 / math.sqrt(query.shape[-1]))
-    return dropout(weights, p) @ memory.values
+class _Attend(torch.autograd.Function):
+    """Attention by plain products, on a CPU.
+
+    Sentences are short, and torch's blocked kernel takes several times as long there. Spelt out, gradients of keys and
+    values come out in the order in which these are stored.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, p: float) -> Tensor:
+        weights = _softmax(query @ keys.transpose(-1, -2), bias, 1 / math.sqrt(query.shape[-1]))
+        kept = keep_mask(weights.shape, p, weights.dtype) if p else None
+        ctx.save_for_backward(query, keys, values, bias, weights, kept)
+        return (weights if kept is None else weights * kept) @ values
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None, None]:
+        query, keys, values, bias, weights, kept = ctx.saved_tensors
+        by_weights = gradient @ values.transpose(-1, -2)
+        by_values = (weights if kept is None else weights * kept).transpose(-1, -2) @ gradient
+        by_logits = _softmax_gradient(weights, by_weights if kept is None else by_weights.mul_(kept))
+        by_bias = by_logits.sum_to_size(bias.shape).clone() if ctx.needs_input_grad[3] else None
+        by_logits.mul_(1 / math.sqrt(query.shape[-1]))
+        return by_logits @ keys, by_logits.transpose(-1, -2) @ query, by_values, by_bias, None
+
+
+def softmax(logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
+    """Return the softmax of scale·logits + bias over the last dimension."""
+    if logits.device.type == "cpu":
+        weights: Tensor = _Softmax.apply(logits, bias, scale)
+        return weights
+    return torch.softmax(logits * scale if bias is None else torch.add(bias, logits, alpha=scale), -1)
 
 
 class _Softmax(torch.autograd.Function):
-    """Softmax of scale·logits + bias, spelt out: torch's own takes a slow path for rows below 16 elements."""
+    """Softmax of scale·logits + bias, on a CPU."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
-        weights = logits * scale if bias is None else torch.add(bias, logits, alpha=scale)
-        weights.sub_(weights.amax(-1, keepdim=True)).exp_()
-        weights.div_(weights.sum(-1, keepdim=True))
+        weights = _softmax(logits, bias, scale)
         ctx.save_for_backward(weights)
         ctx.scale = scale
         return weights
@@ -77,40 +121,30 @@ class _Softmax(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
         (weights,) = ctx.saved_tensors
-        result = gradient * weights
-        result.sub_(weights * result.sum(-1, keepdim=True))
+        result = _softmax_gradient(weights, gradient)
         return result * ctx.scale, result if ctx.needs_input_grad[1] else None, None
 
 
-def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-    """Cut [rows, length, parts x width] into ``parts`` tensors [rows, heads, length, d_head]."""
-    if x.dtype == torch.bfloat16 and x.device.type == "cpu":
-        pieces: tuple[Tensor, ...] = _SplitToFloat.apply(x, heads, parts)
-        return pieces
-    return x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+def _softmax(logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
+    # Spelt out: torch's own takes a slow path for rows below 16 elements.
+    weights = logits * scale if bias is None else torch.add(bias, logits, alpha=scale)
+    weights.sub_(weights.amax(-1, keepdim=True)).exp_()
+    return weights.div_(weights.sum(-1, keepdim=True))
 
 
-class _SplitToFloat(torch.autograd.Function):
-    """:func:`split_heads` and a cast to float32 in one pass, and one back."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-        ctx.shape = x.shape
-        split = x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4)
-        return split.to(torch.float32, memory_format=torch.contiguous_format).unbind(0)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        rows, heads, length, width = gradients[0].shape
-        joined = torch.empty(rows, length, len(gradients), heads, width, dtype=torch.bfloat16)
-        for part, gradient in enumerate(gradients):
-            joined[:, :, part] = gradient.transpose(1, 2)
-        return joined.view(ctx.shape), None, None
+def _softmax_gradient(weights: Tensor, gradient: Tensor) -> Tensor:
+    result = gradient * weights
+    return result.sub_(weights * result.sum(-1, keepdim=True))
 
 
 def full_precision_on_cpu(device: torch.device) -> contextlib.AbstractContextManager[Any]:
     """Within, a CPU multiplies in float32: products of attention are small, of ever new shapes, and gain nothing."""
     return torch.autocast("cpu", enabled=False) if device.type == "cpu" else contextlib.nullcontext()
+
+
+def widen_on_cpu(x: Tensor) -> Tensor:
+    """Return bfloat16 on a CPU as float32, for products in full precision there."""
+    return x.float() if x.dtype == torch.bfloat16 and x.device.type == "cpu" else x
 
 
 class SelfAttention(nn.Module):
@@ -141,23 +175,66 @@ class SelfAttention(nn.Module):
     def mixed(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
         """Return the weighted values before the output projection, [N, width]."""
         grids = []
-        for bucket, grid in zip(layout.buckets, layout.to_grids(projected), strict=True):
-            query, keys, values = split_heads(grid, self.heads, 3)
-            with full_precision_on_cpu(grid.device):
+        taken = layout.to_heads(projected, 3, self.heads)
+        for bucket, (query, keys, values) in zip(layout.buckets, taken, strict=True):
+            with full_precision_on_cpu(query.device):
                 # Padding is on the right, where a causal query never looks.
                 bias = causal_mask(bucket.columns, query) if causal else bucket.mask
                 if self.relative is not None:
                     logits = self.relative.logits(query, keys, bucket.widths) * self.scale
                     bias = logits if bias is None else logits + bias
                 grids.append(attend(query, KeysValues(keys, values), bias, self.dropout if self.training else 0.0))
-        return layout.from_grids(grids)
+        return layout.from_heads(grids)
 
-    def step(self, x: Tensor, memory: KeysValues) -> Tensor:
-        """Append the position ``x`` [rows, width] to ``memory`` and attend from it to all before it."""
-        query, keys, values = split_heads(self.project_in(x).unsqueeze(1), self.heads, 3)
+    def project_query(self, x: Tensor) -> Tensor:
+        """Project [N, width] to queries alone, [N, width]."""
+        return self._project(x, slice(None, self.project_in.in_features))
+
+    def project_memory(self, x: Tensor) -> Tensor:
+        """Project [N, width] to keys and values alone, [N, 2 width]."""
+        return self._project(x, slice(self.project_in.in_features, None))
+
+    def _project(self, x: Tensor, part: slice) -> Tensor:
+        weight, bias = self.project_in.weight, self.project_in.bias
+        return linear(x, weight[part], None if bias is None else bias[part])
+
+    def mix_ends(self, x: Tensor, memory: Tensor, layout: Layout, ends: Copies, causal: bool = False) -> Tensor:
+        """Attend from the last tokens of each part alone, [queries, width].
+
+        :param x: the tokens of ``layout``, or the table that they are copies of; ``memory``: keys and values of these.
+        :param ends: which tokens: what :meth:`Layout.ends` returned.
+        """
+        if ends.tokens < len(x):
+            query, queries = self.project_query(ends.spread(x)), ends.plain
+        else:
+            query, queries = self.project_query(x), ends
+        grids = []
+        taken = zip(queries.to_heads(query, 1, self.heads), layout.to_heads(memory, 2, self.heads), strict=True)
+        for bucket, given, ((asked,), (keys, values)) in zip(layout.buckets, ends.buckets, taken, strict=True):
+            with full_precision_on_cpu(x.device):
+                bias = causal_end_mask(bucket.mask, given.columns, keys) if causal else bucket.mask
+                if self.relative is not None:
+                    logits = self.relative.end_logits(asked, keys, given.widths, bucket.widths) * self.scale
+                    bias = logits if bias is None else logits + bias
+                grids.append(attend(asked, KeysValues(keys, values), bias, self.dropout if self.training else 0.0))
+        return self.project_out(ends.from_heads(grids))
+
+    def step(self, x: Tensor, memory: KeysValues, seen: Tensor | None = None, ages: Tensor | None = None) -> Tensor:
+        """Append the position ``x`` [rows, width] to ``memory`` and attend from it to all before it.
+
+        :param memory: has as many rows as ``x``, or fewer: then ``len(x) / len(memory)`` neighbours share one.
+        :param seen: what a row that shares may attend to, as :func:`attend`'s bias, [len(memory), 1, sharing, length]
+            with the new positions.
+        :param ages: how many positions ago each of the length was, those of the new 0; none was twice if not given.
+        """
+        query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(memory), -1)), self.heads, 3)
         memory.append(keys, values)
-        bias = None if self.relative is None else self.relative.last_logits(query, memory.keys) * self.scale
-        return self.project_out(attend(query, memory, bias, 0.0).squeeze(1))
+        if self.relative is not None:
+            if ages is None:
+                ages = torch.arange(memory.length - 1, -1, -1, device=x.device)
+            logits = self.relative.last_logits(query, memory.keys, ages) * self.scale
+            seen = logits if seen is None else logits + seen
+        return self.project_out(join_heads(attend(query, memory, seen, 0.0)))
 
     def empty(self, rows: int, like: Tensor) -> KeysValues:
         """Return a memory without positions, of the type and device of ``like``."""
@@ -190,8 +267,7 @@ class CrossAttention(nn.Module):
 
     def remember(self, states: Tensor, pairing: Pairing) -> list[KeysValues]:
         """Project states [M, width] to keys and values, as a grid for each bucket of the pairing's layout."""
-        grids = pairing.grids(self.project_memory(states))
-        return [KeysValues(*split_heads(grid, self.heads, 2)) for grid in grids]
+        return [KeysValues(*taken) for taken in pairing.heads(self.project_memory(states), 2, self.heads)]
 
     def join(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KeysValues]:
         """The same from grids of keys and grids of values, each [R, columns, width]."""
@@ -205,18 +281,41 @@ class CrossAttention(nn.Module):
     ) -> Tensor:
         """Attend from the tokens ``x`` [N, width] to ``memory``: keys, values and mask of each bucket of the layout."""
         grids = []
-        for grid, remembered, mask in zip(layout.to_grids(self.project_query(x)), memory, masks, strict=True):
-            (query,) = split_heads(grid, self.heads, 1)
+        taken = layout.to_heads(self.project_query(x), 1, self.heads)
+        for (query,), remembered, mask in zip(taken, memory, masks, strict=True):
             with full_precision_on_cpu(x.device):
                 grids.append(attend(query, remembered, mask, self.dropout if self.training else 0.0))
-        return self.project_out(layout.from_grids(grids))
+        return self.project_out(layout.from_heads(grids))
 
     def step(self, x: Tensor, memory: KeysValues, mask: Tensor | None) -> Tensor:
-        """Attend from one position a row, [rows, width]; ``mask`` as :func:`attend`'s bias."""
-        (query,) = split_heads(self.project_query(x).unsqueeze(1), self.heads, 1)
-        return self.project_out(attend(query, memory, mask, 0.0).squeeze(1))
+        """Attend from one position a row, [rows, width]; ``mask`` as :func:`attend`'s bias.
+
+        :param memory: has as many rows as ``x``, or fewer: then ``len(x) / len(memory)`` neighbours share one.
+        """
+        (query,) = split_heads(self.project_query(x).unflatten(0, (len(memory), -1)), self.heads, 1)
+        return self.project_out(join_heads(attend(query, memory, mask, 0.0)))
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """Turn [rows, heads, length, d_head] into [rows x length, width]."""
+    return x.transpose(1, 2).flatten(2).flatten(0, 1)
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:
     """Return a mask that hides later positions, [length, length]: 0 and -inf, of the type and device of ``like``."""
     return torch.full((length, length), -math.inf, dtype=like.dtype, device=like.device).triu_(1)
+
+
+def causal_end_mask(mask: Tensor | None, queries: int, keys: Tensor) -> Tensor:
+    """Return a mask that hides later positions from the last ``queries`` columns, and what ``mask`` hides from all.
+
+    A column of padding sees itself, so that no row of logits is without an end.
+
+    :param mask: 0 and -inf, [rows, 1, 1, length], or None; ``keys``: [rows, heads, length, d_head].
+    """
+    length = keys.shape[2]
+    hidden = causal_mask(length, keys)[length - queries :]
+    if mask is None:
+        return hidden
+    itself = torch.eye(length, dtype=torch.bool, device=keys.device)[length - queries :]
+    return (mask.to(keys.dtype) + hidden).masked_fill(itself, 0.0)

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, write_json
-from cgbench.models.config import ModelConfig, TrainingConfig
-from cgbench.models.presets import model_config, training_config
+from cgbench.models.config import MethodConfig, ModelConfig, TrainingConfig
+from cgbench.models.presets import method_config, model_config, training_config
 from cgbench.models.registry import build_model
 from cgbench.models.text import Subwords
 
@@ -36,7 +36,8 @@ class CheckpointConfig:
     :param updates: updates behind the parameters that were kept.
     :param subwords: digest of the subwords; members of one ensemble share it.
     :param corpus: sha256 of the training files, by the names the caller gave.
-    :param precision: of matrix products in training.
+    :param precision: of matrix products in training; ``processes``: how many shared it.
+    :param init: sha256 of the parameters it started from, if these were another model's.
     """
 
     model: ModelConfig
@@ -47,7 +48,10 @@ class CheckpointConfig:
     preset: str = ""
     seed: int = 0
     updates: int = 0
+    method: MethodConfig = field(default_factory=MethodConfig)
     precision: str = "float32"
+    processes: int = 1
+    init: str = ""
     corpus: dict[str, str] = field(default_factory=dict)
 
 
@@ -76,6 +80,7 @@ def read_config(folder: Path) -> CheckpointConfig:
     values = {key: value for key, value in data.items() if key != "format"}
     try:
         values["model"], values["training"] = model_config(values["model"]), training_config(values["training"])
+        values["method"] = method_config(values.get("method", {}))
         return CheckpointConfig(**values)
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: not a checkpoint configuration ({error})") from None

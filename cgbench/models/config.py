@@ -14,6 +14,7 @@ from typing import Any
 from cgbench.errors import InputError
 
 POSITIONS = ("sinusoidal", "interleaved", "relative", "shaw", "transformer_xl")
+UNITS = ("subwords", "words", "characters")
 EMBEDDINGS = ("fairseq", "unit", "teu", "none", "ped", "xavier")
 
 
@@ -76,6 +77,16 @@ class ModelConfig:
         """Return the smallest number of ``encoder_layers`` or ``decoder_layers``."""
         return 1
 
+    @property
+    def has_encoder_states(self) -> bool:
+        """Whether the encoder's states depend on the source alone; some training methods need them."""
+        return True
+
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether both sides read vectors only, so that a training method may mix them."""
+        return True
+
     def _require(self, name: str, good: bool, rule: str) -> None:
         require_field("model", name, getattr(self, name), good, rule)
 
@@ -92,13 +103,24 @@ class TrainingConfig:
     """How a model is trained. Lengths count subwords and the end token; an update is one step of the optimiser.
 
     :param learning_rate: the highest rate, reached after ``warmup_updates``.
-    :param schedule: how it falls then: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017), or ``linear``, to
-        nothing at the last update, which gets more out of a short run.
+    :param schedule: how it falls then: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017); ``linear``, to
+        nothing at the last update, which gets more out of a short run; or ``constant``, not at all. ``noam`` is
+        tensor2tensor's: learning_rate / sqrt(model.width) · min(1/sqrt(update), update / warmup_updates^1.5).
     :param weight_decay: decoupled, times the learning rate (AdamW; what fairseq's Adam does).
     :param clip_norm: largest norm of the gradient, 0 for no limit.
     :param max_tokens: largest rows x longest side of a batch; ``accumulation`` such batches make an update.
+    :param batch_sentences: if not 0, a batch of training is so many pairs of any length, drawn with replacement
+        (Csordás et al., 2021), whatever ``max_tokens``; an epoch is then as many batches as it takes to draw as many
+        pairs as there are.
     :param max_length: a pair with a longer side is left out.
-    :param keep: the final model: ``best`` by validation loss, or ``last``.
+    :param validate_metric: what is best: ``loss``, ``bleu`` (of words as they are in the text, not tokenised further)
+        or ``exact_match`` (of whole sentences), both in percent.
+    :param validate_beam: beam of the decoding that the last two need; 1 is greedy.
+    :param validate_sentences: how many pairs are decoded, evenly spaced in the validation text; 0 for all.
+    :param patience: stop after so many validations in a row without a better one; 0 for never.
+    :param keep: the final model: the ``best`` of the validations, or the ``last``.
+    :param keep_checkpoints: keep the last so many of the checkpoints that are made every ``checkpoint_every`` updates
+        and at the end, each a complete folder.
     :param threads: threads on a CPU; part of the recipe because it decides the order of floating-point sums.
     :param precision: of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device multiplies
         it in hardware).
@@ -110,16 +132,23 @@ class TrainingConfig:
     warmup_updates: int = 4000
     adam_beta1: float = 0.9
     adam_beta2: float = 0.98
+    adam_epsilon: float = 1e-8
     weight_decay: float = 1e-4
     label_smoothing: float = 0.1
     clip_norm: float = 0.0
     max_tokens: int = 4096
     accumulation: int = 1
+    batch_sentences: int = 0
     max_length: int = 256
     validate_every: int = 2000
+    validate_metric: str = "loss"
+    validate_beam: int = 1
+    validate_sentences: int = 0
+    patience: int = 0
     checkpoint_every: int = 1000
     log_every: int = 100
     keep: str = "best"
+    keep_checkpoints: int = 0
     threads: int = 1
     precision: str = "auto"
 
@@ -129,21 +158,32 @@ class TrainingConfig:
             "max_tokens",
             "accumulation",
             "validate_every",
+            "validate_beam",
             "checkpoint_every",
             "log_every",
             "threads",
         ):
             self._require(name, getattr(self, name) >= 1, "at least 1")
-        self._require("learning_rate", self.learning_rate > 0, "above 0")
+        for name in ("learning_rate", "adam_epsilon"):
+            self._require(name, getattr(self, name) > 0, "above 0")
         self._require("max_length", self.max_length >= 2, "at least 2")
-        for name in ("warmup_updates", "weight_decay", "clip_norm"):
+        for name in (
+            "warmup_updates",
+            "weight_decay",
+            "clip_norm",
+            "batch_sentences",
+            "validate_sentences",
+            "patience",
+            "keep_checkpoints",
+        ):
             self._require(name, getattr(self, name) >= 0, "at least 0")
         for name in ("label_smoothing", "adam_beta1", "adam_beta2"):
             self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
         self._require(
             "max_length", self.max_length <= self.max_tokens, f"at most training.max_tokens ({self.max_tokens})"
         )
-        self._choose("schedule", "inverse_sqrt", "linear")
+        self._choose("schedule", "inverse_sqrt", "linear", "constant", "noam")
+        self._choose("validate_metric", "loss", "bleu", "exact_match")
         self._choose("keep", "best", "last")
         self._choose("precision", "auto", "float32", "bfloat16")
 
@@ -155,12 +195,37 @@ class TrainingConfig:
 
 
 @dataclass(frozen=True)
-class TextConfig:
-    """How words become subwords: ``merges`` merge operations of joint byte pair encoding."""
+class MethodConfig:
+    """What is minimised in training; what a method adds to this is in :mod:`cgbench.models.methods`.
 
+    :param name: ``none`` is cross entropy alone.
+    """
+
+    name: str = "none"
+
+    def _require(self, name: str, good: bool, rule: str) -> None:
+        require_field("method", name, getattr(self, name), good, rule)
+
+    def _choose(self, name: str, *choices: str) -> None:
+        self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
+
+
+@dataclass(frozen=True)
+class TextConfig:
+    """How a line becomes tokens.
+
+    :param unit: ``subwords`` of words; ``words``, as white space separates them; or ``characters``, each one of the
+        line a token, blanks included.
+    :param merges: merge operations of the joint byte pair encoding that makes subwords.
+    :param joint_dictionary: one dictionary for both sides; else each has what occurs on it. Embeddings stay apart.
+    """
+
+    unit: str = "subwords"
     merges: int = 10_000
+    joint_dictionary: bool = False
 
     def __post_init__(self) -> None:
+        require_field("text", "unit", self.unit, self.unit in UNITS, f"one of {', '.join(UNITS)}")
         require_field("text", "merges", self.merges, self.merges >= 0, "at least 0")
 
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,17 +22,15 @@ from cgbench.errors import InputError
 from cgbench.models.batching import Rows, make_batches
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.ensemble_training import member_folders
-from cgbench.models.search import beam_search
+from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.text import EOS, Subwords
 from cgbench.models.uncertainty import score_hypotheses
 from cgbench.progress import bar
 
-WHITE_SPACE = " \t\n\r\v\f"
-
 
 @dataclass(frozen=True)
 class Translation:
-    """The best hypothesis of a sentence.
+    """A hypothesis of a sentence.
 
     :param tokens: int32 target ids, the end token included.
     :param log_prob: its log-probability under the ensemble; ``score``: the same, divided by the number of tokens.
@@ -45,11 +44,15 @@ class Translation:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Models that share their subwords; one model is an ensemble, too."""
+    """Models that share their subwords; one model is an ensemble, too.
+
+    :param max_length: tokens, end token included, of the longest sentence that all members were trained for.
+    """
 
     members: tuple[nn.Module, ...]
     subwords: Subwords
     device: torch.device
+    max_length: int
 
     @classmethod
     def open(cls, paths: str | Path | Sequence[str | Path], device: str | torch.device = "cpu") -> Ensemble:
@@ -65,9 +68,9 @@ class Ensemble:
         ]
         if not folders:
             raise InputError("no model was named; give the folder of a checkpoint or of an ensemble")
-        members, shared = [], None
+        members, lengths, shared = [], [], None
         for folder in folders:
-            model, subwords, _ = load_checkpoint(folder, str(device))
+            model, subwords, config = load_checkpoint(folder, str(device))
             shared = shared or subwords
             if subwords.digest != shared.digest:
                 raise InputError(
@@ -75,36 +78,57 @@ class Ensemble:
                     "members of an ensemble must be trained on the same corpus with the same merges"
                 )
             members.append(model)
+            lengths.append(config.training.max_length)
         assert shared is not None
-        return cls(tuple(members), shared, torch.device(device))
+        return cls(tuple(members), shared, torch.device(device), min(lengths))
 
-    def translate(
+    def lengths(self, lines: Sequence[str]) -> np.ndarray:
+        """Return the number of tokens of each source line, end token included."""
+        return np.array([len(source) for source in self.subwords.encode_source(lines)], np.int64)
+
+    def translate(self, lines: Sequence[str], beam: int = 5, **options: Any) -> list[Translation]:
+        """Return the best hypothesis of each line; arguments as for :meth:`search`."""
+        return [best for best, *_ in self.search(lines, beam, **options)]
+
+    def search(
         self,
         lines: Sequence[str],
         beam: int = 5,
         *,
-        batch_tokens: int | None = None,
+        longest: int | None = None,
+        max_length_ratio: float = 1.2,
+        max_length_extra: int = 10,
         length_penalty: float = 1.0,
+        batch_tokens: int | None = None,
         progress: bool = False,
-    ) -> list[Translation]:
-        """Translate by beam search (:func:`cgbench.models.search.beam_search`), in the order of the lines.
+    ) -> list[list[Translation]]:
+        """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is greedy search.
 
-        A line without a word has the empty translation, with nothing but the end token and probability 1.
+        A line without a token has the empty translation, with nothing but the end token and probability 1.
 
+        :param longest: cut sources to so many tokens, end token included.
         :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
+        :return: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
-        sources = self.subwords.encode_source(lines)
+        options: dict[str, Any] = {
+            "max_length_ratio": max_length_ratio,
+            "max_length_extra": max_length_extra,
+            "length_penalty": length_penalty,
+        }
+        sources = self._sources(lines, longest)
         lengths = np.array([len(source) for source in sources], np.int64)
-        rows = np.array([i for i, line in enumerate(lines) if line.strip(WHITE_SPACE)], np.int64)
-        result = [Translation("", np.array([EOS], np.int32), 0.0, 0.0)] * len(lines)
+        rows = np.flatnonzero(lengths > 1)
+        result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
         with self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
-                found = beam_search(self.members, source, beam=beam, length_penalty=length_penalty)
-                for i, (best, *_) in zip(batch.tolist(), found, strict=True):
-                    text = self.subwords.decode_target(best.tokens.tolist())
-                    result[i] = Translation(text, best.tokens, best.log_prob, best.score)
+                if beam == 1:
+                    found = greedy_search(self.members, source, **options)
+                else:
+                    found = beam_search(self.members, source, beam=beam, **options)
+                for i, hypotheses in zip(batch.tolist(), found, strict=True):
+                    result[i] = [self._translation(hypothesis) for hypothesis in hypotheses]
                 done(len(batch))
         return result
 
@@ -113,15 +137,17 @@ class Ensemble:
         lines: Sequence[str],
         hypotheses: Sequence[np.ndarray],
         *,
+        longest: int | None = None,
         batch_tokens: int | None = None,
         progress: bool = False,
     ) -> dict[str, np.ndarray]:
         """Compute every sequence measure (:mod:`cgbench.models.uncertainty`) of one hypothesis for each line.
 
         :param hypotheses: target ids with the end token, such as :attr:`Translation.tokens`.
+        :param longest: as for :meth:`search`.
         :return: name -> float64 ``[lines]``.
         """
-        sources = self.subwords.encode_source(lines)
+        sources = self._sources(lines, longest)
         with self._running(len(lines), "scoring", progress) as done:
             return score_hypotheses(
                 self.members,
@@ -131,6 +157,18 @@ class Ensemble:
                 device=self.device,
                 done=done,
             )
+
+    def _sources(self, lines: Sequence[str], longest: int | None) -> list[np.ndarray]:
+        sources = self.subwords.encode_source(lines)
+        if longest is None:
+            return sources
+        return [
+            source if len(source) <= longest else np.append(source[: longest - 1], np.int32(EOS)) for source in sources
+        ]
+
+    def _translation(self, hypothesis: Hypothesis) -> Translation:
+        text = self.subwords.decode_target(hypothesis.tokens.tolist())
+        return Translation(text, hypothesis.tokens, hypothesis.log_prob, hypothesis.score)
 
     def _choose(self, cpu: int, gpu: int) -> int:
         return cpu if self.device.type == "cpu" else gpu

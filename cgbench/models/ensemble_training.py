@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -42,7 +43,7 @@ def plan_ensemble(
     preset: Preset, train: PlannedText, valid: PlannedText | None, members: int, seed: int, device: str
 ) -> EnsemblePlan:
     """The steps that train ``members`` models of ``preset``."""
-    from cgbench.models.training import resolve_precision
+    from cgbench.models.reproducible import resolve_precision
 
     precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
     subwords = Step("subwords", to_dict(preset.text), {"train": train.identity})
@@ -55,6 +56,7 @@ def plan_ensemble(
             config={
                 **{f"model.{key}": value for key, value in to_dict(preset.model).items()},
                 **{f"training.{key}": value for key, value in to_dict(preset.training).items()},
+                **{f"method.{key}": value for key, value in to_dict(preset.method).items()},
                 "seed": seed + number,
                 "device": device,
                 "precision": precision,
@@ -71,16 +73,19 @@ def train_ensemble(
 ) -> list[Path]:
     """Run the steps of ``plan`` that are not done, ``jobs`` members at once, and return the members' folders.
 
-    A member is trained by one worker with a fixed number of threads: the number of jobs changes no byte.
+    A member is trained by one worker with a fixed number of threads: the number of jobs changes no byte. On a GPU
+    that is too fast for one small member, several jobs share it.
+
+    :raises InputError: called by torchrun, whose processes would all train the same members.
     """
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError("members of an ensemble are trained side by side with --jobs, not with torchrun")
     from cgbench.models.text import Subwords
 
     def learn(out: Path) -> None:
         Subwords.learn(train.source.path, train.target.path, plan.preset.text).save(out)
 
     subwords = workspace.run(plan.subwords, learn)
-    if plan.device != "cpu":
-        jobs = 1  # members on one GPU are trained one after the other
     pending = [step for step in plan.members if not workspace.done(step)]
     for step in plan.members:
         if step not in pending:
@@ -128,6 +133,7 @@ def build_ensemble(
     members: int,
     seed: int = 1,
     jobs: int = 1,
+    gpu_jobs: int = 1,
     device: str = "cpu",
     dry_run: bool = False,
     say: Callable[[str], None] | None = None,
@@ -136,6 +142,7 @@ def build_ensemble(
 
     Returns a dict a member (``folder``, ``seed``, ``updates``, ``parameters``); nothing with ``dry_run``.
 
+    :param jobs: worker processes; ``gpu_jobs``: members that are trained at once where ``device`` is a GPU.
     :raises InputError: the inputs or the folder are wrong.
     """
     check_folder(out)
@@ -150,11 +157,13 @@ def build_ensemble(
     with locked(workspace.root / "lock", wait=False):
         text = train_text.realise(workspace, jobs)
         valid_plain = valid_text.realise(workspace, jobs) if valid_text else None
-        publish_ensemble(train_ensemble(workspace, plan, text, valid_plain, jobs), out)
-    return [_member_summary(folder) for folder in member_folders(out)]
+        at_once = jobs if device == "cpu" else gpu_jobs
+        publish_ensemble(train_ensemble(workspace, plan, text, valid_plain, at_once), out)
+    return [member_summary(folder) for folder in member_folders(out)]
 
 
-def _member_summary(folder: Path) -> dict[str, Any]:
+def member_summary(folder: Path) -> dict[str, Any]:
+    """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
     from safetensors import safe_open
 
     from cgbench.models.checkpoints import read_config
@@ -188,7 +197,9 @@ def member_folders(ensemble: Path) -> list[Path]:
     name = re.compile(MEMBER.format("[0-9]+"))
     found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
     if not found:
-        raise InputError(f"{ensemble}: no trained member in it; make one with cgbench train-ensemble")
+        if (ensemble / "metrics.jsonl").is_file():
+            raise InputError(f"{ensemble}: this model is not finished; give the command that trains it again")
+        raise InputError(f"{ensemble}: no trained model in it; make one with cgbench train or train-ensemble")
     for folder in found:
         if not (folder / "config.json").is_file():
             raise InputError(f"{folder}: this member is not finished; give the command that trains it again")
@@ -199,7 +210,11 @@ def ensemble_identity(ensemble: Path) -> str:
     """A hash of all bytes of an ensemble's members that decide what it answers."""
     return hash_value(
         [
-            {path.name: hash_file(path) for path in sorted(folder.iterdir()) if path.name != "metrics.jsonl"}
+            {
+                path.name: hash_file(path)
+                for path in sorted(folder.iterdir())
+                if path.is_file() and path.name != "metrics.jsonl"
+            }
             for folder in member_folders(ensemble)
         ]
     )

@@ -13,7 +13,7 @@ from cgbench.models.config import ModelConfig
 from cgbench.models.dropout import Dropout
 from cgbench.models.linear import Linear
 from cgbench.models.positions import DistanceTable, RelativeLogits, SinusoidalDistance
-from cgbench.models.ragged import Layout
+from cgbench.models.ragged import Copies, Layout
 
 
 class FeedForward(nn.Module):
@@ -30,7 +30,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map [..., width] to [..., width]."""
-        return self.contract(self.dropout(F.relu(self.expand(x))))
+        return self.contract(self.dropout(F.relu(self.expand(x), inplace=True)))
 
 
 class Layer(nn.Module):
@@ -58,9 +58,15 @@ class Layer(nn.Module):
         return x if self.pre else norm(x)
 
     def attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Apply the self-attention sublayer to tokens [N, width]."""
+        """Apply the self-attention sublayer to tokens [N, width], or to the table that they are copies of."""
         change = self.attention(self.before(self.attention_norm, x), layout, causal)
-        return self.after(self.attention_norm, x, change)
+        return self.after(self.attention_norm, layout.spread(x), change)
+
+    def attend_from(self, x: Tensor, layout: Layout, ends: Copies, causal: bool = False) -> Tensor:
+        """The same for the last tokens of each part alone, [queries, width] (see :meth:`Layout.ends`)."""
+        given = self.before(self.attention_norm, x)
+        change = self.attention.mix_ends(given, self.attention.project_memory(given), layout, ends, causal)
+        return self.after(self.attention_norm, ends.spread(x), change)
 
     def feed(self, x: Tensor) -> Tensor:
         """Apply the feed-forward sublayer."""
@@ -90,17 +96,31 @@ class DecoderLayer(Layer):
 
         :param memory: keys and values of the source for each bucket of ``layout``, and their ``masks``.
         """
-        x = self.attend(x, layout, causal=True)
+        return self.consult(self.attend(x, layout, causal=True), layout, memory, masks)
+
+    def consult(
+        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Apply the cross-attention and feed-forward sublayers to tokens [N, width]."""
+        return self.feed(self.attend_source(x, layout, memory, masks))
+
+    def attend_source(
+        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Apply the cross-attention sublayer to tokens [N, width]."""
         change = self.cross(self.before(self.cross_norm, x), layout, memory, masks)
-        return self.feed(self.after(self.cross_norm, x, change))
+        return self.after(self.cross_norm, x, change)
 
     def step(self, x: Tensor, target: KeysValues, source: KeysValues, mask: Tensor | None) -> Tensor:
         """Map one position a row [rows, width], appending it to ``target``."""
         return self.feed(self.step_cross(self.step_attention(x, target), source, mask))
 
-    def step_attention(self, x: Tensor, target: KeysValues) -> Tensor:
-        """The self-attention sublayer of :meth:`step`."""
-        return self.after(self.attention_norm, x, self.attention.step(self.before(self.attention_norm, x), target))
+    def step_attention(
+        self, x: Tensor, target: KeysValues, seen: Tensor | None = None, ages: Tensor | None = None
+    ) -> Tensor:
+        """The self-attention sublayer of :meth:`step`; see :meth:`SelfAttention.step`."""
+        change = self.attention.step(self.before(self.attention_norm, x), target, seen, ages)
+        return self.after(self.attention_norm, x, change)
 
     def step_cross(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
         """The cross-attention sublayer of :meth:`step`."""

@@ -1,4 +1,4 @@
-"""The linear map of every layer, with bfloat16 products on a CPU that keep to a few shapes.
+"""The linear map of every layer, as a CPU does it best: sums of gradients as products, bfloat16 in a few shapes.
 
 oneDNN, which multiplies bfloat16 matrices for torch on a CPU, compiles a kernel for each shape it meets, at several
 times the cost of the product. Batches of text hardly ever have the same number of tokens, so the rows are cut at a
@@ -26,10 +26,34 @@ class Linear(nn.Linear):
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x·weightᵀ + bias, [..., out], of x [..., in]."""
-    if x.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+    if x.device.type != "cpu":
         return F.linear(x, weight, bias)
-    result: Tensor = _FilledProduct.apply(x.flatten(0, -2), weight, bias, torch.get_autocast_dtype("cpu"))
-    return result.unflatten(0, x.shape[:-1])
+    if torch.is_autocast_enabled("cpu"):
+        result: Tensor = _FilledProduct.apply(x.flatten(0, -2), weight, bias, torch.get_autocast_dtype("cpu"))
+        return result.unflatten(0, x.shape[:-1])
+    if bias is None or not torch.is_grad_enabled():
+        return F.linear(x, weight, bias)
+    result = _Product.apply(x, weight, bias)
+    return result
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        # torch would lay the bias out as large as the result first, and read it again in the product.
+        return (x @ weight.T).add_(bias)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        by_input, by_weight, by_bias = ctx.needs_input_grad
+        rows = gradient.flatten(0, -2)
+        return (
+            gradient @ weight if by_input else None,
+            rows.T @ x.flatten(0, -2) if by_weight else None,
+            _sum_of_rows(rows) if by_bias else None,
+        )
 
 
 class _FilledProduct(torch.autograd.Function):
@@ -49,10 +73,13 @@ class _FilledProduct(torch.autograd.Function):
         by_weight = (by_rows.T @ rows).float().add_(by_rest.T @ rest)
         by_bias = None
         if ctx.bias:
-            # A product with ones: a sum over the rows takes torch twice as long.
-            ones = [part.new_ones(1, len(part)) for part in (by_rows, by_rest)]
-            by_bias = (ones[0] @ by_rows).float().add_(ones[1] @ by_rest).squeeze(0)
+            by_bias = _sum_of_rows(by_rows).float().add_(_sum_of_rows(by_rest))
         return by_input, by_weight, by_bias, None
+
+
+def _sum_of_rows(x: Tensor) -> Tensor:
+    """Return the sum [C] of the rows of ``x`` [N, C] as a product with ones: a plain sum takes torch twice as long."""
+    return (x.new_ones(1, len(x)) @ x).squeeze(0)
 
 
 def _cut(x: Tensor) -> tuple[Tensor, Tensor]:

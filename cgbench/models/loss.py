@@ -20,27 +20,30 @@ class _SmoothedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
-        log_total = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
-        smoothed, plain = logits.new_zeros((), dtype=torch.float32), logits.new_zeros((), dtype=torch.float32)
+        ones = torch.full((logits.shape[1],), 1 / logits.shape[1], device=logits.device)
+        chosen, mean = (torch.empty(len(logits), dtype=torch.float32, device=logits.device) for _ in range(2))
         for part in _slices(logits):
-            x = logits[part].float()
-            log_total[part] = torch.logsumexp(x, 1)
-            chosen = x.gather(1, target[part, None]).squeeze(1)
-            plain += (log_total[part] - chosen).sum()
-            smoothed += (log_total[part] - (1 - smoothing) * chosen - smoothing * x.mean(1)).sum()
+            log_p = torch.log_softmax(logits[part], 1, dtype=torch.float32)
+            chosen[part] = log_p.gather(1, target[part, None]).squeeze(1)
+            mean[part] = log_p @ ones
+        log_total = logits.gather(1, target[:, None]).squeeze(1).float() - chosen
         ctx.save_for_backward(logits, target, log_total)
         ctx.smoothing = smoothing
+        plain = -chosen.sum()
         ctx.mark_non_differentiable(plain)
-        return smoothed, plain
+        return plain * (1 - smoothing) - mean.sum() * smoothing, plain
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor, _: Any) -> tuple[Tensor, None, None]:
         logits, target, log_total = ctx.saved_tensors
         result = torch.empty_like(logits)
         for part in _slices(logits):
-            x = (logits[part] - log_total[part, None]).exp_().sub_(ctx.smoothing / logits.shape[1])
+            x = result[part] if result.dtype == torch.float32 else torch.empty_like(result[part], dtype=torch.float32)
+            torch.sub(logits[part], log_total[part, None], out=x).exp_().sub_(ctx.smoothing / logits.shape[1])
             hot = x.new_full((len(x), 1), ctx.smoothing - 1)
-            result[part] = x.scatter_add_(1, target[part, None], hot).mul_(gradient)
+            x.scatter_add_(1, target[part, None], hot).mul_(gradient)
+            if x.dtype != result.dtype:
+                result[part] = x
         return result, None, None
 
 

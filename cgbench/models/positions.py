@@ -35,8 +35,15 @@ class RelativeLogits(nn.Module):
         """
         raise NotImplementedError
 
-    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
-        """The same for the query at the last position alone, [rows, heads, 1, length]."""
+    def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+        """The same for queries at the last columns of each part alone, so many as ``queries`` says."""
+        raise NotImplementedError
+
+    def last_logits(self, query: Tensor, keys: Tensor, ages: Tensor) -> Tensor:
+        """The same for queries that are all at the last position, [rows, heads, queries, length].
+
+        :param ages: how many positions before it each key is, [length].
+        """
         raise NotImplementedError
 
 
@@ -60,10 +67,15 @@ class DistanceTable(RelativeLogits):
         """See :class:`RelativeLogits`."""
         return distance_logits(self.table, self.limit, query, keys, self.by_key)
 
-    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
+    def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
         """See :class:`RelativeLogits`."""
-        rows = self.rows(0, keys.shape[2] - 1).flip(0)
-        return ((query + keys if self.by_key else query) * rows).sum(-1).unsqueeze(-2)
+        return distance_logits(self.table, self.limit, query, keys, self.by_key)
+
+    def last_logits(self, query: Tensor, keys: Tensor, ages: Tensor) -> Tensor:
+        """See :class:`RelativeLogits`."""
+        rows = self.table[ages.clamp(max=self.limit) + self.limit]
+        by_query = query @ rows.T
+        return by_query + (keys * rows).sum(-1).unsqueeze(-2) if self.by_key else by_query
 
 
 class SegmentedDistanceTable(RelativeLogits):
@@ -82,16 +94,23 @@ class SegmentedDistanceTable(RelativeLogits):
 
     def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
         """See :class:`RelativeLogits`; two parts, source and target."""
-        n = widths[0]
-        source_query, target_query = query[:, :, :n], query[:, :, n:]
-        source_keys, target_keys = keys[:, :, :n], keys[:, :, n:]
-        within_source = distance_logits(self.source, self.limit, source_query, source_keys, True)
-        within_target = distance_logits(self.target, self.limit, target_query, target_keys, True)
+        return self.end_logits(query, keys, widths, widths)
+
+    def end_logits(self, query: Tensor, keys: Tensor, queries: tuple[int, ...], widths: tuple[int, ...]) -> Tensor:
+        """See :class:`RelativeLogits`; two parts, source and target."""
+        source_query, target_query = query.split(queries, 2)
+        source_keys, target_keys = keys.split(widths, 2)
         down, up = self.across
-        to_target = (source_query @ down).unsqueeze(-1) + (target_keys @ down).unsqueeze(-2)
-        to_source = (target_query @ up).unsqueeze(-1) + (source_keys @ up).unsqueeze(-2)
-        upper = torch.cat((within_source, to_target), -1)
-        return torch.cat((upper, torch.cat((to_source, within_target), -1)), -2)
+        rows = []
+        if queries[0]:
+            within = distance_logits(self.source, self.limit, source_query, source_keys, True)
+            beyond = (source_query @ down).unsqueeze(-1) + (target_keys @ down).unsqueeze(-2)
+            rows.append(torch.cat((within, beyond), -1))
+        if queries[1]:
+            within = distance_logits(self.target, self.limit, target_query, target_keys, True)
+            beyond = (target_query @ up).unsqueeze(-1) + (source_keys @ up).unsqueeze(-2)
+            rows.append(torch.cat((beyond, within), -1))
+        return torch.cat(rows, -2) if len(rows) > 1 else rows[0]
 
 
 class SinusoidalDistance(RelativeLogits):
@@ -107,22 +126,22 @@ class SinusoidalDistance(RelativeLogits):
         self.position = nn.Parameter(torch.zeros(heads, 1, width // heads))
         self.project = nn.Linear(width, width, bias=False)
 
-    def _vectors(self, first: int, last: int, like: Tensor) -> Tensor:
-        """Return W r of the distances i-j = first..last, [heads, last - first + 1, d_head]."""
-        signed = -torch.arange(first, last + 1, device=like.device)  # r of j-i
-        vectors = self.project(interleaved_sinusoids(signed, self.width).to(self.project.weight.dtype))
+    def _vectors(self, distances: Tensor, like: Tensor) -> Tensor:
+        """Return W r of the distances i-j [n], [heads, n, d_head]."""
+        # r of j-i
+        vectors = self.project(interleaved_sinusoids(-distances, self.width).to(self.project.weight.dtype))
         return vectors.unflatten(-1, (self.heads, -1)).transpose(0, 1).to(like.dtype)
 
     def logits(self, query: Tensor, keys: Tensor, widths: tuple[int, ...]) -> Tensor:
         """See :class:`RelativeLogits`."""
         length = keys.shape[2]
-        vectors = self._vectors(1 - length, length - 1, query)
+        vectors = self._vectors(torch.arange(1 - length, length, device=query.device), query)
         by_position = skew((query + self.position) @ vectors.flip(1).transpose(-1, -2))
         return by_position + (keys * self.content).sum(-1).unsqueeze(-2)
 
-    def last_logits(self, query: Tensor, keys: Tensor) -> Tensor:
+    def last_logits(self, query: Tensor, keys: Tensor, ages: Tensor) -> Tensor:
         """See :class:`RelativeLogits`."""
-        vectors = self._vectors(0, keys.shape[2] - 1, query).flip(1)
+        vectors = self._vectors(ages, query)
         return (query + self.position) @ vectors.transpose(-1, -2) + (keys * self.content).sum(-1).unsqueeze(-2)
 
 
@@ -133,26 +152,32 @@ def select_distances(table: Tensor, limit: int, first: int, last: int) -> Tensor
 
 
 def distance_logits(table: Tensor, limit: int, query: Tensor, keys: Tensor, by_key: bool) -> Tensor:
-    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for equally many queries and keys, [rows, heads, length, length]."""
-    length = keys.shape[2]
+    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the last places of the keys, [rows, heads, queries, keys]."""
+    queries, length = query.shape[2], keys.shape[2]
     if length == 0:
-        return query.new_zeros(*query.shape[:2], 0, 0)
-    rows = select_distances(table, limit, 1 - length, length - 1)
+        return query.new_zeros(*query.shape[:2], queries, 0)
+    rows = select_distances(table, limit, 1 - queries, length - 1)
     by_query = skew(query @ rows.flip(0).T)
     return by_query + skew(keys @ rows.T).transpose(-1, -2) if by_key else by_query
 
 
 def skew(x: Tensor) -> Tensor:
-    """Turn [..., n, 2n-1] into [..., n, n], row i starting at column n-1-i: result[i, j] = x[i, j-i+n-1]."""
+    """Turn [..., n, n+w-1] into [..., n, w], row i starting at column n-1-i: result[i, j] = x[i, j-i+n-1]."""
     n = x.shape[-2]
     if n == 1:
         return x
-    flat = x.flatten(-2)[..., n - 1 : n - 1 + n * (2 * n - 2)]
-    return flat.unflatten(-1, (n, 2 * n - 2))[..., :n]
+    last = x.shape[-1] - 1
+    flat = x.flatten(-2)[..., n - 1 : n - 1 + n * last]
+    return flat.unflatten(-1, (n, last))[..., : last - n + 2]
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
     """Return position vectors [..., width] as fairseq: sines, then cosines; the first word has place 2."""
+    if positions.device.type == "cpu" and positions.dim() == 1 and len(positions) > 1:
+        # Positions come again in every sequence.
+        places, which = positions.unique(return_inverse=True)
+        if len(places) < len(positions):
+            return sinusoids(places, width).index_select(0, which)
     half = width // 2
     steps = torch.arange(half, dtype=torch.float32, device=positions.device)
     frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))

@@ -1,33 +1,45 @@
 """Presets, and configurations from names and values: a YAML file, ``--set key=value``, a checkpoint.
 
 A preset names one model, one training recipe and one way to cut words into subwords; presets are YAML files under
-``presets/``.
+``presets/``. A file that begins ``base: other`` says only what differs from that preset.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, TypeVar, get_type_hints
 
 from cgbench.errors import InputError
 from cgbench.models.architectures import ARCHITECTURES
-from cgbench.models.config import ModelConfig, TextConfig, TrainingConfig, to_dict
+from cgbench.models.config import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
+from cgbench.models.methods import METHODS, check_method
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A model, its training and its subwords under one name."""
+    """A model, its training and its subwords under one name.
+
+    :param method: what is minimised in training.
+    :param paper: where the numbers are from; ``vocabulary``: sizes of its source and target dictionaries, specials
+        included. Both are for people: nothing is computed from them.
+    """
 
     name: str
     model: ModelConfig
     training: TrainingConfig
     text: TextConfig
+    method: MethodConfig = field(default_factory=MethodConfig)
+    paper: str = ""
+    vocabulary: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        check_method(self.model, self.method)
 
     def replace(self, changes: Mapping[str, Any]) -> Preset:
         """Return a copy with fields replaced by dotted name; strings are read by the type of the field.
@@ -46,19 +58,28 @@ class Preset:
         )
 
     def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:
-        values = to_dict(getattr(self, section))
-        name = fields.get("architecture", values.get("architecture"))
-        if section == "model" and name != self.model.architecture:
-            # What the new architecture does not have is left behind; what it adds has its defaults.
-            known = {field.name for field in dataclasses.fields(_model_kind(str(name)))}
+        before = getattr(self, section)
+        values = to_dict(before)
+        kind = _kind(section, {**values, **fields})
+        if kind is not type(before):
+            # What the new architecture or method does not have is left behind; what it adds has its defaults.
+            known = {field.name for field in dataclasses.fields(kind)}
             values = {key: value for key, value in values.items() if key in known}
-        return _build(self._kind(section, name), section, {**values, **fields})
-
-    def _kind(self, section: str, architecture: Any) -> Any:
-        return _model_kind(str(architecture)) if section == "model" else _SECTIONS[section]
+        return _build(kind, section, {**values, **fields})
 
 
-_SECTIONS: dict[str, Any] = {"model": ModelConfig, "training": TrainingConfig, "text": TextConfig}
+_SECTIONS: dict[str, Any] = {
+    "model": ModelConfig,
+    "training": TrainingConfig,
+    "text": TextConfig,
+    "method": MethodConfig,
+}
+# Sections of which one setting decides what the others are, and the table of its values.
+_FAMILIES: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "model": ("architecture", ARCHITECTURES),
+    "method": ("name", METHODS),
+}
+_NOTES = ("paper", "vocabulary")
 
 
 def list_presets() -> list[str]:
@@ -72,16 +93,50 @@ def load_preset(name: str) -> Preset:
 
     :raises InputError: there is no such preset.
     """
-    import yaml
-
     if name not in (names := list_presets()):
         raise InputError(f"unknown model preset {name!r}{_nearest(name, names)}; presets: {', '.join(names)}")
+    data = with_bases(name, _read_file)
+    if unknown := sorted(data.keys() - _SECTIONS.keys() - set(_NOTES)):
+        raise _unknown(unknown[0], [*_SECTIONS, *_NOTES])
+    parts = {key: _build(_kind(key, data.get(key) or {}), key, data.get(key) or {}) for key in _SECTIONS}
+    sizes = data.get("vocabulary")
+    vocabulary = (int(sizes["source"]), int(sizes["target"])) if sizes else None
+    return Preset(name, paper=data.get("paper", ""), vocabulary=vocabulary, **parts)
+
+
+def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the file of a preset says, over what the preset says that it names as its ``base``, and so on.
+
+    :param read: returns what one file says.
+    :raises InputError: a base leads back to itself.
+    """
+    names, files = [name], [dict(read(name))]
+    while base := files[-1].pop("base", None):
+        if base in names:
+            raise InputError(f"model preset {name}: its bases never end: {', '.join([*names, base])}")
+        names.append(base)
+        files.append(dict(read(base)))
+    result: dict[str, Any] = {}
+    for data in reversed(files):
+        for key, value in data.items():
+            result[key] = {**result.get(key, {}), **value} if isinstance(value, Mapping) else value
+    return result
+
+
+def _read_file(name: str) -> Mapping[str, Any]:
+    import yaml
+
     text = resources.files("cgbench.models").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
-    data = yaml.safe_load(text) or {}
-    if unknown := sorted(data.keys() - _SECTIONS.keys()):
-        raise _unknown(unknown[0], list(_SECTIONS))
-    parts = {key: _build(kind, key, data.get(key) or {}) for key, kind in _SECTIONS.items() if key != "model"}
-    return Preset(name, model=model_config(data.get("model") or {}), **parts)
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+
+
+def architecture_preset(architecture: str) -> Preset:
+    """Return the defaults of an architecture, as a preset without a name.
+
+    :raises InputError: there is no such architecture.
+    """
+    parts = {key: kind() for key, kind in _SECTIONS.items() if key != "model"}
+    return Preset("", model=model_config({"architecture": architecture}), **parts)
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
@@ -89,21 +144,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
     :raises InputError: an unknown field, or a value that does not fit.
     """
-    return _build(_model_kind(str(values.get("architecture", "transformer"))), "model", values)
-
-
-def _model_kind(architecture: str) -> type[ModelConfig]:
-    """Return the class that configures an architecture.
-
-    :raises InputError: there is no such architecture.
-    """
-    if architecture not in ARCHITECTURES:
-        names = ", ".join(ARCHITECTURES)
-        raise InputError(
-            f"model.architecture={architecture}: unknown{_nearest(architecture, list(ARCHITECTURES))}; "
-            f"architectures: {names}"
-        )
-    return ARCHITECTURES[architecture].config
+    return _build(_kind("model", values), "model", values)
 
 
 def training_config(values: Mapping[str, Any]) -> TrainingConfig:
@@ -111,14 +152,38 @@ def training_config(values: Mapping[str, Any]) -> TrainingConfig:
     return _build(TrainingConfig, "training", values)
 
 
+def method_config(values: Mapping[str, Any]) -> MethodConfig:
+    """Return the :class:`MethodConfig` that a checkpoint stored (errors as :func:`model_config`)."""
+    return _build(_kind("method", values), "method", values)
+
+
+def _kind(section: str, values: Mapping[str, Any]) -> Any:
+    """Return the class that configures a section with these values.
+
+    :raises InputError: there is no such architecture or method.
+    """
+    if section not in _FAMILIES:
+        return _SECTIONS[section]
+    choice, table = _FAMILIES[section]
+    name = str(values.get(choice, next(iter(table))))
+    if name not in table:
+        noun = "architecture" if section == "model" else "method"
+        raise InputError(
+            f"{section}.{choice}={name}: unknown{_nearest(name, list(table))}; {noun}s: {', '.join(table)}"
+        )
+    return table[name].config
+
+
 def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
     hints = get_type_hints(kind)
     for key in values:
         if key not in hints:
-            owners = [name for name, entry in ARCHITECTURES.items() if key in get_type_hints(entry.config)]
-            if section == "model" and owners:
+            choice, table = _FAMILIES.get(section, ("", {}))
+            owners = [name for name, entry in table.items() if key in get_type_hints(entry.config)]
+            if owners:
+                noun = "architecture" if section == "model" else "method"
                 raise InputError(
-                    f"model.{key}: not a setting of architecture {values.get('architecture', 'transformer')}, "
+                    f"{section}.{key}: not a setting of {noun} {values.get(choice, next(iter(table)))}, "
                     f"but of {', '.join(owners)}"
                 )
             raise _unknown(f"{section}.{key}", _all_keys())
@@ -147,7 +212,8 @@ def _read(key: str, value: Any, kind: type) -> Any:
 
 
 def _all_keys() -> list[str]:
-    kinds = [*_SECTIONS.items(), *(("model", entry.config) for entry in ARCHITECTURES.values())]
+    families = ((section, entry.config) for section, (_, table) in _FAMILIES.items() for entry in table.values())
+    kinds = [*_SECTIONS.items(), *families]
     return list(
         dict.fromkeys(f"{section}.{field.name}" for section, kind in kinds for field in dataclasses.fields(kind))
     )

@@ -18,6 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cgbench.models.heads import HeadGrids, split_heads
+
 PAD, EOS = 1, 2
 
 
@@ -45,14 +47,24 @@ class Layout:
 
     :param lengths: of each sequence, [S]; or of each sequence's parts, [S, parts], for sequences made of several (a
         source and a target prefix, say), which are kept apart in the grids.
+    :param right: whether the parts end, not begin, at the same column of a grid.
+    :param like: a layout of equally many sequences whose buckets are taken over, so that grids match row by row.
     """
 
-    def __init__(self, lengths: np.ndarray | Sequence[int], device: torch.device | str = "cpu") -> None:
+    def __init__(
+        self,
+        lengths: np.ndarray | Sequence[int],
+        device: torch.device | str = "cpu",
+        right: bool = False,
+        like: Layout | None = None,
+    ) -> None:
         lengths = np.asarray(lengths, np.int64)
         self.parts = lengths[:, None] if lengths.ndim == 1 else lengths
         self.lengths = self.parts.sum(1)
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.device = torch.device(device)
+        self.right, self.like = right, like
+        self._head_grids: dict[tuple[int, int], HeadGrids] = {}
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -77,6 +89,23 @@ class Layout:
         """The last token of each sequence, [S]."""
         return self._tensor(self.starts + self.lengths - 1)
 
+    @property
+    def plain(self) -> Layout:
+        """The same layout of tokens that are there one by one (see :class:`Copies`)."""
+        return self
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Return the tokens [N, C] of what :meth:`to_grids` takes."""
+        return x
+
+    def ends(self, parts: np.ndarray) -> Copies:
+        """Return the last tokens of each part, as copies of this layout's, in grids that match its own row by row.
+
+        :param parts: how many of each part of each sequence, [S, parts]; the layout ends its parts at one column.
+        """
+        firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - parts
+        return Copies(Layout(parts, self.device, right=True, like=self), ranges(firsts.ravel(), parts.ravel()))
+
     @cached_property
     def buckets(self) -> list[Bucket]:
         """The sequences, sorted by length and cut where lengths have grown."""
@@ -87,12 +116,7 @@ class Layout:
         buckets, index, inverse = self._grids
         if index is not None:
             x = _ToGrids.apply(x, index, inverse)
-        sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
-        pieces = x.split(sizes) if len(sizes) > 1 else (x,)
-        return [
-            piece.view(len(bucket.rows), bucket.columns, *x.shape[1:])
-            for piece, bucket in zip(pieces, buckets, strict=True)
-        ]
+        return _cut(x, buckets)
 
     def from_grids(self, grids: Sequence[Tensor]) -> Tensor:
         """Undo :meth:`to_grids`: [R, columns, C] a bucket to [N, C]."""
@@ -101,21 +125,29 @@ class Layout:
         x = torch.cat(flat) if len(flat) > 1 else flat[0]
         return x if index is None else _FromGrids.apply(x, inverse)
 
+    def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
+        """Cut flat tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] a bucket."""
+        return self.head_grids(parts, heads).take(x)
+
+    def from_heads(self, grids: Sequence[Tensor]) -> Tensor:
+        """Turn [R, heads, columns, d_head] a bucket into [N, width]."""
+        return self.head_grids(1, grids[0].shape[1]).give_back(grids)
+
+    def head_grids(self, parts: int, heads: int) -> HeadGrids:
+        """Return where the heads of the tokens stand in the grids."""
+        found = self._head_grids.get((parts, heads))
+        if found is None:
+            rows = [bucket.rows for bucket in self.buckets]
+            grids = [grid_index(self.starts[part], self.parts[part], self.right) for part in rows]
+            found = self._head_grids[parts, heads] = HeadGrids.of(grids, parts, heads, self.device)
+        return found
+
     @cached_property
     def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
         """The buckets; the token of each place of their grids; the place of each token. None where both are equal."""
-        # A GPU would rather compute a little padding than start many small kernels.
-        growth = 1.25 if self.device.type == "cpu" else 2.0
-        order = np.argsort(self.lengths, kind="stable")
-        cuts, first = [], 0
-        for place, length in enumerate(self.lengths[order].tolist()):
-            if length > max(self.lengths[order[first]] * growth, self.lengths[order[first]] + 4):
-                cuts.append(place)
-                first = place
         buckets, indices, reals = [], [], []
-        for rows in np.split(order, cuts):
-            rows = np.sort(rows)
-            index, real = grid_index(self.starts[rows], self.parts[rows])
+        for rows in self._rows():
+            index, real = grid_index(self.starts[rows], self.parts[rows], self.right)
             widths = tuple(int(width) for width in self.parts[rows].max(0, initial=0))
             buckets.append(Bucket(rows, widths, self.mask(real)))
             indices.append(index.ravel())
@@ -126,6 +158,20 @@ class Layout:
         inverse = np.empty(self.tokens, np.int64)
         inverse[index[real]] = np.flatnonzero(real)
         return buckets, self._tensor(index), self._tensor(inverse)
+
+    def _rows(self) -> list[np.ndarray]:
+        """The sequences of each bucket."""
+        if self.like is not None:
+            return [bucket.rows for bucket in self.like.buckets]
+        # A GPU would rather compute a little padding than start many small kernels.
+        growth = 1.25 if self.device.type == "cpu" else 2.0
+        order = np.argsort(self.lengths, kind="stable")
+        cuts, first = [], 0
+        for place, length in enumerate(self.lengths[order].tolist()):
+            if length > max(self.lengths[order[first]] * growth, self.lengths[order[first]] + 4):
+                cuts.append(place)
+                first = place
+        return [np.sort(rows) for rows in np.split(order, cuts)]
 
     def mask(self, real: np.ndarray) -> Tensor | None:
         """Turn a table of what is real, [R, columns], into a bias [R, 1, 1, columns]; None if all of it is."""
@@ -138,20 +184,89 @@ class Layout:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self.device, non_blocking=True)
 
 
-def grid_index(starts: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+class Copies(Layout):
+    """A layout whose tokens are copies of the rows of a table: token i is row ``rows[i]``.
+
+    What depends on a token alone is then computed once for each row, and copied where sequences meet it: layers take
+    the table [U, C] in place of the tokens.
+    """
+
+    def __init__(self, plain: Layout, rows: np.ndarray) -> None:
+        super().__init__(plain.parts, plain.device, plain.right, plain)
+        self._plain, self.rows = plain, rows
+
+    @property
+    def plain(self) -> Layout:
+        """See :class:`Layout`."""
+        return self._plain
+
+    def spread(self, x: Tensor) -> Tensor:
+        """See :class:`Layout`; of a table [U, C]."""
+        return x.index_select(0, self._index)
+
+    def ends(self, parts: np.ndarray) -> Copies:
+        """See :class:`Layout`; copies of the same table."""
+        ends = self._plain.ends(parts)
+        return Copies(ends._plain, self.rows[ends.rows])
+
+    @cached_property
+    def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
+        return self._plain._grids
+
+    def to_grids(self, x: Tensor) -> list[Tensor]:
+        """See :class:`Layout`; of a table [U, C]."""
+        return _cut(x.index_select(0, self._places), self.buckets)
+
+    def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
+        """See :class:`Layout`; of a table [U, C]."""
+        return [split_heads(grid, heads, parts) for grid in self.to_grids(x)]
+
+    def head_grids(self, parts: int, heads: int) -> HeadGrids:
+        """See :class:`Layout`."""
+        return self._plain.head_grids(parts, heads)
+
+    @cached_property
+    def _index(self) -> Tensor:
+        return self._tensor(self.rows)
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """The row of the table at each place of the grids."""
+        index = self._grids[1]
+        return self._index if index is None else self._index.index_select(0, index)
+
+
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return start, start + 1, ..., start + length - 1 of each pair of ``starts`` and ``lengths`` [R], joined."""
+    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+
+
+def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return the token of each place of a padded grid and whether it is one, both [R, columns].
 
     :param starts: first token of each row, [R]; ``parts``: lengths of each row's parts, [R, parts].
+    :param right: whether padding comes before a part, not after it.
     """
     indices, reals = [], []
     offset = starts.copy()
     for lengths in parts.T:
-        column = np.arange(lengths.max(initial=0))
-        real = column < lengths[:, None]
+        width = lengths.max(initial=0)
+        column = np.arange(width) - (width - lengths[:, None] if right else 0)
+        real = (column >= 0) & (column < lengths[:, None])
         indices.append(np.where(real, offset[:, None] + column, starts[:, None]))
         reals.append(real)
         offset = offset + lengths
     return np.concatenate(indices, 1), np.concatenate(reals, 1)
+
+
+def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
+    """Cut the places of all grids, one after another, into a grid [R, columns, C] a bucket."""
+    sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
+    pieces = x.split(sizes) if len(sizes) > 1 else (x,)
+    return [
+        piece.view(len(bucket.rows), bucket.columns, *x.shape[1:])
+        for piece, bucket in zip(pieces, buckets, strict=True)
+    ]
 
 
 class Pairing:
@@ -174,6 +289,11 @@ class Pairing:
             indices.append(index.ravel())
             reals.append(real.ravel())
         index, real = np.concatenate(indices), np.concatenate(reals)
+        self._places = [
+            (part.reshape(size), real.reshape(size))
+            for part, real, size in zip(indices, reals, self._sizes, strict=True)
+        ]
+        self._head_grids: dict[tuple[int, int], HeadGrids] = {}
         # Where every sequence of the memory is used once, gradients need no sums.
         once = len(self.which) == len(memory) and len(np.unique(self.which)) == len(memory)
         self._index, self._inverse = layout._tensor(index), None
@@ -193,6 +313,14 @@ class Pairing:
             )
         pieces = x.split([rows * columns for rows, columns in self._sizes])
         return [piece.view(*size, *x.shape[1:]) for piece, size in zip(pieces, self._sizes, strict=True)]
+
+    def heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
+        """Return the memory [M, parts x width] as ``parts`` tensors [R, heads, columns, d_head] for each bucket."""
+        if self._inverse is None:
+            return [split_heads(grid, heads, parts) for grid in self.grids(x)]
+        if (parts, heads) not in self._head_grids:
+            self._head_grids[parts, heads] = HeadGrids.of(self._places, parts, heads, self.layout.device)
+        return self._head_grids[parts, heads].take(x)
 
 
 @dataclass(frozen=True)

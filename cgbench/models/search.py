@@ -64,37 +64,36 @@ def beam_search(
     """
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
-    device, count = source.ids.device, len(source.layout)
+    count = len(source.layout)
     limit = _limits(source, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     finished: list[list[Hypothesis]] = [[] for _ in range(count)]
-    alive = torch.arange(count, device=device)  # sentences still searched, [N]
-    scores = torch.zeros(count, 1, dtype=torch.float64, device=device)  # cumulative, [N, hypotheses]
-    history = torch.full((count, 1, 1), EOS, device=device)  # [N, hypotheses, consumed tokens]
-    last = int(limit.max()) if count else -1
-    for step in range(last + 1):
-        p = stepper.step(history[:, :, -1].flatten())
-        _forbid(p, step, limit[alive].repeat_interleave(history.shape[1]))
+    # What is known of hypotheses is kept on the host: a step asks the device for its best continuations, once.
+    alive = np.arange(count)  # sentences still searched, [N]
+    scores = np.zeros((count, 1))  # cumulative, [N, hypotheses]
+    history = np.full((count, 1, 1), EOS)  # [N, hypotheses, consumed tokens]
+    for step in range(int(limit.max(initial=-1)) + 1):
+        p = stepper.step(history[:, :, -1].ravel())
+        _forbid(p, step, np.repeat(limit[alive], history.shape[1]))
         best, parent, token = _continuations(p, scores, 2 * beam)
         ends = token == EOS
         # Only what ends among the best B counts: a worse ending may yet be beaten by what goes on.
-        done = ends & (torch.arange(2 * beam, device=device) < beam) & best.isfinite()
-        row, column = done.nonzero(as_tuple=True)
-        paths = history[row, parent[row, column], 1:].cpu().numpy()
-        for i, path, log_prob in zip(alive[row].tolist(), paths, best[row, column].tolist(), strict=True):
-            if len(finished[i]) < beam:
-                tokens = np.append(path, EOS).astype(np.int32)
-                finished[i].append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
-        going = torch.tensor([len(finished[i]) < beam for i in alive.tolist()], device=device) & (limit[alive] > step)
-        if not bool(going.any()):
+        done = ends & (np.arange(2 * beam) < beam) & np.isfinite(best)
+        for row, column in zip(*done.nonzero(), strict=True):
+            found, log_prob = finished[alive[row]], float(best[row, column])
+            if len(found) < beam:
+                tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
+                found.append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
+        going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
+        if not going.any():
             break
         # The best B that do not end, in order: a stable sort puts them first. At most one a hypothesis ends, B of 2B.
-        kept = ends.byte().sort(dim=1, stable=True).indices[going, :beam]
-        scores, parent, token = best[going].gather(1, kept), parent[going].gather(1, kept), token[going].gather(1, kept)
+        kept = ends.argsort(axis=1, kind="stable")[going, :beam]
+        scores, parent, token = (np.take_along_axis(x[going], kept, 1) for x in (best, parent, token))
         width = history.shape[1]
-        row = going.nonzero()  # [N', 1]: for each hypothesis of a sentence that goes on, where it was
-        history = torch.cat([history[row, parent], token[:, :, None]], 2)
-        stepper.keep((row * width + parent).flatten())
+        row = np.flatnonzero(going)[:, None]  # for each hypothesis of a sentence that goes on, where it was
+        history = np.concatenate((history[row, parent], token[:, :, None]), 2)
+        stepper.keep((row * width + parent).ravel())
         alive = alive[going]
     return [sorted(found, key=lambda h: -h.score) for found in finished]
 
@@ -113,19 +112,19 @@ def greedy_search(
     stepper = _Stepper(members, source)
     tokens: list[list[int]] = [[] for _ in range(len(source.layout))]
     log_probs = [0.0] * len(source.layout)
-    alive = torch.arange(len(source.layout), device=source.ids.device)
-    previous = torch.full_like(alive, EOS)
+    alive = np.arange(len(source.layout))
+    previous = np.full(len(alive), EOS)
     step = 0
     while len(alive):
         p = stepper.step(previous)
         _forbid(p, step, limit[alive])
-        best, previous = p.max(1)
-        for i, token, log_prob in zip(
-            alive.tolist(), previous.tolist(), best.clamp_min(LEAST).log().tolist(), strict=True
-        ):
-            tokens[i].append(token)
-            log_probs[i] += log_prob
-        going = (previous != EOS).nonzero()[:, 0]
+        best, token = p.max(1)
+        log_prob, previous = torch.stack((best.double().clamp_min(LEAST).log(), token.double())).cpu().numpy()
+        previous = previous.astype(np.int64)
+        for i, one, value in zip(alive.tolist(), previous.tolist(), log_prob.tolist(), strict=True):
+            tokens[i].append(one)
+            log_probs[i] += value
+        going = np.flatnonzero(previous != EOS)
         if len(going) < len(alive):
             stepper.keep(going)
         alive, previous = alive[going], previous[going]
@@ -144,41 +143,44 @@ class _Stepper:
         if not self._members:
             raise ValueError("no model to search with")
         self._states = [model.start(model.encode(source)) for model in self._members]
+        self._device = source.ids.device
 
-    def step(self, tokens: Tensor) -> Tensor:
+    def step(self, tokens: np.ndarray) -> Tensor:
         """Consume one id a row ``[R]`` and return the mean probabilities of the next, float32 ``[R, vocabulary]``."""
         total: Tensor | None = None
         for model, state in zip(self._members, self._states, strict=True):
-            p = torch.softmax(model.step(tokens, state), 1, dtype=torch.float32)
+            p = torch.softmax(model.step(self._send(tokens), state), 1, dtype=torch.float32)
             total = p if total is None else total.add_(p)
         assert total is not None
         return total if len(self._members) == 1 else total.div_(len(self._members))
 
-    def keep(self, index: Tensor) -> None:
+    def keep(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
         for state in self._states:
-            state.reorder(index)
+            state.reorder(self._send(index))
+
+    def _send(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(values).to(self._device, non_blocking=True)
 
 
-def _limits(source: Ragged, ratio: float, extra: int) -> Tensor:
+def _limits(source: Ragged, ratio: float, extra: int) -> np.ndarray:
     """The most tokens before the end token, for each sentence."""
-    longest = np.floor(source.layout.lengths * ratio + extra).astype(np.int64)
-    return torch.from_numpy(np.maximum(longest, 1)).to(source.ids.device)
+    return np.maximum(np.floor(source.layout.lengths * ratio + extra).astype(np.int64), 1)
 
 
-def _forbid(p: Tensor, step: int, limit: Tensor) -> None:
+def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
     """Mark by -1, in place, what may not come next: an end at once, anything but an end at the limit."""
     p[:, [BOS, PAD]] = -1
     if step == 0:
         p[:, EOS] = -1
-    over = limit <= step
-    if bool(over.any()):
+    if (limit <= step).any():
+        over = torch.from_numpy(np.flatnonzero(limit <= step)).to(p.device, non_blocking=True)
         end = p[over, EOS]
         p[over] = -1
         p[over, EOS] = end
 
 
-def _continuations(p: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
+def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The best ``count`` continuations of each sentence: cumulative scores, hypotheses and tokens, each ``[N, count]``.
 
     :param p: probabilities ``[N x hypotheses, vocabulary]``, -1 where forbidden; ``scores``: ``[N, hypotheses]``.
@@ -187,12 +189,16 @@ def _continuations(p: Tensor, scores: Tensor, count: int) -> tuple[Tensor, Tenso
     # scores: logarithms are needed of those few alone.
     value, token = _largest(p, count)
     log_p = value.double().clamp_min(LEAST).log().masked_fill(value < 0, -math.inf)
-    total = (scores.reshape(-1, 1) + log_p).view(len(scores), -1)
-    if total.shape[1] < count:
-        total = torch.nn.functional.pad(total, (0, count - total.shape[1]), value=-math.inf)
-    best, place = total.topk(count, dim=1)
-    place = place.clamp_(max=value.shape[1] * scores.shape[1] - 1)
-    return best, place // value.shape[1], token.view(len(scores), -1).gather(1, place)
+    # Ids are exact in float64, and one tensor is one wait for a GPU.
+    log_p, token = torch.stack((log_p, token.double())).cpu().numpy()
+    choices = log_p.shape[1]
+    total = (scores.reshape(-1, 1) + log_p).reshape(len(scores), -1)
+    missing = max(0, count - total.shape[1])
+    place = np.argsort(-total, axis=1, kind="stable")[:, :count]
+    place = np.pad(place, ((0, 0), (0, missing)))
+    best = np.take_along_axis(total, place, 1)
+    best[:, count - missing :] = -math.inf
+    return best, place // choices, np.take_along_axis(token.reshape(len(scores), -1).astype(np.int64), place, 1)
 
 
 def _largest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:

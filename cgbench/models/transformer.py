@@ -11,16 +11,19 @@ Other architectures override parts of these; both ways must give the same logits
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.attention import KeysValues
 from cgbench.models.config import ModelConfig
 from cgbench.models.dropout import Dropout
-from cgbench.models.layers import DecoderLayer, EncoderLayer
+from cgbench.models.layers import DecoderLayer, EncoderLayer, Layer
 from cgbench.models.linear import linear
 from cgbench.models.positions import interleaved_sinusoids, sinusoids
 from cgbench.models.ragged import Layout, Pairing, Ragged
@@ -38,33 +41,56 @@ class Encoded:
 
 @dataclass
 class State:
-    """Everything that decoding step by step remembers; rows are hypotheses.
+    """Everything that decoding step by step remembers, a row for each sentence.
 
-    :param sentence: which encoded sentence each row translates, [rows].
-    :param source_mask: bias of cross-attention, [rows, 1, 1, source length], or None without padding.
-    :param target: one growing memory a decoder layer; ``source``: one fixed memory a decoder layer.
+    The hypotheses of a sentence, ``copies`` adjacent ones, share its row: each step stores the keys and values of all
+    of them, and ``seen`` says which belong to the past of which. So nothing is moved when a beam changes its order.
+
+    :param source: one fixed memory a decoder layer; ``source_mask``: its bias, [rows, 1, 1, source length], or None
+        without padding.
+    :param target: one growing memory a decoder layer; ``places``: the position of each of its columns, [stored].
+    :param seen: the bias of ``target``, [rows, 1, copies, stored], or None where all that is stored belongs to all.
     :param length: number of positions consumed.
     """
 
-    sentence: Tensor
+    source: list[KeysValues]
     source_mask: Tensor | None
     target: list[KeysValues]
-    source: list[KeysValues]
+    places: Tensor
+    copies: int
+    seen: Tensor | None = None
     length: int = 0
 
+    def advance(self) -> None:
+        """Make room for the next position of every hypothesis."""
+        if self.copies > 1:
+            rows = len(self.source[0])
+            own = torch.full((self.copies, self.copies), -math.inf, device=self.places.device).fill_diagonal_(0)
+            before = own.new_zeros(rows, 1, self.copies, len(self.places)) if self.seen is None else self.seen
+            self.seen = torch.cat((before, own.expand(rows, 1, -1, -1)), 3)
+        elif self.seen is not None:
+            self.seen = F.pad(self.seen, (0, 1))
+        self.places = torch.cat((self.places, self.places.new_full((self.copies,), self.length)))
+        self.length += 1
+
     def reorder(self, index: Tensor) -> None:
-        """Keep the rows ``index`` [new rows], in that order, of all state."""
-        for memory in self.target:
-            memory.select(index)
-        sentence = self.sentence.index_select(0, index)
-        # What is remembered of the source depends on the sentence alone: swapping hypotheses of one sentence, which
-        # is what a beam does at most steps, leaves it as it is.
-        if not torch.equal(sentence, self.sentence):
-            for memory in self.source:
-                memory.select(index)
-            if self.source_mask is not None:
-                self.source_mask = self.source_mask.index_select(0, index)
-        self.sentence = sentence
+        """Keep the hypotheses ``index`` [new hypotheses], in that order, of all state."""
+        sentence = index.cpu().numpy() // self.copies
+        first = np.flatnonzero(np.diff(sentence, prepend=-1))
+        copies = np.unique(np.diff(first, append=len(sentence)))
+        if self.seen is not None:
+            self.seen = self.seen.view(-1, 1, 1, self.seen.shape[3]).index_select(0, index)
+        # Where sentences have different numbers of hypotheses, each of these gets a row of its own.
+        self.copies, rows = (int(copies[0]), sentence[first]) if len(copies) == 1 else (1, sentence)
+        if self.seen is not None:
+            self.seen = self.seen.view(-1, 1, self.copies, self.seen.shape[3])
+        if len(rows) == len(self.source[0]) and bool((rows == np.arange(len(rows))).all()):
+            return
+        kept = torch.from_numpy(rows).to(index.device)
+        for memory in (*self.source, *self.target):
+            memory.select(kept)
+        if self.source_mask is not None:
+            self.source_mask = self.source_mask.index_select(0, kept)
 
 
 class Transformer(nn.Module):
@@ -112,6 +138,25 @@ class Transformer(nn.Module):
         """The decoder layers in the order in which they are applied."""
         return cast("list[DecoderLayer]", list(self.decoder))
 
+    def stack(self, side: str) -> Sequence[Layer]:
+        """The layers of a stack, ``encoder`` or ``decoder``."""
+        return self.encoder_stack() if side == "encoder" else self.decoder_stack()
+
+    def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
+        """Take vectors through a stack, ``encoder`` or ``decoder``.
+
+        Teacher forcing and search both come here, so an architecture says once how its layers are connected.
+
+        :param attend: all attention sublayers of layer 0, 1, ..., given its number and its input.
+        """
+        for number, layer in enumerate(self.stack(side)):
+            x = layer.feed(attend(number, x))
+        return x
+
+    def undecayed_parameters(self) -> set[str]:
+        """Return the names of the parameters without weight decay."""
+        return set()
+
     # Teacher forcing: all positions at once.
 
     def encode(self, source: Ragged) -> Encoded:
@@ -126,8 +171,8 @@ class Transformer(nn.Module):
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
         """Encode source vectors [M, width]."""
-        for layer in self.encoder_stack():
-            x = layer(x, layout)
+        layers = self.encoder_stack()
+        x = self.through("encoder", x, lambda number, x: layers[number].attend(x, layout))
         return Encoded(self.encoder_norm(x), layout)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
@@ -140,10 +185,14 @@ class Transformer(nn.Module):
 
     def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
         """Return the decoder's last states [N, width] for target vectors [N, width]."""
-        pairing = Pairing(layout, encoded.layout)
-        for number, layer in enumerate(self.decoder_stack()):
-            y = layer(y, layout, self.remember(number, encoded, pairing), pairing.masks)
-        return self.decoder_norm(y)
+        layers, pairing = self.decoder_stack(), Pairing(layout, encoded.layout)
+
+        def attend(number: int, y: Tensor) -> Tensor:
+            memory = self.remember(number, encoded, pairing)
+            y = layers[number].attend(y, layout, causal=True)
+            return layers[number].attend_source(y, layout, memory, pairing.masks)
+
+        return self.decoder_norm(self.through("decoder", y, attend))
 
     def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
         """Return the keys and values that decoder layer ``number`` attends to."""
@@ -161,27 +210,25 @@ class Transformer(nn.Module):
 
     def start(self, encoded: Any, copies: int = 1) -> Any:
         """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
-        rows = len(encoded.layout)
-        device = encoded.states.device
+        rows, device = len(encoded.layout), encoded.states.device
         # A layout of one token a sentence, so that the sentences of the batch are one grid in their order.
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
         source = [self.remember(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
-        target = [layer.attention.empty(rows * copies, source[0].keys) for layer in self.decoder_stack()]
-        sentence = torch.arange(rows, device=device).repeat_interleave(copies)
-        (mask,) = pairing.masks
-        if copies > 1:
-            for memory in source:
-                memory.select(sentence)
-            mask = None if mask is None else mask.index_select(0, sentence)
-        return State(sentence, mask, target, source)
+        target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
+        places = torch.empty(0, dtype=torch.int64, device=device)
+        return State(source, pairing.masks[0], target, places, copies)
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
         y = self.embed_step(tokens, state.length)
-        for layer, target, source in zip(self.decoder_stack(), state.target, state.source, strict=True):
-            y = layer.step(y, target, source, state.source_mask)
-        state.length += 1
-        return self.project(self.decoder_norm(y))
+        state.advance()
+        layers, ages = self.decoder_stack(), state.length - 1 - state.places
+
+        def attend(number: int, y: Tensor) -> Tensor:
+            y = layers[number].step_attention(y, state.target[number], state.seen, ages)
+            return layers[number].step_cross(y, state.source[number], state.source_mask)
+
+        return self.project(self.decoder_norm(self.through("decoder", y, attend)))
 
     def embed_step(self, tokens: Tensor, position: int) -> Tensor:
         """Return the vectors [rows, width] of the ids [rows] at one position."""
@@ -189,15 +236,19 @@ class Transformer(nn.Module):
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         """Return scaled embeddings with absolute positions, where the architecture has them, after dropout."""
+        return self.dropout(self.vectors(embedding, ids, positions))
+
+    def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+        """The same before dropout."""
         x = embedding(ids) * self.scale
         # On a CPU whole activations are kept in the type of the products: casts would cost more than they save.
         if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
             x = x.to(torch.get_autocast_dtype("cpu"))
         if self.config.positions == "sinusoidal":
-            x = x + sinusoids(positions, self.config.width).to(x.dtype)
+            x = x + (sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
         elif self.config.positions == "interleaved":
             x = x + (interleaved_sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
-        return self.dropout(x)
+        return x
 
 
 def embedding_scales(config: ModelConfig) -> tuple[float, float]:

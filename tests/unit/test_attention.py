@@ -83,9 +83,9 @@ def test_relative_tables_start_at_zero_and_then_count():
 
 
 def test_skew_reads_along_diagonals():
-    for n in (1, 2, 3, 6):
-        x = torch.randn(2, n, 2 * n - 1)
-        expected = torch.stack([torch.stack([x[:, i, j - i + n - 1] for j in range(n)], -1) for i in range(n)], -2)
+    for n, width in ((1, 1), (2, 2), (3, 3), (6, 6), (1, 4), (3, 5), (5, 2)):
+        x = torch.randn(2, n, n + width - 1)
+        expected = torch.stack([torch.stack([x[:, i, j - i + n - 1] for j in range(width)], -1) for i in range(n)], -2)
         assert torch.equal(skew(x), expected)
 
 

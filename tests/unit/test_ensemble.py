@@ -29,14 +29,19 @@ def learn_subwords(folder, merges=20):
     return Subwords.learn(folder / "source", folder / "target", TextConfig(merges=merges))
 
 
-def write_member(folder, subwords, seed):
+def write_member(folder, subwords, seed, max_length=256):
     """An untrained model, with a sharpened output so that members disagree."""
     torch.manual_seed(seed)
     model = build_model(MODEL, subwords.source_size, subwords.target_size)
     with torch.no_grad():
         model.target_embedding.weight.mul_(4)
     config = CheckpointConfig(
-        MODEL, TrainingConfig(), subwords.source_size, subwords.target_size, subwords.digest, seed=seed
+        MODEL,
+        TrainingConfig(max_length=max_length),
+        subwords.source_size,
+        subwords.target_size,
+        subwords.digest,
+        seed=seed,
     )
     tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
     save_checkpoint(folder, config, tensors, subwords)
@@ -103,6 +108,34 @@ def test_scores_are_those_of_the_ensemble_that_translated(folder):
             assert scores[name][i] == pytest.approx(value, abs=1e-4), name
     assert scores["rmi"].max() > 0.05
     assert ensemble.score([], [])["rmi"].shape == (0,)
+
+
+def test_several_hypotheses_come_best_first(folder):
+    ensemble = Ensemble.open(folder)
+    found = ensemble.search(LINES, 3)
+    assert same([hypotheses[0] for hypotheses in found], ensemble.translate(LINES, 3))
+    for line, hypotheses in zip(LINES, found, strict=True):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len({hypothesis.tokens.tobytes() for hypothesis in hypotheses}) == (3 if line.strip() else 1)
+    greedy = ensemble.translate(LINES, 1)
+    assert [t.tokens.tolist() for t in greedy] == [
+        beam_search(ensemble.members, Ragged.pack(ensemble.subwords.encode_source([line])), beam=1)[0][
+            0
+        ].tokens.tolist()
+        if line.strip()
+        else [2]
+        for line in LINES
+    ]
+
+
+def test_the_longest_sentence_is_that_of_the_member_with_the_shortest(folder, tmp_path):
+    write_member(tmp_path / "short", learn_subwords(tmp_path / "text"), 5, max_length=6)
+    assert Ensemble.open(folder).max_length == 256
+    ensemble = Ensemble.open([folder, tmp_path / "short"])
+    assert ensemble.max_length == 6
+    (ids,) = ensemble.subwords.encode_source(["die katze sieht den hund"])
+    assert ensemble.lengths(["die katze sieht den hund", ""]).tolist() == [len(ids), 1]
 
 
 def test_the_number_of_threads_is_given_back(folder):

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.models.ragged import EOS, PAD, Layout, Pairing, Ragged
+from cgbench.models.ragged import EOS, PAD, Copies, Layout, Pairing, Ragged
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
@@ -47,6 +47,43 @@ def test_parts_begin_at_the_same_column():
     real = bucket.mask[:, 0, 0] == 0
     assert real.tolist() == [[True, True, True, False, False], [True, False, True, True, True]]
     assert [row[keep].tolist() for row, keep in zip(grid[..., 0], real, strict=True)] == [[0, 1, 2], [3, 4, 5, 6]]
+
+
+def test_parts_may_end_at_the_same_column():
+    layout = Layout([[2, 1], [1, 3]], right=True)
+    ((bucket, grid),) = zip(layout.buckets, layout.to_grids(torch.arange(7.0)[:, None]), strict=True)
+    real = bucket.mask[:, 0, 0] == 0
+    assert real.tolist() == [[True, True, False, False, True], [False, True, True, True, True]]
+    assert [row[keep].tolist() for row, keep in zip(grid[..., 0], real, strict=True)] == [[0, 1, 2], [3, 4, 5, 6]]
+
+
+def test_ends_are_the_last_tokens_of_parts_in_matching_grids():
+    layout = Layout([[2, 1], [1, 3], [9, 9]], right=True)
+    ends = layout.ends(np.array([[0, 1], [1, 2], [3, 0]]))
+    x = torch.arange(float(layout.tokens))[:, None]
+    assert ends.spread(x).flatten().tolist() == [2, 3, 5, 6, 13, 14, 15]
+    assert [bucket.rows.tolist() for bucket in ends.buckets] == [bucket.rows.tolist() for bucket in layout.buckets]
+    assert [bucket.widths for bucket in ends.buckets] == [(1, 2), (3, 0)]
+    assert ends.to_grids(x)[0][1, :, 0].tolist() == [3, 5, 6]
+
+
+@given(LENGTHS, st.randoms(use_true_random=False))
+def test_copies_are_what_their_rows_say(lengths, random):
+    """In tokens, grids and heads, and in the ends of these; gradients are sums over the copies."""
+    plain = Layout(lengths, right=True)
+    rows = np.array([random.randrange(5) for _ in range(plain.tokens)])
+    copies = Copies(plain, rows)
+    table = torch.arange(5 * 6.0).view(5, 6).requires_grad_()
+    flat = table.detach()[torch.from_numpy(rows)]
+    assert torch.equal(copies.spread(table), flat)
+    for given_grid, expected in zip(copies.to_grids(table), plain.to_grids(flat), strict=True):
+        assert torch.equal(given_grid, expected)
+    for given_heads, expected in zip(copies.to_heads(table, 2, 3), plain.to_heads(flat, 2, 3), strict=True):
+        assert all(map(torch.equal, given_heads, expected))
+    counts = np.array([[random.randint(0, length)] for length in lengths])
+    assert torch.equal(copies.ends(counts).spread(table), plain.ends(counts).spread(flat))
+    copies.from_grids(copies.to_grids(table)).sum().backward()
+    assert table.grad[:, 0].tolist() == np.bincount(rows, minlength=5).tolist()
 
 
 @given(LENGTHS, st.randoms(use_true_random=False))

@@ -1,3 +1,5 @@
+import dataclasses
+import json
 import subprocess
 import sys
 
@@ -99,6 +101,72 @@ def test_what_is_saved_is_read_back(subwords, tmp_path):
         assert np.array_equal(ours, theirs)
 
 
+UNITS = {"subwords": TextConfig(merges=5), "words": TextConfig("words"), "characters": TextConfig("characters")}
+
+
+@pytest.mark.parametrize("config", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("joint", [False, True])
+def test_every_unit_is_read_back_as_it_was(files, tmp_path, config, joint):
+    learnt = Subwords.learn(*files, dataclasses.replace(config, joint_dictionary=joint))
+    learnt.save(tmp_path)
+    again = Subwords.load(tmp_path)
+    assert again.digest == learnt.digest and again.unit == config.unit
+    assert (again.source == again.target) == joint
+    for line in TARGET.splitlines():
+        ids = again.encode_target([line])[0]
+        assert UNK not in ids and again.decode_target(ids) == line
+        assert np.array_equal(ids, learnt.encode_target([line])[0])
+    if joint:
+        assert UNK not in again.encode_target(["schläft"])[0]
+
+
+def test_words_are_tokens_as_they_are(files):
+    words = Subwords.learn(*files, TextConfig("words"))
+    assert words.source[4:] == ["alte", "der", "hund", "hunde", "laufen", "läuft", "schläft"]
+    assert words.encode_source(["der  hund\tbellt"])[0].tolist() == [5, 6, UNK, EOS]
+    assert words.decode_target([4, UNK, 5, EOS, 4]) == f"{words.target[4]} <unk> {words.target[5]}"
+
+
+def test_characters_keep_every_blank(tmp_path):
+    line = "  What is  2 - -3?\u00a0é "
+    (tmp_path / "s").write_text(line + "\n\n", encoding="utf-8")
+    characters = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig("characters"))
+    (ids, nothing, blank, unknown) = characters.encode_source([line, "", " ", "9"])
+    assert len(ids) == len(line) + 1 and characters.decode_target(ids) == line
+    assert nothing.tolist() == [EOS] and len(blank) == 2 and unknown.tolist() == [UNK, EOS]
+
+
+@pytest.mark.parametrize("config", UNITS.values(), ids=UNITS)
+def test_text_that_is_spelt_like_a_special_is_no_special(tmp_path, config):
+    """Of <s>, </s> and the like in a text, nothing may end or pad a sentence."""
+    (tmp_path / "s").write_text("a <s> </s> <pad> <unk> b\n" * 20)
+    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", dataclasses.replace(config, merges=50))
+    ids = learnt.encode_source(["a <s> </s> <pad> <unk> b <s>b"])[0].tolist()
+    assert not {0, 1, EOS} & set(ids[:-1])
+
+
+def test_unknown_words_are_named_with_their_lines(files):
+    lines = ["der hund", "", "die alte katze", "der die"]
+    words = Subwords.learn(*files, TextConfig("words"))
+    assert list(words.unknown_source(lines)) == [(2, "die"), (2, "katze"), (3, "die")]
+    subwords = Subwords.learn(*files, TextConfig(merges=20))
+    assert list(subwords.unknown_source(["hundalte", "hund 犬犬 hund"])) == [(1, "犬犬")]
+    characters = Subwords.learn(*files, TextConfig("characters"))
+    assert list(characters.unknown_source(["ab"])) == [(0, "b")]
+
+
+def test_files_of_subwords_are_what_they_were_before_there_were_other_units(tmp_path):
+    (tmp_path / "s").write_text("abc abc abd\n")
+    Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=1)).save(tmp_path)
+    data = json.loads((tmp_path / "subwords.json").read_text())
+    assert data == {
+        "format": 1,
+        "merges": [["a", "b"]],
+        "source": ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"],
+        "target": ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"],
+    }
+
+
 def test_other_merges_have_another_digest(files, subwords):
     assert Subwords.learn(*files, TextConfig(merges=3)).digest != subwords.digest
 
@@ -142,6 +210,11 @@ def test_bad_files_are_named(tmp_path, subwords):
     path.write_text('{"format": 1, "merges": []}')
     with pytest.raises(InputError, match="not a subwords file"):
         Subwords.load(tmp_path)
+    path.write_text('{"format": 2, "unit": "syllables", "source": [], "target": []}')
+    with pytest.raises(InputError, match="'syllables' is not one of"):
+        Subwords.load(tmp_path)
+    with pytest.raises(InputError, match=r"text\.unit=syllables: must be one of subwords, words, characters"):
+        TextConfig("syllables")
 
 
 def test_lines_end_at_newlines_alone(tmp_path):

@@ -11,55 +11,23 @@ from pathlib import Path
 
 import pytest
 import torch
+from training_runs import PRESET, contents, make_corpus, train
 
 from cgbench.errors import InputError
-from cgbench.models import training
+from cgbench.models import objective
 from cgbench.models.checkpoints import load_checkpoint
-from cgbench.models.config import TextConfig, TrainingConfig
-from cgbench.models.presets import load_preset
-from cgbench.models.text import Subwords
-from cgbench.models.training import learning_rate, resolve_precision, train_member
-
-PRESET = load_preset("tiny").replace(
-    {
-        "training.max_updates": 14,
-        "training.validate_every": 4,
-        "training.checkpoint_every": 3,
-        "training.log_every": 2,
-        "training.max_tokens": 128,
-        "training.accumulation": 2,
-        "model.attention_dropout": 0.1,
-        "model.activation_dropout": 0.1,
-    }
-)
+from cgbench.models.validation import Validation
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    words = ["rot", "blau", "haus", "baum", "groß", "alt", "neu"]
-    lines = [" ".join(words[(i * k) % 7] for k in range(1, 2 + i % 6)) for i in range(60)]
-    for name, part in (("train", lines), ("valid", lines[::7])):
-        (folder / f"{name}.de").write_text("\n".join(part) + "\n", encoding="utf-8")
-        (folder / f"{name}.en").write_text("\n".join(line[::-1] for line in part) + "\n", encoding="utf-8")
-    Subwords.learn(folder / "train.de", folder / "train.en", TextConfig(merges=30)).save(folder)
-    return folder
-
-
-def train(corpus, out, preset=PRESET, seed=3, **options):
-    files = {name: (corpus / f"{name}.de", corpus / f"{name}.en") for name in ("train", "valid")}
-    files.update(options.pop("files", {}))
-    train_member(files["train"], files["valid"], Subwords.load(corpus), preset, seed, out, **options)
-
-
-def contents(folder):
-    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")
 def undisturbed(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed") / "model"
-    train(corpus, out, digests={"train.de": "12"})
+    train(corpus, out)
     return out
 
 
@@ -80,8 +48,8 @@ def test_a_finished_folder_is_a_checkpoint_without_leftovers(undisturbed):
 @pytest.mark.parametrize("stops", [[1], [3], [5, 10], [13], [14]])
 def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, stops):
     for stop in stops:
-        train(corpus, tmp_path / "model", stop_after_updates=stop, digests={"train.de": "12"})
-    train(corpus, tmp_path / "model", digests={"train.de": "12"})
+        train(corpus, tmp_path / "model", stop_after_updates=stop)
+    train(corpus, tmp_path / "model")
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
@@ -103,21 +71,21 @@ def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(corpus, undi
 
     monkeypatch.setattr(Path, "replace", replace)
     try:
-        train(corpus, tmp_path / "model", digests={"train.de": "12"})
+        train(corpus, tmp_path / "model")
         finished = True
     except Killed:
         finished = False
     monkeypatch.undo()
     if moment < 10:
         assert not finished
-    train(corpus, tmp_path / "model", digests={"train.de": "12"})
+    train(corpus, tmp_path / "model")
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
 def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed, tmp_path):
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from test_training import train;"
-        "train(Path(sys.argv[2]), Path(sys.argv[3]), digests={'train.de': '12'})"
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import train;"
+        "train(Path(sys.argv[2]), Path(sys.argv[3]))"
     )
     out = tmp_path / "model"
     for updates in (3, 9):
@@ -126,7 +94,7 @@ def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed,
             time.sleep(0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    train(corpus, out, digests={"train.de": "12"})
+    train(corpus, out)
     assert contents(out) == contents(undisturbed)
 
 
@@ -137,7 +105,7 @@ def _saved(out):
 
 def test_seeds_differ_and_threads_do_not_leak(corpus, undisturbed, tmp_path):
     state, threads = torch.get_rng_state(), torch.get_num_threads()
-    train(corpus, tmp_path / "model", seed=4, digests={"train.de": "12"})
+    train(corpus, tmp_path / "model", seed=4)
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
     assert contents(tmp_path / "model")["model.safetensors"] != contents(undisturbed)["model.safetensors"]
@@ -145,10 +113,10 @@ def test_seeds_differ_and_threads_do_not_leak(corpus, undisturbed, tmp_path):
 
 def test_a_finished_run_is_left_alone_and_other_settings_are_refused(corpus, undisturbed):
     before = contents(undisturbed)
-    train(corpus, undisturbed, digests={"train.de": "12"})
+    train(corpus, undisturbed)
     assert contents(undisturbed) == before
     with pytest.raises(InputError, match="other settings"):
-        train(corpus, undisturbed, seed=5, digests={"train.de": "12"})
+        train(corpus, undisturbed, seed=5)
 
 
 def test_a_half_done_run_with_other_settings_is_refused(corpus, tmp_path):
@@ -164,20 +132,33 @@ def test_without_validation_the_last_model_is_kept(corpus, tmp_path):
     assert b"valid" not in contents(tmp_path / "model")["metrics.jsonl"]
 
 
-def test_a_gradient_that_is_not_finite_stops_the_run_and_keeps_the_last_state(corpus, tmp_path, monkeypatch):
+@pytest.mark.parametrize("what", ["loss", "gradient"])
+def test_what_is_not_finite_stops_the_run_and_the_last_state_is_kept(corpus, tmp_path, monkeypatch, what):
     out = tmp_path / "model"
     train(corpus, out, stop_after_updates=6)
     good = (out / "training_state.safetensors").read_bytes()
-    real, calls = training.smoothed_cross_entropy, 0
+    real, calls = objective.smoothed_cross_entropy, 0
 
     def break_later(*arguments):
         nonlocal calls
         calls += 1
         loss, plain = real(*arguments)
-        return (loss * math.nan if calls > 2 else loss), plain
+        if calls > 2 and what == "gradient":
+            loss.register_hook(lambda gradient: gradient * math.inf)
+        return (loss * math.nan if calls > 2 and what == "loss" else loss), plain
 
-    monkeypatch.setattr(training, "smoothed_cross_entropy", break_later)
-    with pytest.raises(InputError, match="the gradient of update 8 is not finite"):
+    monkeypatch.setattr(objective, "smoothed_cross_entropy", break_later)
+    with pytest.raises(InputError, match=f"the {what} of update 8 is not finite"):
+        train(corpus, out)
+    assert (out / "training_state.safetensors").read_bytes() == good
+
+
+def test_a_validation_loss_that_is_not_finite_stops_the_run(corpus, tmp_path, monkeypatch):
+    out = tmp_path / "model"
+    train(corpus, out, stop_after_updates=3)
+    good = (out / "training_state.safetensors").read_bytes()
+    monkeypatch.setattr(Validation, "loss", lambda self, model: math.nan)
+    with pytest.raises(InputError, match="the validation loss after update 4 is not finite"):
         train(corpus, out)
     assert (out / "training_state.safetensors").read_bytes() == good
 
@@ -211,31 +192,13 @@ def _short(length):
     return PRESET.replace({"training.max_length": length, "training.max_tokens": 64})
 
 
-def test_out_of_memory_names_the_setting(corpus, tmp_path, monkeypatch):
+@pytest.mark.parametrize("setting", ["max_tokens=128", "batch_sentences=7"])
+def test_out_of_memory_names_the_setting(corpus, tmp_path, monkeypatch, setting):
     def fail(*arguments):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
-    monkeypatch.setattr(training, "smoothed_cross_entropy", fail)
-    with pytest.raises(InputError, match=r"not enough memory for training\.max_tokens=128"):
-        train(corpus, tmp_path / "model")
-
-
-def test_the_rate_rises_linearly_and_falls_with_the_square_root():
-    config = TrainingConfig(learning_rate=2.0, warmup_updates=100)
-    assert learning_rate(config, 1) == pytest.approx(0.02)
-    assert learning_rate(config, 100) == 2.0
-    assert learning_rate(config, 400) == pytest.approx(1.0)
-    assert learning_rate(TrainingConfig(learning_rate=2.0, warmup_updates=0), 1) == 2.0
-
-
-def test_the_linear_rate_ends_one_step_above_nothing():
-    config = TrainingConfig(learning_rate=2.0, warmup_updates=10, max_updates=29, schedule="linear")
-    assert learning_rate(config, 10) == 2.0
-    assert learning_rate(config, 20) == pytest.approx(1.0)
-    assert learning_rate(config, 29) == pytest.approx(0.1)
-
-
-def test_precision_is_what_was_asked_for():
-    assert resolve_precision("float32", "cpu") == "float32"
-    assert resolve_precision("bfloat16", "cpu") == "bfloat16"
-    assert resolve_precision("auto", "cpu") in ("float32", "bfloat16")
+    monkeypatch.setattr(objective, "smoothed_cross_entropy", fail)
+    name, value = setting.split("=")
+    message = rf"not enough memory for training\.{setting}; lower it and raise training.accumulation"
+    with pytest.raises(InputError, match=message):
+        train(corpus, tmp_path / "model", preset=PRESET.replace({f"training.{name}": value}))

@@ -1,0 +1,109 @@
+"""The mean of several checkpoints' parameters, as a checkpoint (Vaswani et al., 2017, section 6.1: the last of a run).
+
+Sums are taken in float64, tensor by tensor, in the order of the checkpoints: the same checkpoints give the same bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from cgbench.errors import InputError
+from cgbench.files import write_json
+from cgbench.models.checkpoints import MODEL, CheckpointConfig, read_config, read_tensors, save_checkpoint
+from cgbench.models.config import to_dict
+from cgbench.models.text import Subwords
+from cgbench.steps import hash_file
+
+CHECKPOINTS, NAME, RECORD = "checkpoints", "update-", "averaged.json"
+
+
+def last_checkpoints(run: Path, count: int) -> list[Path]:
+    """Return the last ``count`` of the checkpoints that a run has kept, oldest first.
+
+    :raises InputError: there are fewer.
+    """
+    name = re.compile(NAME + "[0-9]+")
+    found = [folder for folder in (run / CHECKPOINTS).glob(NAME + "*") if name.fullmatch(folder.name)]
+    if len(found) < count:
+        raise InputError(
+            f"{run}: {len(found)} checkpoints in {CHECKPOINTS}/, where the last {count} should be averaged; train with "
+            f"--set training.keep_checkpoints={count}"
+        )
+    return sorted(found, key=lambda folder: int(folder.name.removeprefix(NAME)))[-count:]
+
+
+def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
+    """Write the mean of checkpoints into the checkpoint folder ``out``, and what it is the mean of beside it.
+
+    :return: a dict a checkpoint: ``folder`` (its name), ``seed``, ``updates``, ``sha256`` of its parameters.
+    :raises InputError: they do not fit together, or ``out`` is there already.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"{out}: is there already; give a new folder with --out")
+    configs = _fitting(folders)
+    tensors = _mean(folders)
+    record = [
+        {
+            "folder": folder.resolve().name,
+            "seed": config.seed,
+            "updates": config.updates,
+            "sha256": hash_file(folder / MODEL),
+        }
+        for folder, config in zip(folders, configs, strict=True)
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / RECORD, {"format": 1, "checkpoints": record})
+    config = replace(configs[0], updates=max(config.updates for config in configs))
+    save_checkpoint(out, config, tensors, Subwords.load(folders[0]))
+    return record
+
+
+def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
+    """The configurations of checkpoints that have the same parameters and dictionaries."""
+    if len(folders) < 2:
+        raise InputError("an average needs two checkpoints or more; of one run: --last N")
+    configs = [read_config(folder) for folder in folders]
+    first = configs[0]
+    for folder, config in zip(folders[1:], configs[1:], strict=True):
+        ours, theirs = to_dict(first.model), to_dict(config.model)
+        for key in ours | theirs:
+            if ours.get(key) != theirs.get(key):
+                raise InputError(
+                    f"{folders[0]} and {folder} are different models (model.{key}: {ours.get(key)} and "
+                    f"{theirs.get(key)}): only checkpoints of one architecture and size have a mean"
+                )
+        if config.subwords != first.subwords:
+            raise InputError(
+                f"{folders[0]} and {folder} have different subwords: their parameters mean different words"
+            )
+    return configs
+
+
+def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
+    totals: dict[str, Tensor] = {}
+    kinds: dict[str, torch.dtype] = {}
+    for number, folder in enumerate(folders):
+        tensors, _ = read_tensors(folder / MODEL)
+        if number and tensors.keys() != totals.keys():
+            raise InputError(f"{folder / MODEL}: other parameters than {folders[0] / MODEL}; one of them is damaged")
+        for name, tensor in tensors.items():
+            if not number:
+                totals[name] = tensor.double() if tensor.is_floating_point() else tensor
+                kinds[name] = tensor.dtype
+            elif tensor.shape != totals[name].shape:
+                raise InputError(f"{folder / MODEL}: {name} has another shape than in {folders[0] / MODEL}")
+            elif tensor.is_floating_point():
+                totals[name] += tensor
+            elif not torch.equal(tensor, totals[name]):
+                raise InputError(f"{folder / MODEL}: {name} differs from that of {folders[0] / MODEL} and has no mean")
+    return {
+        name: (total / len(folders)).to(kinds[name]) if kinds[name].is_floating_point else total
+        for name, total in totals.items()
+    }

@@ -1,0 +1,73 @@
+"""Byte pair encoding (Sennrich et al., 2016): learn merges from counted words, and cut words by them.
+
+A subword that ends a word ends with ``</w>``. The same counts give the same merges, whatever the machine, the run or
+the number of threads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from cgbench.errors import require
+
+END_OF_WORD = "</w>"
+
+
+class Merges:
+    """Merges as a function from a word to its subwords.
+
+    :param merges: pairs of subwords in the order in which they are joined; ``known``: other subwords there are.
+    """
+
+    def __init__(self, merges: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
+        models = require("tokenizers.models", "models")
+        # Subwords on the way to longer ones may occur on no side, yet the merges pass through them.
+        parts = (part for left, right in merges for part in (left, right, left + right))
+        vocabulary: dict[str, int] = {"<unk>": 0}
+        for piece in (*known, *parts):
+            vocabulary.setdefault(piece, len(vocabulary))
+        self._model = models.BPE(
+            vocabulary, list(merges), unk_token="<unk>", end_of_word_suffix=END_OF_WORD, cache_capacity=0
+        )
+
+    def __call__(self, word: str) -> list[str]:
+        """Return the subwords of a word; a character that is not known is ``<unk>``."""
+        return [token.value for token in self._model.tokenize(word)]
+
+
+def alphabet(words: Iterable[str]) -> list[str]:
+    """Return every character, alone and as the end of a word, in one order."""
+    characters = sorted({character for word in words for character in word})
+    return [*characters, *(character + END_OF_WORD for character in characters)]
+
+
+def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
+    """Return up to ``merges`` merges, the most frequent pairs first; a pair that occurs once is not merged."""
+    tokenizers = require("tokenizers", "models")
+    trainers = require("tokenizers.trainers", "models")
+    characters = alphabet(words)
+    # The trainer numbers the ends of words in the order of a hash table and breaks ties by number; naming the whole
+    # alphabet as special tokens fixes the numbers, and with them the merges.
+    trainer = trainers.BpeTrainer(
+        vocab_size=len(characters) + merges,
+        min_frequency=2,
+        special_tokens=characters,
+        end_of_word_suffix=END_OF_WORD,
+        show_progress=False,
+    )
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    splitter = tokenizers.Regex(r"[ \t\r\x0b\x0c]+")
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(splitter, "removed")
+    tokenizer.train_from_iterator(_repeated(words), trainer)
+    learnt = json.loads(tokenizer.to_str())["model"]["merges"]
+    return [(left, right) for left, right in learnt][:merges]
+
+
+def _repeated(words: Counter[str]) -> Iterator[str]:
+    """Yield lines in which each word occurs as often as it was counted, at most 1000 words a line."""
+    for word, count in words.items():
+        while count > 0:
+            yield " ".join([word] * min(count, 1000))
+            count -= 1000

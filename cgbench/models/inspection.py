@@ -1,0 +1,103 @@
+"""What a trained model says of its own layers: the numbers behind Figure 4 of the COMPOSITION and of the LRF paper.
+
+COMPOSITION's mixtures are parameters. LRF's attention to lower layers depends on the text, so pairs must be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.models.batching import Rows, make_batches
+from cgbench.models.checkpoints import load_checkpoint
+
+if TYPE_CHECKING:
+    from cgbench.models.composition import Composition
+    from cgbench.models.lrf import LRF
+
+BATCH_TOKENS = 2048
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One table: which layer (columns) takes how much of what (rows).
+
+    :param values: [rows, columns]; nan is where nothing can be taken.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
+
+
+def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = None) -> list[Panel]:
+    """Return the tables of a checkpoint.
+
+    :param pairs: lines of text that LRF reads; other architectures need none.
+    :raises InputError: the architecture has nothing to show, or there are no pairs where they are needed.
+    """
+    model, subwords, config = load_checkpoint(folder)
+    name = config.model.architecture
+    if name == "composition":
+        if pairs is not None:
+            raise InputError(f"{folder}: the mixtures of composition do not depend on text; leave the pairs out")
+        return _mixtures(cast("Composition", model))
+    if name != "lrf":
+        raise InputError(f"{folder}: nothing to show of architecture {name}; there is of composition and lrf")
+    read = list(pairs or ())
+    if not read:
+        raise InputError(f"{folder}: the weights of lrf depend on text; give some pairs, such as 680 of the test set")
+    source = Rows.pack(subwords.encode_source(pair[0] for pair in read))
+    target = Rows.pack(subwords.encode_target(pair[1] for pair in read))
+    return _fused(cast("LRF", model), source, target)
+
+
+def _mixtures(model: Composition) -> list[Panel]:
+    """Keys and values, a table a sublayer that is mixed; over both sublayers a column sums to 1."""
+    from cgbench.models.composition import mixture_weights
+
+    weights = mixture_weights(model)
+    readers, layers = _numbered("decoder", weights.shape[1]), _numbered("encoder", weights.shape[2])
+    return [
+        Panel(f"{role}: {kind}", layers, readers, weights[number, :, :, sublayer].T)
+        for sublayer, kind in enumerate(("self-attention", "feed-forward"))
+        if not np.isnan(weights[..., sublayer]).all()
+        for number, role in enumerate(("keys", "values"))
+    ]
+
+
+def _fused(model: LRF, source: Rows, target: Rows) -> list[Panel]:
+    """Encoder and decoder, the mean over all tokens of the pairs; a column sums to 1."""
+    from cgbench.models.lrf import fuse_weights
+
+    totals: dict[str, np.ndarray] = {}
+    for batch in make_batches(source.lengths, target.lengths, np.arange(len(source)), BATCH_TOKENS):
+        sides = source.take(batch), target.take(batch)
+        for (stack, weights), side in zip(fuse_weights(model, *sides).items(), sides, strict=True):
+            totals[stack] = totals.get(stack, 0) + weights * side.layout.tokens
+    panels = []
+    for (stack, total), rows in zip(totals.items(), (source, target), strict=True):
+        below = ("embedding", *_numbered("layer", len(total) - 1))
+        panels.append(Panel(stack, below, _numbered("layer", len(total)), total.T / rows.lengths.sum()))
+    return [panel for panel in panels if not np.isnan(panel.values).all()]
+
+
+def _numbered(kind: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{kind} {number}" for number in range(1, count + 1))
+
+
+def panel_rows(panels: list[Panel]) -> list[tuple[str, str, str, float]]:
+    """Return the numbers one by one: panel, reader (column), read (row), weight."""
+    return [
+        (panel.title, column, row, float(panel.values[i, j]))
+        for panel in panels
+        for j, column in enumerate(panel.columns)
+        for i, row in enumerate(panel.rows)
+        if not np.isnan(panel.values[i, j])
+    ]

@@ -1,0 +1,38 @@
+"""Tiny models of Dangle and R-Dangle must learn to copy, to reverse and to follow commands, from a random start."""
+
+import pytest
+import torch
+from tasks import learns, tasks
+
+from cgbench.models.architectures import ARCHITECTURES
+
+torch.set_num_threads(1)
+
+FORMS = {
+    "dangle": ("dangle", {"positions": "relative"}),
+    "encoder only": ("dangle", {"form": "encoder_only", "mixed_layers": 2, "encoder_layers": 0, "decoder_layers": 0}),
+    "shared": ("r_dangle", {"values": "shared", "interval": 3}),
+    "interval": ("r_dangle", {"interval": 2}),
+    "beyond": (
+        "r_dangle",
+        {"keep_history": True, "causal_target": True, "static_layers": 1, "encoder_layers": 0, "random_interval": True},
+    ),
+}
+SMALL = {
+    "mixed_layers": 1,
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "width": 32,
+    "feedforward_width": 64,
+    "attention_heads": 2,
+    "mixed_attention_heads": 2,
+    "dropout": 0.0,
+}
+
+
+@pytest.mark.parametrize("task", tasks(), ids=lambda task: task.name)
+@pytest.mark.parametrize("form", FORMS)
+def test_learns(form, task):
+    architecture, changes = FORMS[form]
+    config = ARCHITECTURES[architecture].config(**{"architecture": architecture, **SMALL, **changes})
+    assert learns(config, task) > 0.8
