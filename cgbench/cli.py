@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import click
 from cgbench import __version__
 from cgbench.cli_data import data_group
 from cgbench.cli_lm import lm_group
+from cgbench.cli_models import average_command, inspect_command, models_command, train_command, train_ensemble_command
 from cgbench.cli_options import (
     Command,
     FilesType,
@@ -24,10 +25,12 @@ from cgbench.cli_options import (
     format_option,
     language_pair,
     run_options,
+    say_if,
     text_options,
 )
 from cgbench.cli_score import score_group
 from cgbench.cli_stats import stats_command, tagger_group
+from cgbench.cli_translate import translate_command
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -39,7 +42,19 @@ def main() -> None:
     """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
 
 
-for command in (score_group, stats_command, lm_group, tagger_group, data_group):
+for command in (
+    score_group,
+    stats_command,
+    lm_group,
+    tagger_group,
+    models_command,
+    train_command,
+    train_ensemble_command,
+    translate_command,
+    average_command,
+    inspect_command,
+    data_group,
+):
     main.add_command(command)
 
 
@@ -54,6 +69,8 @@ for command in (score_group, stats_command, lm_group, tagger_group, data_group):
 @click.option("--ensemble", type=PATH, help="Members trained before; else they are trained.")
 @click.option("--members", type=click.IntRange(1), help="How many members to train.")
 @click.option("--model", help="Model preset of the members.")
+@click.option("--arch", help="Another architecture than the preset's.")
+@click.option("--method", help="Training method of the members: none, seqmix, creg or bow.")
 @click.option("--ngrams", type=PATH, help="Known n-grams from a file, a phrase a line, instead of the training text.")
 @click.option("--lm", type=PATH, help="Language model (lm train) that gives each candidate a perplexity.")
 @click.option("--licence", help="Licence of the inputs, for the card.")
@@ -74,6 +91,8 @@ def build_react_command(
     ensemble: Path | None,
     ngrams: Path | None,
     lm: Path | None,
+    arch: str | None,
+    method: str | None,
     until: str | None,
     columns: str | None,
     languages: str | None,
@@ -96,8 +115,10 @@ def build_react_command(
     from cgbench.benchmark.react_config import make_config
 
     train_spec = corpus(train, columns)
-    if ensemble and (given["members"] is not None or given["model"] is not None):
-        raise InputError("--ensemble takes members as they are; leave --members and --model out")
+    for option, value in (("members", given["members"]), ("model", given["model"]), ("arch", arch), ("method", method)):
+        if ensemble and value is not None:
+            raise InputError(f"--ensemble takes members as they are; leave --{option} out")
+    given |= {"model.architecture": arch, "method.name": method}
     pair = language_pair(languages, train_spec)
     inputs = Inputs(
         train=train_spec,
@@ -112,7 +133,7 @@ def build_react_command(
     if until == "candidates":
         device = "cpu"
     said: list[str] = []
-    say = said.append if dry_run and form == "json" else _say(explain or dry_run)
+    say = said.append if dry_run and form == "json" else say_if(explain or dry_run)
     built = build(
         inputs,
         settings,
@@ -181,90 +202,6 @@ def degree_command(
             click.echo(f"{row['pieces']}\t{row['length']}\t{row['degree']:.4f}{shown}")
 
 
-@main.command("train-ensemble", cls=Command)
-@click.option("--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides.")
-@click.option("--valid", type=FilesType(), help="Validation corpus: the best checkpoint by its loss is kept.")
-@click.option("--members", type=click.IntRange(1), default=4, show_default=True, help="How many, a seed each.")
-@click.option("--model", default="small", show_default=True, help="Model preset.")
-@click.option("--out", type=PATH, required=True, help="Folder of the ensemble; also holds the finished steps.")
-@text_options
-@run_options
-@format_option
-def train_ensemble_command(
-    train: tuple[Path, ...],
-    valid: tuple[Path, ...] | None,
-    members: int,
-    model: str,
-    out: Path,
-    columns: str | None,
-    languages: str | None,
-    tokenize: str | None,
-    lowercase: bool | None,
-    config: Path | None,
-    assignments: tuple[str, ...],
-    seed: int | None,
-    jobs: int | None,
-    device: str,
-    dry_run: bool,
-    explain: bool,
-    form: str,
-) -> None:
-    """Train models that differ by their seed alone. Given again, the command goes on where it was stopped."""
-    from cgbench.models.ensemble_training import build_ensemble
-    from cgbench.models.presets import load_preset
-    from cgbench.normalisation import Normalisation
-
-    train_spec = corpus(train, columns)
-    summary = build_ensemble(
-        load_preset(model).replace(changed_settings(config, assignments)),
-        train_spec,
-        corpus(valid, columns) if valid else None,
-        Normalisation(tokenize or "none", bool(lowercase), language_pair(languages, train_spec)),
-        out,
-        members=members,
-        seed=1 if seed is None else seed,
-        jobs=default_jobs(jobs),
-        device=choose_device(device),
-        dry_run=dry_run,
-        say=_say(explain or dry_run),
-    )
-    if form == "json":
-        click.echo(json.dumps(summary, indent=1))
-    elif summary:
-        from cgbench.tables import render
-
-        head = ("member", "seed", "updates", "parameters")
-        rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
-        click.echo(render(head, rows) + f"\n\nnext:  cgbench translate --model {out} < source > hypotheses")
-
-
-@main.command("translate", cls=Command)
-@click.option("--model", type=FilesType(), required=True, multiple=True, help="A model, an ensemble, or several.")
-@click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Size of the beam.")
-@click.option(
-    "--uncertainty", is_flag=True, help="Add the knowledge uncertainty (RMI) after a tab; JSON: all measures."
-)
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@format_option
-def translate_command(
-    model: tuple[tuple[Path, ...], ...], beam: int, uncertainty: bool, device: str, form: str
-) -> None:
-    """Translate standard input, a sentence a line, by beam search over the mean of the models' probabilities."""
-    from cgbench.models.ensemble import Ensemble
-
-    ensemble = Ensemble.open([path for paths in model for path in paths], choose_device(device))
-    lines = list(_lines(Path("-")))
-    translations = ensemble.translate(lines, beam=beam, progress=True)
-    measures = ensemble.score(lines, [item.tokens for item in translations], progress=True) if uncertainty else {}
-    for number, item in enumerate(translations):
-        if form == "json":
-            row = {"hypothesis": item.text, "score": item.score, "log_prob": item.log_prob}
-            row |= {name: float(values[number]) for name, values in measures.items()}
-            click.echo(json.dumps(row, ensure_ascii=False))
-        else:
-            click.echo(item.text + (f"\t{measures['rmi'][number]:.6f}" if uncertainty else ""))
-
-
 @main.command("verify", cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
 @format_option
@@ -305,10 +242,6 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], jobs: int |
         from cgbench.screen import kinds_table, report
 
         click.echo(report(demo.release, demo.manifest, demo.ngrams) + "\n\n" + kinds_table(demo.kinds))
-
-
-def _say(wanted: bool) -> Callable[[str], None] | None:
-    return (lambda line: click.echo(line, err=True)) if wanted else None
 
 
 def _lines(path: Path) -> Iterator[str]:

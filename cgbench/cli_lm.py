@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
-from cgbench.cli_options import Command, Group, default_jobs, format_option
+from cgbench.cli_options import Command, Group, default_jobs, format_option, read_text
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -97,7 +95,7 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
 
     model = LanguageModel.load(lm)
     total = CorpusScore()
-    for number, score in enumerate(model.scores(_lines(text), total)):
+    for number, score in enumerate(model.scores(read_text(text), total)):
         if summary:
             continue
         if form == "json":
@@ -123,17 +121,3 @@ def _numbers(option: str, given: str, kind: type) -> list:
         return [kind(word) for word in given.replace(",", " ").split()]
     except ValueError:
         raise InputError(f"{option} {given!r}: numbers are needed, separated by blanks") from None
-
-
-def _lines(text: Path) -> Iterator[str]:
-    """The sentences of a plain file, of a column, or of standard input."""
-    from cgbench.columns import read_column, split_name
-    from cgbench.formats import decode_line, form, read_lines
-
-    if str(text) == "-":
-        for number, line in enumerate(sys.stdin.buffer, 1):
-            yield decode_line(line, Path("standard input"), number)
-    elif form(split_name(str(text))[0]) == "plain":
-        yield from read_lines(text)
-    else:
-        yield from read_column(str(text)).values

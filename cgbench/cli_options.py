@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -178,3 +178,25 @@ def default_jobs(jobs: int | None) -> int:
     import os
 
     return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def say_if(wanted: bool) -> Callable[[str], None] | None:
+    """What prints a line on standard error, or nothing."""
+    return (lambda line: click.echo(line, err=True)) if wanted else None
+
+
+def read_text(text: Path) -> Iterator[str]:
+    """The lines of a plain file (.gz, .zst too), of ``TABLE:COLUMN``, or of standard input for ``-``.
+
+    :raises InputError: it is missing, damaged or not UTF-8.
+    """
+    from cgbench.columns import read_column, split_name
+    from cgbench.formats import decode_line, form, read_lines
+
+    if str(text) == "-":
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            yield decode_line(line, Path("standard input"), number)
+    elif form(split_name(str(text))[0]) == "plain":
+        yield from read_lines(text)
+    else:
+        yield from read_column(str(text)).values

@@ -130,7 +130,8 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
         (("--set", "members=--5"), "members: '--5'"),
         (("--set", "candidates=1e999999999"), "candidates: '1e999999999'"),
         (("--set", "max_length=3"), "max_length: must be at least min_length"),
-        (("--ensemble", "e", "--members", "2"), "leave --members and --model out"),
+        (("--ensemble", "e", "--members", "2"), "leave --members out"),
+        (("--ensemble", "e", "--method", "creg"), "leave --method out"),
         (("--languages", "parquet,en"), "parquet"),
         (("--set", "beam=wide"), "beam: 'wide'"),
         (("--set", "model.attention_heads=3", "--model", "tiny"), "model.attention_heads=3"),
@@ -169,7 +170,7 @@ def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
     (tmp_path / "e").mkdir()
     words = [*corpora, "--preset", "demo", "--ensemble", tmp_path / "e", "--out", tmp_path / "x"]
     result = run("build-react", *words, status=2)
-    assert "no trained member in it" in result.stderr
+    assert "no trained model in it" in result.stderr
 
 
 def test_unknown_commands_and_options_exit_2(run):

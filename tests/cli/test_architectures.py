@@ -1,0 +1,134 @@
+"""Every architecture and every method through the commands: train, ensemble, translate, score."""
+
+import json
+
+import pytest
+
+from cgbench.models.architectures import ARCHITECTURES
+from cgbench.models.config import ModelConfig
+from cgbench.models.methods import METHODS
+
+SMALL = {
+    "model.encoder_layers": 2,
+    "model.decoder_layers": 2,
+    "model.width": 16,
+    "model.feedforward_width": 16,
+    "model.attention_heads": 2,
+    "training.max_updates": 3,
+    "training.max_tokens": 400,
+    "training.max_length": 60,
+    "text.merges": 100,
+}
+OWN = {
+    "dangle": {"model.mixed_layers": 1, "model.mixed_attention_heads": 2},
+    "r_dangle": {"model.mixed_layers": 1, "model.mixed_attention_heads": 2, "model.interval": 2},
+}
+FEW = 60  # pairs to train on
+
+
+def settings(**changes):
+    return [word for key, value in {**SMALL, **changes}.items() for word in ("--set", f"{key}={value}")]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory, demo):
+    """The words that name a corpus of a few lines, and its folder."""
+    folder = tmp_path_factory.mktemp("few")
+    for part, count in (("train", FEW), ("valid", 4)):
+        for side in ("de", "en"):
+            lines = (demo / f"{part}.{side}").read_text().splitlines(keepends=True)[:count]
+            (folder / f"{part}.{side}").write_text("".join(lines))
+    files = [folder / f"{part}.{side}" for part in ("train", "valid") for side in ("de", "en")]
+    return folder, ["--train", *files[:2], "--valid", *files[2:]]
+
+
+@pytest.fixture(scope="module")
+def transformer(text, tmp_path_factory):
+    """A checkpoint whose subwords all others take, so that they can be one ensemble with it."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    out = tmp_path_factory.mktemp("model") / "transformer"
+    words = ["train", "--arch", "transformer", *text[1], "--out", out, *settings()]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    return out
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_train_ensemble_translate_score(name, text, transformer, run, tmp_path):
+    folder, corpus = text
+    out = tmp_path / "model"
+    words = ["train", "--arch", name, *corpus, "--subwords", transformer, "--seed", "2", "--out", out]
+    figures = json.loads(run(*words, *settings(**OWN.get(name, {})), "--format", "json").stdout)
+    assert figures["finished"] and figures["updates"] == 3 and figures["parameters"] > 1000
+    assert figures["validation"]["loss"] > 0
+    assert json.loads((out / "config.json").read_text())["model"]["architecture"] == name
+    hypotheses = tmp_path / "hypotheses"
+    search = ("--beam", "2", "--max-length-extra", "2", "--uncertainty", "--format", "json")
+    run("translate", folder / "valid.de", "--model", out, transformer, "--output", hypotheses, *search)
+    rows = [json.loads(line) for line in hypotheses.read_text().splitlines()]
+    assert len(rows) == 4 and all(row["rmi"] > 0 for row in rows)
+    (tmp_path / "text").write_text("".join(row["hypothesis"] + "\n" for row in rows))
+    for metric in ("bleu", "exact"):
+        scored = run("score", metric, "--ref", folder / "valid.en", "--hyp", tmp_path / "text", "--format", "json")
+        assert 0 <= json.loads(scored.stdout)["value"] < 50
+
+
+def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run, text, tmp_path):
+    """--arch alone: the defaults of its class; with --model: the preset's, where the architecture has them."""
+    words = ["train", *text[1], "--out", tmp_path / "m", "--set", "training.max_updates=1"]
+    run(*words, "--model", "tiny", "--arch", "universal", "--set", "text.merges=50")
+    config = json.loads((tmp_path / "m/config.json").read_text())
+    assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
+    from cgbench.cli_models import chosen_preset
+
+    assert chosen_preset(None, "transformer", None, None, ()).model == ModelConfig()
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "none"])
+def test_an_ensemble_by_every_method(method, text, run, tmp_path):
+    own = {"bow": ("--set", "method.epochs=1")}.get(method, ())
+    words = ["train-ensemble", *text[1], "--arch", "transformer", "--method", method, "--members", "2", *settings()]
+    rows = json.loads(run(*words, *own, "--out", tmp_path, "--jobs", "1", "--format", "json").stdout)
+    assert len(rows) == 2 and rows[0]["parameters"] == rows[1]["parameters"]
+    config = json.loads((tmp_path / "member-1/config.json").read_text())
+    assert config["method"]["name"] == method
+    assert run("translate", text[0] / "valid.de", "--model", tmp_path, "--beam", "1").stdout.count("\n") == 4
+
+
+def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp_path):
+    small = ("--preset", "demo", "--members", "1", "--set", "candidates=40", "--set", "beam=1")
+    chosen = ("--model", "tiny", "--arch", "universal", "--method", "seqmix", "--set", "method.alpha=0.5")
+    run("build-react", *corpora, *small, *chosen, *settings(), "--out", tmp_path / "release", "--jobs", "1")
+    written = json.loads((tmp_path / "release/manifest.json").read_text())["configuration"]
+    assert (written["model"], written["model.architecture"], written["method.name"]) == ("tiny", "universal", "seqmix")
+    (config,) = (tmp_path / "release/.cgbench/member-0").glob("*/config.json")
+    assert json.loads(config.read_text())["method"] == {"name": "seqmix", "alpha": 0.5}
+    words = ["build-react", *corpora, *small, "--out", tmp_path / "other"]
+    assert "did you mean 'lrf'" in run(*words, "--model", "tiny", "--arch", "lfr", status=2).stderr
+    assert "not a setting of method none" in run(*words, "--set", "method.alpha=0.5", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name a preset with --model or an architecture with --arch"),
+        (("--model", "tinny"), "did you mean 'tiny'"),
+        (("--arch", "dangel"), "did you mean 'dangle'"),
+        (("--arch", "dangle", "--method", "sekmix"), "did you mean 'seqmix'"),
+        (("--arch", "lrf", "--set", "model.intervall=2"), "did you mean 'model.interval'"),
+        (("--arch", "lrf", "--set", "model.interval=2"), "model.interval: not a setting of architecture lrf"),
+        (("--arch", "dlcl", "--set", "model.attention_heads=3"), "model.attention_heads=3: must be a divisor"),
+        (("--model", "tiny", "--set", "text.unit=syllables"), "text.unit=syllables: must be one of subwords, words"),
+        (("--model", "tiny", "--max-time", "soon"), "--max-time soon: write a time such as 90m"),
+        (("--model", "tiny", "--subwords", "nowhere"), "nowhere"),
+        (("--model", "tiny", "--init", "nowhere"), "nowhere: no such checkpoint folder"),
+    ],
+)
+def test_what_can_be_checked_is_checked_before_data_are_read(words, said, run, tmp_path):
+    missing = ["--train", tmp_path / "no.de", tmp_path / "no.en", "--out", tmp_path / "out"]
+    error = run("train", *missing, *words, status=2).stderr
+    assert said in error and error.count("\n") == 1
+    assert not (tmp_path / "out").exists()

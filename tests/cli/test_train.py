@@ -1,0 +1,191 @@
+"""train, average, models and inspect: one checkpoint folder, however often and by however many processes it is made."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+
+from cgbench.models.ensemble_training import ensemble_identity
+from cgbench.models.presets import list_presets
+
+TINY = ("--model", "tiny", "--set", "training.max_updates=6", "--set", "text.merges=60")
+SHAPE = (
+    *("--set", "model.encoder_layers=2", "--set", "model.decoder_layers=2", "--set", "model.width=16"),
+    *("--set", "model.feedforward_width=16", "--set", "training.max_updates=2", "--set", "text.merges=60"),
+)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory, demo):
+    """train.de, train.en, valid.de, valid.en, of 60 and 4 lines."""
+    folder = tmp_path_factory.mktemp("few")
+    for name, count in (("train", 60), ("valid", 4)):
+        for side in ("de", "en"):
+            lines = (demo / f"{name}.{side}").read_text().splitlines(keepends=True)[:count]
+            (folder / f"{name}.{side}").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(text):
+    return ["--train", text / "train.de", text / "train.en", "--valid", text / "valid.de", text / "valid.en"]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path):
+    words = ["train", *corpus, *TINY, "--out", tmp_path / "m", "--explain"]
+    first = run(*words)
+    rows = dict(line.rsplit("  ", 1) for line in first.stdout.split("\n\n")[0].splitlines())
+    assert {name.strip() for name in rows} == {
+        *("updates", "training loss", "validation loss", "validation perplexity", "parameters")
+    }
+    assert f"cgbench translate SOURCE --model {tmp_path / 'm'}" in first.stdout
+    assert "train: runs" in first.stderr
+    before = contents(tmp_path / "m")
+    assert set(before) == {"config.json", "model.safetensors", "subwords.json", "metrics.jsonl"}
+    again = run(*words)
+    assert again.stdout == first.stdout and "train: kept" in again.stderr and "subwords: kept" in again.stderr
+    assert contents(tmp_path / "m") == before
+    dry = run(*words, "--dry-run")
+    assert not dry.stdout and dry.stderr.count("kept") == 2
+    assert "remove it or name another" in run(*words, "--seed", "2", status=2).stderr
+
+
+def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_path, monkeypatch):
+    words = ["train", *corpus, *TINY, "--format", "json", "--out"]
+    whole = json.loads(run(*words, tmp_path / "whole").stdout)
+    clock = iter(range(0, 100_000, 25))
+    monkeypatch.setattr("cgbench.models.training.time.monotonic", lambda: float(next(clock)))
+    part = json.loads(run(*words, tmp_path / "part", "--max-time", "1m15s").stdout)
+    monkeypatch.undo()
+    assert not part["finished"] and not (tmp_path / "part/config.json").exists()
+    assert 0 < part["trained"] < 6
+    assert "goes on" in run(*words, tmp_path / "part", "--dry-run").stderr
+    assert "not finished" in run("translate", "--model", tmp_path / "part", input="", status=2).stderr
+    rest = json.loads(run(*words, tmp_path / "part").stdout)
+    assert rest == {**whole, "out": rest["out"]}
+    assert contents(tmp_path / "part") == contents(tmp_path / "whole")
+
+
+def test_the_member_of_an_ensemble_is_the_same_model(corpus, run, tmp_path):
+    run("train", *corpus, *TINY, "--out", tmp_path / "m", "--seed", "7")
+    run("train-ensemble", *corpus, *TINY, "--out", tmp_path / "e", "--seed", "7", "--members", "1", "--jobs", "1")
+    assert contents(tmp_path / "m") == contents(tmp_path / "e/member-0")
+    assert ensemble_identity(tmp_path / "m") == ensemble_identity(tmp_path / "e/member-0")
+    assert "holds an ensemble" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+
+
+def test_compressed_text_in_columns_is_normalised(text, run, tmp_path):
+    pairs = zip(*((text / f"train.{side}").read_text().splitlines() for side in ("de", "en")), strict=True)
+    rows = "".join(f"{number}\t{source.title()}\t{target}\n" for number, (source, target) in enumerate(pairs))
+    (tmp_path / "t.tsv.gz").write_bytes(gzip.compress(rows.encode()))
+    words = ["train", "--train", tmp_path / "t.tsv.gz", "--columns", "2,3", "--lowercase", *TINY, "--out"]
+    run(*words, tmp_path / "m")
+    run("train", "--train", text / "train.de", text / "train.en", "--lowercase", *TINY, "--out", tmp_path / "plain")
+    names = ("subwords.json", "model.safetensors")
+    assert [(tmp_path / "m" / name).read_bytes() for name in names] == [
+        (tmp_path / "plain" / name).read_bytes() for name in names
+    ]
+
+
+def test_going_on_from_another_model(corpus, run, tmp_path):
+    """--init takes model, settings and subwords of a checkpoint; other shapes and other subwords are refused."""
+    run("train", *corpus, *TINY, "--out", tmp_path / "first")
+    words = ["train", *corpus, "--init", tmp_path / "first", "--out"]
+    run(*words, tmp_path / "second", "--set", "training.learning_rate=1e-9", "--set", "training.max_updates=1")
+    first, second = (json.loads((tmp_path / name / "config.json").read_text()) for name in ("first", "second"))
+    assert first["model"] == second["model"] and first["subwords"] == second["subwords"] and second["init"]
+    losses = [
+        json.loads((tmp_path / name / "metrics.jsonl").read_text().splitlines()[-1])["valid_loss"]
+        for name in ("first", "second")
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
+    error = run(*words, tmp_path / "x", "--set", "model.width=16", status=2).stderr
+    assert "another architecture: model.width is 32, and here 16" in error
+    run("train", *corpus, *TINY, "--set", "text.merges=3", "--out", tmp_path / "other")
+    error = run(*words, tmp_path / "y", "--subwords", tmp_path / "other", status=2).stderr
+    assert "another vocabulary" in error
+
+
+@pytest.mark.parametrize("unit", ["words", "characters"])
+def test_other_units_of_text(unit, corpus, text, run, tmp_path):
+    options = ("--set", f"text.unit={unit}", "--set", "text.joint_dictionary=true", "--set", "training.max_length=200")
+    run("train", *corpus, *TINY, *options, "--out", tmp_path / "m")
+    subwords = json.loads((tmp_path / "m/subwords.json").read_text())
+    assert subwords["unit"] == unit and subwords["source"] == subwords["target"]
+    assert (unit == "characters") == (" " in subwords["source"])
+    out = run("translate", text / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout
+    assert out.count("\n") == 4
+
+
+def test_two_processes_train_one_model(corpus, tmp_path):
+    """Under torchrun the first process alone prints; the text and the subwords are made once."""
+    words = [*("train", *corpus, *TINY, "--lowercase", "--device", "cpu", "--out"), tmp_path / "m"]
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "cgbench"]
+    done = subprocess.run(
+        [sys.executable, *launch, *map(str, words)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("next:") == 1
+    assert json.loads((tmp_path / "m/config.json").read_text())["processes"] == 2
+    assert len(list((tmp_path / "m/.cgbench/subwords").glob("*/step.json"))) == 1
+
+
+def test_the_last_checkpoints_of_a_run_are_averaged(corpus, text, run, tmp_path):
+    keep = ("--set", "training.keep_checkpoints=3", "--set", "training.checkpoint_every=2")
+    run("train", *corpus, *TINY, *keep, "--out", tmp_path / "m")
+    out = run("average", tmp_path / "m", "--last", "2", "--out", tmp_path / "mean").stdout
+    assert "update-0000004" in out and "update-0000006" in out and "update-0000002" not in out
+    found = sorted((tmp_path / "m/checkpoints").iterdir())[1:]
+    run("average", *found, "--out", tmp_path / "again", "--format", "json")
+    assert contents(tmp_path / "mean") == contents(tmp_path / "again")
+    assert run("translate", text / "valid.de", "--model", tmp_path / "mean", "--beam", "1").stdout.count("\n") == 4
+    assert "keep_checkpoints=4" in run("average", tmp_path / "m", "--last", "4", "--out", "x", status=2).stderr
+    assert "one run" in run("average", *found, "--last", "2", "--out", "x", status=2).stderr
+    run("train", *corpus, *TINY, "--seed", "2", "--out", tmp_path / "n")
+    other = run("average", tmp_path / "m", tmp_path / "n", "--out", tmp_path / "o")
+    assert "warning: these are of different runs" in other.stderr and "warning" not in out
+
+
+def test_the_list_of_models(run):
+    text = run("models", "--no-parameters").stdout
+    assert "r_dangle" in text and "seqmix" in text and "transformer_iwslt" in text
+    found = json.loads(run("models", "--format", "json").stdout)
+    assert [row["name"] for row in found["presets"]] == list_presets()
+    tiny = next(row for row in found["presets"] if row["name"] == "tiny")
+    assert tiny["parameters"] is None and tiny["parameters_without_vocabulary"] > 1000
+    words = run("models", "tiny", "--source-size", "100", "--target-size", "50").stdout
+    assert f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with dictionaries of 100 / 50" in words
+    assert "model.width=32   (default: 512)" in words
+    assert "projection_width" in run("models", "creg").stdout
+    assert "did you mean creg" in run("models", "cregg", status=2).stderr
+    assert "give both" in run("models", "--source-size", "9", status=2).stderr
+
+
+def test_no_model_is_built_for_the_list_without_counts(run):
+    code = "import sys; from cgbench.cli import main; main(['models', '--no-parameters'], standalone_mode=False)"
+    code += "; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_what_layers_read_is_shown_and_written(corpus, text, run, tmp_path):
+    run("train", *corpus, "--arch", "lrf", *SHAPE, "--out", tmp_path / "lrf")
+    pairs = ("--source", text / "valid.de", "--target", text / "valid.en")
+    files = [word for form in ("tsv", "json") for word in ("--out", tmp_path / f"weights.{form}")]
+    shown = run("inspect", tmp_path / "lrf", *pairs, *files).stdout
+    assert shown.startswith("encoder    layer 1  layer 2\nembedding    1.000")
+    rows = json.loads((tmp_path / "weights.json").read_text())
+    assert rows == json.loads(run("inspect", tmp_path / "lrf", *pairs, "--format", "json").stdout)
+    assert len((tmp_path / "weights.tsv").read_text().splitlines()) == len(rows) + 1 == 7
+    assert "give some pairs" in run("inspect", tmp_path / "lrf", status=2).stderr
+    assert "give both" in run("inspect", tmp_path / "lrf", *pairs[:2], status=2).stderr
+    error = run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.doc", status=2).stderr
+    assert "must end in .tsv, .json, .png or .svg" in error
+    pytest.importorskip("matplotlib")
+    run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.png")
+    assert (tmp_path / "weights.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,112 @@
+"""translate: where text comes from and goes to, what is warned of and refused, several hypotheses."""
+
+import gzip
+import json
+
+import pytest
+
+from cgbench.models.search import beam_search
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, demo):
+    """A model of words, trained on short sentences: every other word is unknown, every longer line too long."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "s").write_text("der hund läuft\ndie katze schläft\n" * 8, encoding="utf-8")
+    (folder / "t").write_text("the dog runs\nthe cat sleeps\n" * 8)
+    words = [
+        *("train", "--train", folder / "s", folder / "t", "--model", "tiny", "--out", folder / "m"),
+        *("--set", "text.unit=words", "--set", "training.max_length=6", "--set", "training.max_updates=8"),
+    ]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    return folder / "m"
+
+
+TEXT = "der hund läuft\n\nkatze\n"
+
+
+def test_text_is_read_from_files_and_written_to_one(model, run, tmp_path):
+    expected = run("translate", "--model", model, input=TEXT).stdout
+    assert expected.count("\n") == 3 and expected.split("\n")[1] == ""
+    (tmp_path / "plain").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "small.gz").write_bytes(gzip.compress(TEXT.encode()))
+    rows = "".join(f"{number}\t{line}\n" for number, line in enumerate(TEXT.splitlines()))
+    (tmp_path / "rows.tsv").write_text("number\tsource\n" + rows, encoding="utf-8")
+    for name in ("plain", "small.gz", "rows.tsv:source"):
+        assert run("translate", tmp_path / name, "--model", model).stdout == expected
+    assert run("translate", "--model", model, tmp_path / "plain", "--output", tmp_path / "out").stdout == ""
+    assert (tmp_path / "out").read_text(encoding="utf-8") == expected
+    error = run("translate", tmp_path / "plain", "--model", model, "-o", tmp_path / "plain", status=2).stderr
+    assert "this is an input" in error
+    assert "no folder" in run("translate", "--model", model, "-o", tmp_path / "no/out", input="", status=2).stderr
+    assert "missing" in run("translate", tmp_path / "missing", "--model", model, status=2).stderr
+
+
+def test_unknown_words_are_counted_and_the_first_is_named(model, run):
+    text = "der hund läuft\ndas pferd läuft\nder hund und die maus\n"
+    error = run("translate", "--model", model, input=text).stderr
+    assert error.splitlines()[-1] == (
+        "warning: standard input: 4 words on 2 lines that the model does not know, read as <unk>; "
+        "the first is 'das' on line 2"
+    )
+    assert "1 word on 1 line that" in run("translate", "--model", model, input="maus\n").stderr
+    assert "warning" not in run("translate", "--model", model, input=TEXT).stderr
+
+
+def test_sentences_longer_than_those_of_training(model, run):
+    text = "der hund\nder hund läuft der hund läuft\ndie katze schläft die katze schläft der hund\n"
+    error = run("translate", "--model", model, input=text, status=2).stderr
+    assert "standard input, line 2: 7 words with the end, where the model was trained on at most 6" in error
+    assert "(and 1 more line)" in error and "--truncate" in error
+    measured = ("translate", "--model", model, "--uncertainty", "--format", "json")
+    done = run(*measured, "--truncate", input=text)
+    assert "warning: standard input, line 2" in done.stderr and "; 2 lines cut" in done.stderr
+    cut = "der hund\nder hund läuft der hund\ndie katze schläft die katze\n"
+    assert run(*measured, input=cut).stdout == done.stdout
+
+
+def test_several_hypotheses_in_their_order(model, run):
+    words = ("translate", "--model", model, "--format", "json")
+    rows = [json.loads(line) for line in run(*words, "--beam", "4", "--nbest", "3", input=TEXT).stdout.splitlines()]
+    assert [len(row["nbest"]) for row in rows] == [3, 1, 3]
+    for row in rows:
+        assert row["nbest"][0] == {key: row[key] for key in ("hypothesis", "score", "log_prob")}
+        scores = [other["score"] for other in row["nbest"]]
+        assert scores == sorted(scores, reverse=True)
+    assert "raise --beam" in run(*words, "--beam", "2", "--nbest", "3", input=TEXT, status=2).stderr
+    assert "--format json" in run("translate", "--model", model, "--nbest", "2", input=TEXT, status=2).stderr
+
+
+def test_options_of_the_search_reach_it(model, run, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "cgbench.models.ensemble.beam_search",
+        lambda members, source, **options: seen.append(options) or beam_search(members, source, **options),
+    )
+    words = ("translate", "--model", model, "--beam", "3", "--lenpen", "0.5", "--max-length-ratio", "0")
+    out = run(*words, "--max-length-extra", "2", input=TEXT).stdout
+    assert seen == [{"beam": 3, "length_penalty": 0.5, "max_length_ratio": 0.0, "max_length_extra": 2}]
+    assert all(len(line.split()) <= 2 for line in out.splitlines())
+    greedy = run("translate", "--model", model, "--beam", "1", input=TEXT).stdout
+    assert len(seen) == 1 and greedy.count("\n") == 3
+
+
+def test_batches_change_nothing(model, run):
+    text = "der hund läuft\nkatze\ndie katze\nder\n"
+    one, other = (
+        run("translate", "--model", model, "--batch-tokens", size, input=text).stdout for size in ("2", "999")
+    )
+    assert one == other
+
+
+def test_models_of_other_text_are_no_ensemble(model, run, tmp_path):
+    (tmp_path / "s").write_text("ein haus\nzwei häuser\n")
+    words = ["train", "--train", tmp_path / "s", tmp_path / "s", "--model", "tiny", "--set", "training.max_updates=1"]
+    run(*words, "--out", tmp_path / "m")
+    error = run("translate", "--model", model, tmp_path / "m", input="", status=2).stderr
+    assert "have different subwords" in error
