@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import ModelConfig, TransformerConfig
 
 
 @dataclass(frozen=True)
-class UniversalConfig(ModelConfig):
+class UniversalConfig(TransformerConfig):
     """One encoder layer applied ``encoder_layers`` times, one decoder layer likewise."""
 
+    architecture: str = "universal"
+
 
 @dataclass(frozen=True)
-class DangleConfig(ModelConfig):
+class DangleConfig(TransformerConfig):
     """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix.
 
     :param form: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no decoder).
@@ -26,6 +28,7 @@ class DangleConfig(ModelConfig):
     :param positions: ``relative``, or ``sinusoidal``: of the target, counted from the end of each prefix.
     """
 
+    architecture: str = "dangle"
     form: str = "encoder_decoder"
     mixed_layers: int = 4
     encoder_layers: int = 4
@@ -60,7 +63,7 @@ class DangleConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class RDangleConfig(ModelConfig):
+class RDangleConfig(TransformerConfig):
     """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix.
 
     :param mixed_layers: k1, layers over source and target prefix; ``encoder_layers``: k2, source-only layers above.
@@ -78,6 +81,7 @@ class RDangleConfig(ModelConfig):
         point anew for every batch.
     """
 
+    architecture: str = "r_dangle"
     mixed_layers: int = 2
     encoder_layers: int = 8
     decoder_layers: int = 12
@@ -118,7 +122,7 @@ class RDangleConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class CompositionConfig(ModelConfig):
+class CompositionConfig(TransformerConfig):
     """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers.
 
     :param sublayers: which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``.
@@ -128,6 +132,7 @@ class CompositionConfig(ModelConfig):
     :param initial: how weights start: ``mean``, ``top`` (the encoder's output alone) or ``normal`` (mean and noise).
     """
 
+    architecture: str = "composition"
     sublayers: str = "both"
     weights: str = "scalar"
     mixtures: str = "keys_values"
@@ -148,7 +153,7 @@ class CompositionConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class LRFConfig(ModelConfig):
+class LRFConfig(TransformerConfig):
     """LRF (Lin et al., 2023, layer-wise representation fusion): each layer attends to the layers below, place by place.
 
     :param fuse: stacks with fuse-attention: ``both``, ``source`` or ``target``.
@@ -156,6 +161,7 @@ class LRFConfig(ModelConfig):
     :param residual: add fuse-attention to its input and normalise, as every other sublayer.
     """
 
+    architecture: str = "lrf"
     fuse: str = "both"
     fuse_layers: str = "all"
     residual: bool = True
@@ -167,7 +173,7 @@ class LRFConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class AccuConfig(ModelConfig):
+class AccuConfig(TransformerConfig):
     """Transformer-accu: sums of layers instead of the top one; two papers mean two (three) things by the name.
 
     :param form: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all layers before),
@@ -175,6 +181,7 @@ class AccuConfig(ModelConfig):
         (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i).
     """
 
+    architecture: str = "transformer_accu"
     form: str = "inputs"
 
     def __post_init__(self) -> None:
@@ -186,12 +193,13 @@ class AccuConfig(ModelConfig):
 
 
 @dataclass(frozen=True)
-class DLCLConfig(ModelConfig):
+class DLCLConfig(TransformerConfig):
     """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and all earlier layers.
 
     :param initial: how weights start: ``average`` or ``ones``.
     """
 
+    architecture: str = "dlcl"
     initial: str = "average"
 
     def __post_init__(self) -> None:
@@ -212,7 +220,7 @@ class Architecture:
 
 ARCHITECTURES = {
     "transformer": Architecture(
-        ModelConfig, "transformer", "Transformer", "encoder and decoder of self-attention", "Vaswani et al. 2017"
+        TransformerConfig, "transformer", "Transformer", "encoder and decoder of self-attention", "Vaswani et al. 2017"
     ),
     "universal": Architecture(
         UniversalConfig, "universal", "Universal", "layers that share their weights", "Csordás et al. 2021"

@@ -15,7 +15,7 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.models.architectures import ARCHITECTURES
-from cgbench.models.config import ModelConfig, to_dict
+from cgbench.models.config import ModelConfig, TransformerConfig, to_dict
 from cgbench.models.methods import METHODS
 from cgbench.models.presets import Preset, architecture_preset, list_presets, load_preset, method_config
 from cgbench.settings import did_you_mean
@@ -95,7 +95,7 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
             **preset_row(preset, sizes, count),
             "name": name,
             "paper": entry.paper,
-            "comment": entry.summary if entry.config is ModelConfig else _first_paragraph(entry.config),
+            "comment": entry.summary if entry.config is TransformerConfig else _first_paragraph(entry.config),
             "settings": _settings("model", preset.model, preset.model),
         }
     if name in METHODS:
@@ -139,7 +139,7 @@ def _shapes(config: ModelConfig) -> list[tuple[int, ...]]:
 def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
     """Every setting of a section; what an architecture adds to the common configuration comes first."""
     texts, values, default = field_help(type(config)), to_dict(config), to_dict(defaults)
-    common = {field.name for field in dataclasses.fields(ModelConfig)} if section == "model" else set()
+    common = {field.name for field in dataclasses.fields(TransformerConfig)} if section == "model" else set()
     return [
         {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": texts.get(key, "")}
         for key in sorted(values, key=lambda key: key in common)

@@ -20,58 +20,23 @@ EMBEDDINGS = ("fairseq", "unit", "teu", "none", "ped", "xavier")
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of a model; two models with equal configurations and vocabularies have the same parameters.
+    """The shape of a model, whatever its architecture; equal configurations and dictionaries have equal parameters.
 
-    The defaults are fairseq's ``transformer_iwslt_de_en``.
-
-    :param positions: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et al., 2017, from
-        place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one a layer), ``shaw`` (Shaw et al.,
-        2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).
-    :param max_relative_position: P; distances are clipped to ±(P-1). Not for ``transformer_xl``.
-    :param norm: ``pre`` (normalise the input of each sublayer, and the output of each stack) or ``post``.
-    :param embedding: how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``,
-        N(0, 1/d), sqrt(d)·E + P; ``unit``, the same with rows of length 1; and the scalings of Csordás et al. (2021):
-        ``teu``, Xavier uniform, sqrt(d)·E + P; ``none``, N(0, 1), E + P; ``ped``, N(0, 2/d), E + P/sqrt(d); ``xavier``,
-        Xavier uniform, E.
-    :param embedding_dropout: whether ``dropout`` applies to embeddings.
-    :param attention_bias: whether the projections of attention have a bias; ``output_bias``: whether logits have.
-    :param begin_source: put <s> before each source.
-    :param initialization: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.
+    :param width: of the states between layers.
+    :param dropout: probability to drop an element of embeddings and of what layers add.
     """
 
-    architecture: str = "transformer"
+    architecture: str = ""
     encoder_layers: int = 6
     decoder_layers: int = 6
     width: int = 512
-    feedforward_width: int = 1024
-    attention_heads: int = 4
-    positions: str = "sinusoidal"
-    max_relative_position: int = 16
-    norm: str = "post"
     dropout: float = 0.3
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    embedding: str = "fairseq"
-    embedding_dropout: bool = True
-    attention_bias: bool = True
-    output_bias: bool = False
-    begin_source: bool = False
-    initialization: str = "fairseq"
 
     def __post_init__(self) -> None:
         for name in ("encoder_layers", "decoder_layers"):
             self._require(name, getattr(self, name) >= self.least_layers(name), f"at least {self.least_layers(name)}")
-        for name in ("width", "feedforward_width", "attention_heads", "max_relative_position"):
-            self._require(name, getattr(self, name) >= 1, "at least 1")
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
-        self._choose("positions", *POSITIONS)
-        self._choose("norm", "pre", "post")
-        self._choose("embedding", *EMBEDDINGS)
-        self._choose("initialization", "fairseq", "csordas")
-        self._divides("attention_heads")
-        if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
-            self._require("width", self.width % 2 == 0 and self.width >= 4, "even for sinusoidal positions")
+        self._at_least_one("width")
+        self._probability("dropout")
 
     def least_layers(self, name: str) -> int:
         """Return the smallest number of ``encoder_layers`` or ``decoder_layers``."""
@@ -93,9 +58,64 @@ class ModelConfig:
     def _choose(self, name: str, *choices: str) -> None:
         self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
 
+    def _at_least_one(self, *names: str) -> None:
+        for name in names:
+            self._require(name, getattr(self, name) >= 1, "at least 1")
+
+    def _probability(self, *names: str) -> None:
+        for name in names:
+            self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
+
     def _divides(self, name: str) -> None:
         heads = getattr(self, name)
         self._require(name, heads >= 1 and self.width % heads == 0, f"a divisor of model.width ({self.width})")
+
+
+@dataclass(frozen=True)
+class TransformerConfig(ModelConfig):
+    """What the Transformer and all that are made of its layers have; the defaults are fairseq's ``iwslt`` Transformer.
+
+    :param positions: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et al., 2017, from
+        place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one a layer), ``shaw`` (Shaw et al.,
+        2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).
+    :param max_relative_position: P; distances are clipped to ±(P-1). Not for ``transformer_xl``.
+    :param norm: ``pre`` (normalise the input of each sublayer, and the output of each stack) or ``post``.
+    :param embedding: how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``,
+        N(0, 1/d), sqrt(d)·E + P; ``unit``, the same with rows of length 1; and the scalings of Csordás et al. (2021):
+        ``teu``, Xavier uniform, sqrt(d)·E + P; ``none``, N(0, 1), E + P; ``ped``, N(0, 2/d), E + P/sqrt(d); ``xavier``,
+        Xavier uniform, E.
+    :param embedding_dropout: whether ``dropout`` applies to embeddings.
+    :param attention_bias: whether the projections of attention have a bias; ``output_bias``: whether logits have.
+    :param begin_source: put <s> before each source.
+    :param initialization: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.
+    """
+
+    architecture: str = "transformer"
+    feedforward_width: int = 1024
+    attention_heads: int = 4
+    positions: str = "sinusoidal"
+    max_relative_position: int = 16
+    norm: str = "post"
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    embedding: str = "fairseq"
+    embedding_dropout: bool = True
+    attention_bias: bool = True
+    output_bias: bool = False
+    begin_source: bool = False
+    initialization: str = "fairseq"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least_one("feedforward_width", "attention_heads", "max_relative_position")
+        self._probability("attention_dropout", "activation_dropout")
+        self._choose("positions", *POSITIONS)
+        self._choose("norm", "pre", "post")
+        self._choose("embedding", *EMBEDDINGS)
+        self._choose("initialization", "fairseq", "csordas")
+        self._divides("attention_heads")
+        if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
+            self._require("width", self.width % 2 == 0 and self.width >= 4, "even for sinusoidal positions")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.attention import CrossAttention, KeysValues, SelfAttention
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.dropout import Dropout
 from cgbench.models.linear import Linear
 from cgbench.models.positions import DistanceTable, RelativeLogits, SinusoidalDistance
@@ -19,7 +19,7 @@ from cgbench.models.ragged import Copies, Layout
 class FeedForward(nn.Module):
     """Two linear maps with a ReLU between."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.expand = Linear(config.width, config.feedforward_width)
         self.contract = Linear(config.feedforward_width, config.width)
@@ -39,7 +39,7 @@ class Layer(nn.Module):
     :param attention: the layer's self-attention; built from ``config`` if not given.
     """
 
-    def __init__(self, config: ModelConfig, attention: SelfAttention | None = None) -> None:
+    def __init__(self, config: TransformerConfig, attention: SelfAttention | None = None) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
         self.dropout = Dropout(config.dropout)
@@ -84,7 +84,7 @@ class EncoderLayer(Layer):
 class DecoderLayer(Layer):
     """Causal self-attention, cross-attention, feed-forward."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
         self.cross = build_cross_attention(config)
         self.cross_norm = nn.LayerNorm(config.width)
@@ -128,7 +128,7 @@ class DecoderLayer(Layer):
 
 
 def build_self_attention(
-    config: ModelConfig, heads: int | None = None, relative: RelativeLogits | None = None
+    config: TransformerConfig, heads: int | None = None, relative: RelativeLogits | None = None
 ) -> SelfAttention:
     """Build the self-attention that a configuration describes.
 
@@ -150,7 +150,7 @@ def build_self_attention(
     return attention
 
 
-def build_cross_attention(config: ModelConfig) -> CrossAttention:
+def build_cross_attention(config: TransformerConfig) -> CrossAttention:
     """Build the cross-attention that a configuration describes."""
     cross = CrossAttention(config.width, config.attention_heads, config.attention_dropout, config.attention_bias)
     gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
@@ -168,7 +168,7 @@ def initialize_projection(projection: nn.Linear, gain: float, zero_bias: bool = 
         nn.init.zeros_(projection.bias)
 
 
-def _relative(config: ModelConfig, heads: int) -> RelativeLogits | None:
+def _relative(config: TransformerConfig, heads: int) -> RelativeLogits | None:
     if config.positions in ("relative", "shaw"):
         return DistanceTable(config.max_relative_position, config.width // heads, config.positions == "relative")
     if config.positions == "transformer_xl":

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.attention import KeysValues
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.dropout import Dropout
 from cgbench.models.layers import DecoderLayer, EncoderLayer, Layer
 from cgbench.models.linear import linear
@@ -96,7 +96,7 @@ class State:
 class Transformer(nn.Module):
     """Encoder and decoder over subword ids; the decoder's input begins with </s>."""
 
-    def __init__(self, config: ModelConfig, source_size: int, target_size: int) -> None:
+    def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
         super().__init__()
         self.config = config
         self.scale, self.position_scale = embedding_scales(config)
@@ -251,7 +251,7 @@ class Transformer(nn.Module):
         return x
 
 
-def embedding_scales(config: ModelConfig) -> tuple[float, float]:
+def embedding_scales(config: TransformerConfig) -> tuple[float, float]:
     """Return the factors of word embeddings and of positions."""
     up = math.sqrt(config.width)
     return {"fairseq": (up, 1.0), "unit": (up, 1.0), "teu": (up, 1.0), "ped": (1.0, 1 / up)}.get(
@@ -259,7 +259,7 @@ def embedding_scales(config: ModelConfig) -> tuple[float, float]:
     )
 
 
-def build_embedding(size: int, config: ModelConfig) -> nn.Embedding:
+def build_embedding(size: int, config: TransformerConfig) -> nn.Embedding:
     """Build a table of ``size`` word embeddings, started as ``config.embedding`` says; padding's row is 0."""
     embedding = nn.Embedding(size, config.width, padding_idx=PAD)
     with torch.no_grad():

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cgbench.models.architectures import ARCHITECTURES
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.methods import METHODS
 
 SMALL = {
@@ -84,7 +84,7 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
     from cgbench.cli_models import chosen_preset
 
-    assert chosen_preset(None, "transformer", None, None, ()).model == ModelConfig()
+    assert chosen_preset(None, "transformer", None, None, ()).model == TransformerConfig()
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "none"])

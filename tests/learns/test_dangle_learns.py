@@ -11,7 +11,7 @@ torch.set_num_threads(1)
 FORMS = {
     "dangle": ("dangle", {"positions": "relative"}),
     "encoder only": ("dangle", {"form": "encoder_only", "mixed_layers": 2, "encoder_layers": 0, "decoder_layers": 0}),
-    "shared": ("r_dangle", {"values": "shared", "interval": 3}),
+    "shared": ("r_dangle", {"values": "shared"}),
     "interval": ("r_dangle", {"interval": 2}),
     "beyond": (
         "r_dangle",

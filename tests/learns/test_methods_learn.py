@@ -5,7 +5,7 @@ import pytest
 import torch
 from tasks import tasks
 
-from cgbench.models.config import ModelConfig, TrainingConfig
+from cgbench.models.config import TrainingConfig, TransformerConfig
 from cgbench.models.methods import METHODS
 from cgbench.models.objective import build_objectives
 from cgbench.models.registry import build_model
@@ -19,7 +19,7 @@ SETTINGS = {"creg": {"ramp_updates": 100, "beta": 1.0}}
 @pytest.mark.parametrize("name", ["seqmix", "creg", "bow"])
 def test_a_method_learns_to_reverse(name):
     task = next(task for task in tasks() if task.name == "reverse")
-    config = ModelConfig(
+    config = TransformerConfig(
         encoder_layers=2, decoder_layers=2, width=32, feedforward_width=64, attention_heads=2, dropout=0.02
     )
     torch.manual_seed(0)

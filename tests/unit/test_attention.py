@@ -12,7 +12,7 @@ from cgbench.models.attention import (
     attend,
     split_heads,
 )
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.layers import build_self_attention
 from cgbench.models.positions import DistanceTable, SinusoidalDistance, interleaved_sinusoids, skew
 from cgbench.models.ragged import Layout, Pairing
@@ -128,7 +128,7 @@ def test_cross_attention_is_plain_attention_over_the_memory():
 
 def test_projections_start_within_their_bounds():
     torch.manual_seed(0)
-    module = build_self_attention(ModelConfig(width=64, attention_heads=2))
+    module = build_self_attention(TransformerConfig(width=64, attention_heads=2))
     bound = math.sqrt(6 / 128) / math.sqrt(2)
     for part in module.project_in.weight.split(64):
         assert 0.95 * bound < part.abs().max() <= bound

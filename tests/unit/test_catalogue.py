@@ -7,7 +7,7 @@ import pytest
 from cgbench.errors import InputError
 from cgbench.models.architectures import ARCHITECTURES
 from cgbench.models.catalogue import catalogue, count_parameters, count_without_vocabulary, describe, field_help
-from cgbench.models.config import ModelConfig, TextConfig
+from cgbench.models.config import TextConfig, TransformerConfig
 from cgbench.models.presets import architecture_preset, list_presets, load_preset
 from cgbench.models.registry import build_model
 
@@ -36,7 +36,8 @@ def test_a_description_names_values_defaults_and_meaning():
     found = describe("tiny", (100, 50))
     assert found["kind"] == "preset" and found["comment"].startswith("For tests")
     settings = {row["name"]: row for row in found["settings"]}
-    assert settings["model.width"] == {"name": "model.width", "value": 32, "default": 512, "help": ""}
+    help_text = "of the states between layers."
+    assert settings["model.width"] == {"name": "model.width", "value": 32, "default": 512, "help": help_text}
     assert "P; distances" in settings["model.max_relative_position"]["help"]
     assert found["parameters"] - found["parameters_without_vocabulary"] == 150 * 32
 
@@ -53,7 +54,7 @@ def test_counts_are_those_of_a_model_of_that_size(name, bias):
 def test_every_architecture_is_described_and_has_defaults(name):
     found = describe(name, count=False)
     assert found["name"] == found["architecture"] == name == architecture_preset(name).model.architecture
-    common = {field.name for field in dataclasses.fields(ModelConfig)}
+    common = {field.name for field in dataclasses.fields(TransformerConfig)}
     settings = {row["name"]: row for row in found["settings"]}
     for field in dataclasses.fields(ARCHITECTURES[name].config):
         assert field.name in common or settings[f"model.{field.name}"]["help"], field.name
@@ -61,7 +62,7 @@ def test_every_architecture_is_described_and_has_defaults(name):
 
 def test_help_is_read_from_docstrings():
     assert field_help(TextConfig)["merges"].startswith("merge operations")
-    texts = field_help(ModelConfig)
+    texts = field_help(TransformerConfig)
     assert texts["attention_bias"] == "whether the projections of attention have a bias"
     assert texts["output_bias"] == "whether logits have."
     assert texts["initialization"].endswith("feed-forward layers.")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from architecture_table import CSORDAS, CSORDAS_RELATIVE, SMALL
 
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.ragged import EOS, PAD, Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.transformer import BOS
@@ -15,7 +15,7 @@ from cgbench.models.transformer import BOS
 torch.set_num_threads(1)
 
 WIDTH, FEEDFORWARD, SIZE = 64, 96, 3000
-ABSOLUTE = ModelConfig(**{**SMALL, "width": WIDTH, "feedforward_width": FEEDFORWARD, **CSORDAS})
+ABSOLUTE = TransformerConfig(**{**SMALL, "width": WIDTH, "feedforward_width": FEEDFORWARD, **CSORDAS})
 RELATIVE = dataclasses.replace(ABSOLUTE, **CSORDAS_RELATIVE)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
-from cgbench.models.config import ModelConfig, TextConfig, TrainingConfig
+from cgbench.models.config import TextConfig, TrainingConfig, TransformerConfig
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.ragged import Ragged
 from cgbench.models.registry import build_model
@@ -19,7 +19,7 @@ from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
 SOURCE = ["der hund schläft", "die katze sieht den hund", "ein vogel singt laut", "der vogel sieht die katze"]
 TARGET = ["the dog sleeps", "the cat sees the dog", "a bird sings loudly", "the bird sees the cat"]
 LINES = ["die katze schläft", "", "der hund", " \t", "ein vogel sieht den vogel laut", "katze"] * 3
-MODEL = ModelConfig(encoder_layers=1, decoder_layers=1, width=16, feedforward_width=16, attention_heads=2)
+MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, width=16, feedforward_width=16, attention_heads=2)
 
 
 def learn_subwords(folder, merges=20):

@@ -10,7 +10,7 @@ from cgbench.errors import InputError
 from cgbench.models import inspection
 from cgbench.models.architectures import CompositionConfig, LRFConfig
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
-from cgbench.models.config import ModelConfig, TextConfig, TrainingConfig
+from cgbench.models.config import TextConfig, TrainingConfig, TransformerConfig
 from cgbench.models.inspection import Panel, inspect_checkpoint, panel_rows
 from cgbench.models.lrf import fuse_weights
 from cgbench.models.ragged import Ragged
@@ -97,7 +97,7 @@ def test_lrf_without_text_and_models_with_nothing_to_show(save):
     for pairs in (None, []):
         with pytest.raises(InputError, match="give some pairs"):
             inspect_checkpoint(folder, pairs)
-    folder, *_ = save(ModelConfig(**SHAPE))
+    folder, *_ = save(TransformerConfig(**SHAPE))
     with pytest.raises(InputError, match="nothing to show of architecture transformer"):
         inspect_checkpoint(folder)
 

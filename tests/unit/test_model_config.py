@@ -1,7 +1,7 @@
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.models.config import ModelConfig, TrainingConfig, to_dict
+from cgbench.models.config import TrainingConfig, TransformerConfig, to_dict
 from cgbench.models.presets import list_presets, load_preset, model_config
 
 
@@ -64,7 +64,7 @@ def test_values_that_do_not_fit_are_refused(key, value):
 
 def test_heads_must_divide_the_width():
     with pytest.raises(InputError, match=r"model\.attention_heads=3: must be a divisor of model\.width \(512\)"):
-        ModelConfig(attention_heads=3)
+        TransformerConfig(attention_heads=3)
 
 
 def test_an_unknown_preset_names_the_nearest():

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import _largest, beam_search, greedy_search
@@ -27,7 +27,7 @@ def one_thread():
 def transformer(seed: int, size: int = 9, sharpness: float = 4.0) -> nn.Module:
     """A tiny random Transformer whose distributions are far from uniform."""
     torch.manual_seed(seed)
-    config = ModelConfig(
+    config = TransformerConfig(
         encoder_layers=1, decoder_layers=2, width=16, feedforward_width=16, attention_heads=2, positions="relative"
     )
     model = build_model(config, size, size).eval()

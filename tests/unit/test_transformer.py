@@ -6,7 +6,7 @@ import pytest
 import torch
 from ragged_models import logits_of, state_of
 
-from cgbench.models.config import ModelConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.positions import sinusoids
 from cgbench.models.presets import load_preset
 from cgbench.models.registry import build_model
@@ -15,7 +15,7 @@ from cgbench.models.transformer import PAD
 torch.set_num_threads(1)
 
 FORMS = [(positions, norm) for positions in ("sinusoidal", "relative") for norm in ("pre", "post")]
-SMALL = ModelConfig(
+SMALL = TransformerConfig(
     encoder_layers=2,
     decoder_layers=2,
     width=16,
