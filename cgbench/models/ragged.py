@@ -166,12 +166,12 @@ class Layout:
         # A GPU would rather compute a little padding than start many small kernels.
         growth = 1.25 if self.device.type == "cpu" else 2.0
         order = np.argsort(self.lengths, kind="stable")
-        cuts, first = [], 0
-        for place, length in enumerate(self.lengths[order].tolist()):
-            if length > max(self.lengths[order[first]] * growth, self.lengths[order[first]] + 4):
-                cuts.append(place)
-                first = place
-        return [np.sort(rows) for rows in np.split(order, cuts)]
+        lengths, cuts, first = self.lengths[order], [], 0
+        while first < len(lengths):
+            longest = max(lengths[first] * growth, lengths[first] + 4)
+            first = int(np.searchsorted(lengths, longest, side="right"))
+            cuts.append(first)
+        return [np.sort(rows) for rows in np.split(order, cuts[:-1])]
 
     def mask(self, real: np.ndarray) -> Tensor | None:
         """Turn a table of what is real, [R, columns], into a bias [R, 1, 1, columns]; None if all of it is."""
