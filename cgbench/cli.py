@@ -12,6 +12,7 @@ import click
 
 from cgbench import __version__
 from cgbench.cli_data import data_group
+from cgbench.cli_lexicon import augment_group, lexicon_group
 from cgbench.cli_lm import lm_group
 from cgbench.cli_models import average_command, inspect_command, models_command, train_command, train_ensemble_command
 from cgbench.cli_options import (
@@ -54,6 +55,8 @@ for command in (
     average_command,
     inspect_command,
     data_group,
+    lexicon_group,
+    augment_group,
 ):
     main.add_command(command)
 

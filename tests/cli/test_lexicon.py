@@ -1,0 +1,131 @@
+import json
+
+import pytest
+
+from cgbench import __version__
+from cgbench.models.lexicons import LEARNERS
+
+TRAIN = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN"), ("run left", "LEFT RUN")]
+TEST = [("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN RUN"), ("hop", "HOP")]
+
+
+def write(path, pairs):
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    return path
+
+
+@pytest.fixture
+def train(tmp_path):
+    return write(tmp_path / "train.tsv", TRAIN)
+
+
+def test_learn(train, run, tmp_path):
+    """twice is sufficient for WALK, too, but walk explains it."""
+    result = run("lexicon", "learn", train, "--out", tmp_path / "x.json")
+    assert result.stdout.splitlines() == [
+        "jump  JUMP 1",
+        "walk  WALK 2",
+        "run   RUN 2",
+        "left  LEFT 1",
+        "",
+        "4 entries of 4 source words; the text has 5 and 4 target words in 5 pairs",
+        f"lexicon:simple|epsilon:3|rules:coded|v:{__version__}",
+        f"written to {tmp_path / 'x.json'}",
+    ]
+    assert json.loads((tmp_path / "x.json").read_text())["walk"] == {"WALK": 2}
+
+
+@pytest.mark.parametrize("method", LEARNERS)
+def test_every_method_from_two_files_to_the_same_bytes(train, run, tmp_path, method):
+    for side, name in enumerate(("s.txt", "t.txt")):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in TRAIN))
+    words = ["lexicon", "learn", "--method", method, "--format", "json"]
+    if method == "bayesian":
+        words += ["--set", "steps=600", "--set", "burn_in=100"]
+    first = run(*words, train, "--out", tmp_path / "1.tsv")
+    second = run(*words, tmp_path / "s.txt", tmp_path / "t.txt", "--out", tmp_path / "2.tsv")
+    assert (tmp_path / "1.tsv").read_bytes() == (tmp_path / "2.tsv").read_bytes()
+    figures, other = json.loads(first.stdout), json.loads(second.stdout)
+    assert figures.pop("out") != other.pop("out") and figures == other
+    assert figures["method"] == method and figures["signature"].startswith(f"lexicon:{method}|")
+    rows = (tmp_path / "1.tsv").read_text().splitlines()
+    assert figures["entries"] == len(rows) - 1 and "run\tRUN" in "".join(rows)
+
+
+def test_settings_columns_and_lower_case(run, tmp_path):
+    rows = [("id", "en", "zh"), ("1", "Jump", "JUMP"), ("2", "jump", "JUMP")]
+    (tmp_path / "t.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    words = ["lexicon", "learn", tmp_path / "t.tsv", "--columns", "en,zh", "--out", tmp_path / "x.json"]
+    run(*words)
+    assert json.loads((tmp_path / "x.json").read_text()) == {"Jump": {"JUMP": 1}, "jump": {"JUMP": 1}}
+    run(*words, "--lowercase")
+    assert json.loads((tmp_path / "x.json").read_text()) == {"jump": {"jump": 3}}
+    assert "nothing was written" in run(*words, "--method", "ibm1", "--set", "iterations=1", status=2).stderr
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png"])
+def test_show(train, run, tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    pictures = []
+    for name in ("a", "b"):
+        picture = tmp_path / f"{name}.{suffix}"
+        words = ["--show", picture, "--words", "walk,run"]
+        run("lexicon", "learn", train, "--out", tmp_path / "x.json", "--method", "pmi", *words)
+        pictures.append(picture.read_bytes())
+    assert pictures[0] == pictures[1]
+    if suffix == "svg":
+        assert b">WALK<" in pictures[0] and b">jump<" not in pictures[0]
+
+
+def test_bad_calls_of_learn(train, run, tmp_path):
+    out = ["--out", tmp_path / "x.json"]
+    (tmp_path / "empty.tsv").write_text("")
+    for words, message in (
+        ([tmp_path / "missing.tsv", *out], "missing.tsv: no such file"),
+        ([tmp_path / "empty.tsv", *out], "no word on the source side"),
+        ([train, train, train, *out], "one file with both sides or two files, not 3"),
+        ([train, "--out", train], "this is an input"),
+        ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),
+        ([train, *out, "--set", "epsilom=2"], "unknown setting epsilom; did you mean epsilon?"),
+        ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a value of type int"),
+        ([train, *out, "--words", "run"], "--words belongs to --show"),
+        ([train, *out, "--show", tmp_path / "x.gif"], "must end in .svg or .png"),
+    ):
+        assert message in run("lexicon", "learn", *words, status=2).stderr
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_geca(train, run, tmp_path):
+    test = write(tmp_path / "test.tsv", TEST)
+    words = ["augment", "geca", train, "--size", "1", "--samples", "0", "--variants", "0", "--test", test]
+    result = run(*words, "--out", tmp_path / "new.tsv")
+    rows = [tuple(line.split("\t")) for line in (tmp_path / "new.tsv").read_text().splitlines()]
+    assert {("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN"), ("walk left", "LEFT WALK")} <= set(rows)
+    assert not set(rows) & set(TRAIN)
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("5 pairs, ") and lines[1] == f"{len(rows)} new pairs, written to {tmp_path / 'new.tsv'}"
+    assert lines[2] == f"{test}: 1 of 3 pairs are among the new ones, and 2 sources (66.7%)"
+
+    two = [tmp_path / "new.src", tmp_path / "new.tgt"]
+    figures = json.loads(run(*words, "--out", *two, "--format", "json").stdout)
+    sides = [path.read_text().splitlines() for path in two]
+    assert list(zip(*sides, strict=True)) == rows
+    assert figures["pairs"] == len(rows) and figures["settings"]["size"] == 1
+    assert figures["tests"] == [{"test": str(test), "rows": 3, "pairs": 1, "sources": 2}]
+
+
+def test_bad_calls_of_geca(train, run, tmp_path):
+    out = ["--out", tmp_path / "new.tsv"]
+    for words, message in (
+        ([train, "--out", tmp_path / "new.txt"], "one file must hold both sides"),
+        ([train, "--out", tmp_path / "new.jsonl"], "one file with both sides must end in .tsv"),
+        ([train, "--out", tmp_path / "new.tsv.gz"], "one file with both sides must end in .tsv"),
+        ([train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"], "new pairs are written as plain text"),
+        ([train, "--out", tmp_path / "a", tmp_path / "a"], "two different files are needed"),
+        ([train, "--out", train], "this is an input"),
+        ([train, *out, "--holes", "1", "--size", "1"], "no new pair can be made with these settings"),
+        ([tmp_path / "missing.tsv", *out], "no such file"),
+        ([train, *out, "--test", tmp_path / "missing.tsv"], "no such file"),
+    ):
+        assert message in run("augment", "geca", *words, status=2).stderr
+    assert not (tmp_path / "new.tsv").exists()
