@@ -126,9 +126,11 @@ class _Softmax(torch.autograd.Function):
 
 
 def _softmax(logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
-    # Spelt out: torch's own takes a slow path for rows below 16 elements.
     weights = logits * scale if bias is None else torch.add(bias, logits, alpha=scale)
-    weights.sub_(weights.amax(-1, keepdim=True)).exp_()
+    if weights.shape[-1] >= 16:
+        return torch.softmax(weights, -1)
+    # torch's softmax is slow for short rows, and its exp, unlike exp2, where something is masked.
+    weights.sub_(weights.amax(-1, keepdim=True)).mul_(1 / math.log(2)).exp2_()
     return weights.div_(weights.sum(-1, keepdim=True))
 
 
@@ -229,12 +231,14 @@ class SelfAttention(nn.Module):
         """
         query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(memory), -1)), self.heads, 3)
         memory.append(keys, values)
-        if self.relative is not None:
-            if ages is None:
-                ages = torch.arange(memory.length - 1, -1, -1, device=x.device)
-            logits = self.relative.last_logits(query, memory.keys, ages) * self.scale
-            seen = logits if seen is None else logits + seen
-        return self.project_out(join_heads(attend(query, memory, seen, 0.0)))
+        with full_precision_on_cpu(x.device):
+            if self.relative is not None:
+                if ages is None:
+                    ages = torch.arange(memory.length - 1, -1, -1, device=x.device)
+                logits = self.relative.last_logits(query, memory.keys, ages) * self.scale
+                seen = logits if seen is None else logits + seen
+            mixed = attend(query, memory, seen, 0.0)
+        return self.project_out(join_heads(mixed))
 
     def empty(self, rows: int, like: Tensor) -> KeysValues:
         """Return a memory without positions, of the type and device of ``like``."""
@@ -293,7 +297,9 @@ class CrossAttention(nn.Module):
         :param memory: has as many rows as ``x``, or fewer: then ``len(x) / len(memory)`` neighbours share one.
         """
         (query,) = split_heads(self.project_query(x).unflatten(0, (len(memory), -1)), self.heads, 1)
-        return self.project_out(join_heads(attend(query, memory, mask, 0.0)))
+        with full_precision_on_cpu(x.device):
+            mixed = attend(query, memory, mask, 0.0)
+        return self.project_out(join_heads(mixed))
 
 
 def join_heads(x: Tensor) -> Tensor:

@@ -153,7 +153,7 @@ class Ensemble:
                 self.members,
                 sources,
                 hypotheses,
-                batch_tokens=batch_tokens or self._choose(512, 16384),
+                batch_tokens=batch_tokens or self._choose(1024, 16384),
                 device=self.device,
                 done=done,
             )

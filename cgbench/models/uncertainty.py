@@ -239,7 +239,7 @@ def score_hypotheses(
     sources: Sequence[np.ndarray],
     hypotheses: Sequence[np.ndarray],
     *,
-    batch_tokens: int = 512,
+    batch_tokens: int = 1024,
     device: torch.device | str = "cpu",
     done: Callable[[int], object] | None = None,
 ) -> dict[str, np.ndarray]:

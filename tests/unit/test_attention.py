@@ -13,6 +13,7 @@ from cgbench.models.attention import (
     split_heads,
 )
 from cgbench.models.config import TransformerConfig
+from cgbench.models.dropout import keep_mask
 from cgbench.models.layers import build_self_attention
 from cgbench.models.positions import DistanceTable, SinusoidalDistance, interleaved_sinusoids, skew
 from cgbench.models.ragged import Layout, Pairing
@@ -100,6 +101,66 @@ def test_steps_are_the_last_rows_of_the_whole(form):
     memory = module.empty(3, x)
     for t in range(9):
         assert torch.allclose(module.step(x[:, t], memory), whole[:, t], atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [name for name, _ in forms()])
+def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(form):
+    """Two rows a sentence; after two steps the second row of each goes on from the first."""
+    torch.manual_seed(0)
+    module = SelfAttention(12, 3, 0.0, dict(forms())[form]).eval()
+    for parameter in module.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    apart, shared = module.empty(4, torch.empty(0)), module.empty(2, torch.empty(0))
+    own = torch.full((2, 2), -math.inf).fill_diagonal_(0)
+    seen, places = torch.empty(2, 1, 2, 0), torch.empty(0, dtype=torch.int64)
+    for t in range(5):
+        if t == 2:
+            apart.select(torch.tensor([0, 0, 2, 2]))
+            seen = seen[:, :, [0, 0]]
+        x = torch.randn(4, 12)
+        seen = torch.cat((seen, own.expand(2, 1, 2, 2)), 3)
+        places = torch.cat((places, torch.full((2,), t)))
+        assert torch.allclose(module.step(x, shared, seen, t - places), module.step(x, apart), atol=1e-6)
+
+
+def test_a_memory_grows_and_keeps_rows_as_plain_tensors_do():
+    torch.manual_seed(0)
+    memory = KeysValues(torch.randn(3, 2, 2, 4), torch.randn(3, 2, 2, 4))
+    keys, values = memory.keys.clone(), memory.values.clone()
+    for count, index in ((1, None), (3, [2, 0]), (1, [1, 1, 0]), (1, None), (9, [0, 2])):
+        more = torch.randn(2, len(memory), 2, count, 4)
+        memory.append(*more)
+        keys, values = torch.cat((keys, more[0]), 2), torch.cat((values, more[1]), 2)
+        if index:
+            memory.select(torch.tensor(index))
+            keys, values = keys[index], values[index]
+        assert torch.equal(memory.keys, keys) and torch.equal(memory.values, values)
+        assert len(memory) == len(keys)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+@pytest.mark.parametrize("bias", [None, "mask", "logits"])
+def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
+    torch.manual_seed(0)
+    query, keys, values = (torch.randn(2, 3, n, 4, dtype=torch.float64, requires_grad=True) for n in (5, 6, 6))
+    inputs, added = [query, keys, values], None
+    if bias == "mask":
+        added = torch.zeros(2, 1, 1, 6, dtype=torch.float64).index_fill_(3, torch.tensor([4]), -math.inf)
+    elif bias == "logits":
+        added = torch.randn(2, 3, 5, 6, dtype=torch.float64, requires_grad=True)
+        inputs.append(added)
+    torch.manual_seed(1)
+    kept = keep_mask(torch.Size((2, 3, 5, 6)), p, torch.float64) if p else 1.0
+    torch.manual_seed(1)
+    found = attend(query, KeysValues(keys, values), added, p)
+    logits = query @ keys.transpose(2, 3) / 2 + (0.0 if added is None else added)
+    expected = (logits.softmax(3) * kept) @ values
+    assert torch.allclose(found, expected, atol=1e-12)
+    weights = torch.randn_like(expected)
+    for one, other in zip(
+        torch.autograd.grad(found, inputs, weights), torch.autograd.grad(expected, inputs, weights), strict=True
+    ):
+        assert torch.allclose(one, other, atol=1e-12)
 
 
 def test_equal_keys_give_the_mean_of_the_values():

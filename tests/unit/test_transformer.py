@@ -124,6 +124,19 @@ def test_reordered_rows_go_on_as_the_hypotheses_they_are(positions):
         assert torch.allclose(logits, logits_of(model, source[sentence], prefixes)[:, -1], atol=1e-5)
 
 
+def test_hypotheses_share_memories_and_a_beam_that_changes_its_order_moves_nothing():
+    model = small_model()
+    source, _ = batch(rows=3)
+    state = state_of(model, source, copies=2)
+    model.step(torch.full((6,), 2), state)
+    before = [memory.keys.data_ptr() for memory in (*state.source, *state.target)]
+    state.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
+    assert [memory.keys.data_ptr() for memory in (*state.source, *state.target)] == before
+    assert {len(memory) for memory in (*state.source, *state.target)} == {3}
+    state.reorder(torch.tensor([0, 1, 4, 5]))
+    assert {len(memory) for memory in (*state.source, *state.target)} == {2}
+
+
 def copy_attention(to, qkv_weight, qkv_bias, out):
     to.in_proj_weight.copy_(qkv_weight)
     to.in_proj_bias.copy_(qkv_bias)

@@ -1,0 +1,103 @@
+"""Speed of beam search against a peer, and what measures of uncertainty add to the forward passes they need."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sentences, spread
+
+from cgbench.models.batching import make_batches
+from cgbench.models.presets import load_preset
+from cgbench.models.ragged import EOS, PAD, Ragged
+from cgbench.models.registry import build_model
+from cgbench.models.search import beam_search
+from cgbench.models.uncertainty import score_hypotheses
+
+LENGTH = 25
+CANDIDATES = 60_000
+
+
+def decode(setting: Setting) -> list[tuple[str, str, str]]:
+    """Beam search with 5 hypotheses; neither side may end before it has as many tokens as the source."""
+    from marian import build
+
+    config = load_preset("transformer_iwslt").model
+    count = setting.on_gpu(128, 32)
+    rng = np.random.default_rng(0)
+    rows = [np.append(rng.integers(4, SOURCE_SIZE, LENGTH - 1), EOS) for _ in range(count)]
+    source = Ragged.pack(rows, setting.device)
+    ids = padded(source, PAD)
+    torch.manual_seed(0)
+    ours = build_model(config, SOURCE_SIZE, TARGET_SIZE).eval()
+    theirs = build(config, "cpu").eval()
+    # The end token is as likely as a word of the middle, and never among the best.
+    for embedding in (ours.target_embedding, theirs.get_decoder().get_input_embeddings()):
+        with torch.no_grad():
+            embedding.weight[EOS] = 0
+    ours, theirs = ours.to(setting.device), theirs.to(setting.device)
+
+    def search() -> None:
+        with setting.products():
+            found = beam_search([ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1)
+        assert {len(one.tokens) for sentence in found for one in sentence} == {LENGTH}
+
+    def generate() -> None:
+        with torch.inference_mode(), setting.products():
+            found = theirs.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                num_beams=5,
+                max_new_tokens=LENGTH,
+                do_sample=False,
+                early_stopping=True,
+                length_penalty=1.0,
+            )
+        assert found.shape == (count, 1 + LENGTH)
+
+    series = in_turn({"ours": search, "theirs": generate}, setting, setting.repeat)
+    speed = {name: count * LENGTH / series.median(name) for name in ("ours", "theirs")}
+    return [
+        (
+            f"beam 5, {count} sentences of {LENGTH} tokens",
+            f"{speed['ours']:,.0f} target tokens/s = {spread(series.ratios('theirs', 'ours'))} x MarianMT's `generate` "
+            f"({speed['theirs']:,.0f})",
+            "3 x" if setting.device != "cpu" else "1.5 x",
+        )
+    ]
+
+
+def uncertainty(setting: Setting) -> list[tuple[str, str, str]]:
+    """All measures with ten members on a sample, against ten plain teacher-forced passes over the same batches.
+
+    A plain pass is the forward pass and the log-softmax of its logits.
+    """
+    config = load_preset("transformer_iwslt").model
+    count = setting.on_gpu(2000, 100)
+    source, target = sentences(count, seed=1)
+    members = []
+    for seed in range(10):
+        torch.manual_seed(seed)
+        members.append(build_model(config, SOURCE_SIZE, TARGET_SIZE).to(setting.device).eval())
+    sources, targets = (np.split(side.ids, side.offsets[1:-1]) for side in (source, target))
+    batch_tokens = setting.on_gpu(16_384, 1024)
+
+    def score() -> None:
+        score_hypotheses(members, sources, targets, batch_tokens=batch_tokens, device=setting.device)
+
+    @torch.inference_mode()
+    def plain() -> None:
+        for batch in make_batches(source.lengths, target.lengths, np.arange(count), batch_tokens):
+            pair = source.take(batch, setting.device), target.take(batch, setting.device).shifted()
+            for member in members:
+                torch.log_softmax(member(*pair), 1)
+
+    series = in_turn({"score": score, "plain": plain}, setting, setting.repeat)
+    hours = series.median("score") * CANDIDATES / count / 3600
+    return [
+        (
+            f"uncertainty with 10 members, {count} of {CANDIDATES:,} candidates",
+            f"{series.median('score'):.1f} s = {spread(series.ratios('score', 'plain'))} x ten passes; {hours:.1f} h "
+            "for all",
+            "1.15 x",
+        )
+    ]
