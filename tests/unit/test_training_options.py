@@ -210,6 +210,15 @@ def test_a_time_limit_ends_a_call_after_an_update(corpus, kept, tmp_path):
     assert train(corpus, tmp_path / "ample", KEEPING, max_seconds=1000)
 
 
+@pytest.fixture
+def interruptible():
+    """A shell starts what runs in the background with interrupts ignored, and its children inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_run_with_its_state_saved(corpus, tmp_path, number):
     code = (
@@ -236,6 +245,7 @@ def test_a_signal_ends_a_run_with_its_state_saved(corpus, tmp_path, number):
     assert state["update"] >= 2
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_signals_are_held_once_and_given_back():
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), held_signals() as received:
