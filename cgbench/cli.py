@@ -29,6 +29,7 @@ from cgbench.cli_options import (
     say_if,
     text_options,
 )
+from cgbench.cli_reproduce import reproduce_group
 from cgbench.cli_score import score_group
 from cgbench.cli_stats import stats_command, tagger_group
 from cgbench.cli_translate import translate_command
@@ -57,6 +58,7 @@ for command in (
     data_group,
     lexicon_group,
     augment_group,
+    reproduce_group,
 ):
     main.add_command(command)
 

@@ -127,6 +127,10 @@ def augment_group() -> None:
     "--variants", type=click.IntRange(0), default=2, show_default=True, help="Tries for each template; 0: all."
 )
 @click.option("--samples", type=click.IntRange(0), default=1000, show_default=True, help="New pairs; 0: all.")
+@click.option(
+    "--mix", type=click.FloatRange(0, 1, min_open=True, max_open=True), metavar="SHARE",
+    help="Write the training text with this share of new pairs in it, repeating what is too few.",
+)  # fmt: skip
 @click.option("--unique", is_flag=True, help="Count repeated training pairs once.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices.")
 @click.option("--test", "tests", type=FilesType(), multiple=True, help="Count its pairs among the new; repeatable.")
@@ -137,6 +141,7 @@ def geca_command(
     out: tuple[Path, ...],
     tests: tuple[tuple[Path, ...], ...],
     columns: str | None,
+    mix: float | None,
     form: str,
     **given: Any,
 ) -> None:
@@ -145,20 +150,23 @@ def geca_command(
     TRAIN is two files (source, target), or one with both sides. The method is GECA (Andreas, 2020).
     """
     from cgbench.formats import read_pairs
-    from cgbench.models.geca import Settings, augment, overlap
+    from cgbench.models.geca import Settings, augment, mixed, overlap
 
     spec = corpus(train, columns)
     test_specs = [corpus(paths, columns) for paths in tests]
     _check_pairs_output(out, train + tuple(path for paths in tests for path in paths))
     test_pairs = [list(read_pairs(test)) for test in test_specs]
-    augmented = augment(read_pairs(spec), Settings(**given))
+    training = list(read_pairs(spec))
+    augmented = augment(training, Settings(**given))
     if not augmented.pairs:
         raise InputError(f"{spec}: no new pair can be made with these settings; try more --holes or a larger --size")
     shares = [overlap(augmented.pairs, pairs) for pairs in test_pairs]
-    _write_pairs(out, augmented.pairs)
+    written = augmented.pairs if mix is None else mixed(training, augmented.pairs, mix)
+    _write_pairs(out, written)
     figures = {
         "out": [str(path) for path in out],
         "pairs": len(augmented.pairs),
+        "written": len(written),
         "training_pairs": augmented.training_pairs,
         "templates": augmented.templates,
         "shared_templates": augmented.shared,
@@ -172,7 +180,9 @@ def geca_command(
     click.echo(
         f"{augmented.training_pairs:,} pairs, {augmented.templates:,} templates, {augmented.tuples:,} tuples of "
         f"fragments; {augmented.shared:,} templates fit several\n"
-        f"{len(augmented.pairs):,} new pairs, written to {' '.join(map(str, out))}"
+        f"{len(augmented.pairs):,} new pairs, "
+        + (f"in a training text of {len(written):,} " if mix else "")
+        + f"written to {' '.join(map(str, out))}"
     )
     for test, share in zip(test_specs, shares, strict=True):
         click.echo(

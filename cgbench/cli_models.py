@@ -64,6 +64,7 @@ def chosen_preset(
 @click.option("--out", type=PATH, required=True, help="Folder of the checkpoint; also holds the finished steps.")
 @click.option("--subwords", type=PATH, help="Use the subwords of this checkpoint.")
 @click.option("--init", type=PATH, help="Start from the parameters of this checkpoint, with its subwords.")
+@click.option("--lexicon", type=PATH, metavar="F", help="Lexicon of a model that reads one (model.lexicon).")
 @click.option("--max-time", metavar="TIME", help="Stop after so long (90m, 1h30m); the same command then goes on.")
 @click.option("--tensorboard", is_flag=True, help="Write TensorBoard files into the folder, too.")
 @text_options
@@ -78,6 +79,7 @@ def train_command(
     out: Path,
     subwords: Path | None,
     init: Path | None,
+    lexicon: Path | None,
     max_time: str | None,
     tensorboard: bool,
     columns: str | None,
@@ -113,6 +115,7 @@ def train_command(
         device=choose_device(device),
         subwords=subwords,
         init=init,
+        lexicon=lexicon,
         max_seconds=_seconds("--max-time", max_time) if max_time else None,
         tensorboard=tensorboard,
         dry_run=dry_run,
@@ -145,6 +148,7 @@ def train_command(
 @click.option("--members", type=click.IntRange(1), default=4, show_default=True, help="How many, a seed each.")
 @model_options
 @click.option("--out", type=PATH, required=True, help="Folder of the ensemble; also holds the finished steps.")
+@click.option("--lexicon", type=PATH, metavar="F", help="Lexicon of a model that reads one (model.lexicon).")
 @click.option("--gpu-jobs", type=click.IntRange(1), default=1, show_default=True, help="Members at once on a GPU.")
 @text_options
 @run_options
@@ -157,6 +161,7 @@ def train_ensemble_command(
     arch: str | None,
     method: str | None,
     out: Path,
+    lexicon: Path | None,
     gpu_jobs: int,
     columns: str | None,
     languages: str | None,
@@ -188,6 +193,7 @@ def train_ensemble_command(
         seed=1 if seed is None else seed,
         jobs=default_jobs(jobs),
         gpu_jobs=gpu_jobs,
+        lexicon=lexicon,
         device=choose_device(device),
         dry_run=dry_run,
         say=say_if(explain or dry_run),

@@ -34,6 +34,10 @@ STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
 
 
+class BusyError(InputError):
+    """Another process is at work where this one wants to be."""
+
+
 def hash_file(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hex."""
     with path.open("rb") as file:
@@ -135,11 +139,14 @@ class Workspace:
                 changes.append(f"{part} {before.get(part)} -> {new}")
         return f"{step.name}: runs (changed: {'; '.join(changes)})"
 
-    def run(self, step: Step, make: Callable[[Path], None], *, resumable: bool = False) -> Path:
+    def run(self, step: Step, make: Callable[[Path], None], *, resumable: bool = False, wait: bool = True) -> Path:
         """Return the result folder of ``step``, made by ``make(folder)`` unless it is there already.
 
         ``make`` fills an empty folder, or, if ``resumable``, the folder that an earlier run left: then every file
         in it must have been written whole or not at all.
+
+        :param wait: for another process that is making the same.
+        :raises BusyError: there is one, and nobody waits.
         """
         result = self.result(step)
         self.say(self.why(step))
@@ -147,7 +154,7 @@ class Workspace:
             return result
         partial = self._partial(step)
         partial.parent.mkdir(parents=True, exist_ok=True)
-        with locked(result.with_name(result.name + ".lock"), wait=True):
+        with locked(result.with_name(result.name + ".lock"), wait=wait):
             if self.done(step):
                 return result
             if partial.is_dir() and not resumable:
@@ -200,7 +207,7 @@ def _disk_error(error: OSError, folder: Path) -> Exception:
 def locked(path: Path, *, wait: bool) -> Iterator[None]:
     """Hold an exclusive lock on ``path`` (created if need be); it falls with the process, however that ends.
 
-    :raises InputError: another process holds it and ``wait`` is false.
+    :raises BusyError: another process holds it and ``wait`` is false.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -208,7 +215,7 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            raise InputError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
+            raise BusyError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
         yield
     finally:
         os.close(handle)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cgbench.models.config import ModelConfig, TransformerConfig
+from cgbench.models.lexical_config import LexicalConfig
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,105 @@ class DLCLConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
+class LexicalTransformerConfig(LexicalConfig, TransformerConfig):
+    """The Transformer; with ``lexicon``, one whose output layer may translate single words."""
+
+    architecture: str = "transformer"
+
+    def __post_init__(self) -> None:
+        TransformerConfig.__post_init__(self)
+        LexicalConfig.__post_init__(self)
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`; what a lexicon translates are words."""
+        return self.lexicon == "none"
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return self.lexicon == "none"
+
+
+@dataclass(frozen=True)
+class LSTMLexiconConfig(LexicalConfig, ModelConfig):
+    """LSTM encoder-decoder with a lexicon in its output layer (Akyürek and Andreas, 2021).
+
+    :param encoder_layers: of the encoder, and of the decoder, which starts from the encoder's last states.
+    :param feature_dropout: on the features that predict, once more (the authors' ``highdrop``, 0.5).
+    """
+
+    architecture: str = "lstm_lexicon"
+    encoder_layers: int = 2
+    decoder_layers: int = 2
+    dropout: float = 0.4
+    feature_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        ModelConfig.__post_init__(self)
+        LexicalConfig.__post_init__(self)
+        self._probability("feature_dropout")
+        rule = f"model.encoder_layers ({self.encoder_layers})"
+        self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
+
+    @property
+    def begin_source(self) -> bool:
+        """Whether <s> is put before each source: always, as in the authors' code."""
+        return True
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return False
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return self.lexicon == "none"
+
+
+@dataclass(frozen=True)
+class SyntacticAttentionConfig(ModelConfig):
+    """Syntactic attention (Russin et al., 2019): attention sees syntax alone, predictions see meanings alone.
+
+    :param width: of both directions of the second encoder together, and of the decoder.
+    :param syntax_width: of the embeddings that attention is computed from; ``meaning_width``: of those that are read.
+    :param read_syntax: let predictions read the attended syntax states, too.
+    """
+
+    architecture: str = "syntactic_attention"
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    width: int = 400
+    dropout: float = 0.5
+    syntax_width: int = 100
+    meaning_width: int = 120
+    read_syntax: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least_one("syntax_width", "meaning_width")
+        self._require("width", self.width % 2 == 0, "even")
+        for name in ("encoder_layers", "decoder_layers"):
+            self._require(name, getattr(self, name) == 1, "1")
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: states and meanings are kept apart."""
+        return False
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return False
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`: it has none, what is read are words."""
+        return False
+
+
+@dataclass(frozen=True)
 class Architecture:
     """One row of the table: its configuration, where the class that builds it is, and its source."""
 
@@ -220,7 +320,11 @@ class Architecture:
 
 ARCHITECTURES = {
     "transformer": Architecture(
-        TransformerConfig, "transformer", "Transformer", "encoder and decoder of self-attention", "Vaswani et al. 2017"
+        LexicalTransformerConfig,
+        "lexical_transformer",
+        "build_transformer",
+        "encoder and decoder of self-attention",
+        "Vaswani et al. 2017",
     ),
     "universal": Architecture(
         UniversalConfig, "universal", "Universal", "layers that share their weights", "Csordás et al. 2021"
@@ -243,4 +347,18 @@ ARCHITECTURES = {
         AccuConfig, "transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023 (both)"
     ),
     "dlcl": Architecture(DLCLConfig, "dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
+    "lstm_lexicon": Architecture(
+        LSTMLexiconConfig,
+        "lstm_lexicon",
+        "LSTMLexicon",
+        "LSTMs; plain, copying, or with a lexicon",
+        "Akyürek and Andreas 2021",
+    ),
+    "syntactic_attention": Architecture(
+        SyntacticAttentionConfig,
+        "syntactic_attention",
+        "SyntacticAttention",
+        "attention sees syntax, output sees words",
+        "Russin et al. 2019",
+    ),
 }

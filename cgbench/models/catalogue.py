@@ -95,7 +95,7 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
             **preset_row(preset, sizes, count),
             "name": name,
             "paper": entry.paper,
-            "comment": entry.summary if entry.config is TransformerConfig else _first_paragraph(entry.config),
+            "comment": _first_paragraph(entry.config),
             "settings": _settings("model", preset.model, preset.model),
         }
     if name in METHODS:

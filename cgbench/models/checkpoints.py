@@ -37,7 +37,8 @@ class CheckpointConfig:
     :param subwords: digest of the subwords; members of one ensemble share it.
     :param corpus: sha256 of the training files, by the names the caller gave.
     :param precision: of matrix products in training; ``processes``: how many shared it.
-    :param init: sha256 of the parameters it started from, if these were another model's.
+    :param init: sha256 of the parameters it started from, if these were another model's; ``lexicon``: of the lexicon
+        file, if it has one.
     """
 
     model: ModelConfig
@@ -52,6 +53,7 @@ class CheckpointConfig:
     precision: str = "float32"
     processes: int = 1
     init: str = ""
+    lexicon: str = ""
     corpus: dict[str, str] = field(default_factory=dict)
 
 

@@ -52,6 +52,11 @@ class ModelConfig:
         """Whether both sides read vectors only, so that a training method may mix them."""
         return True
 
+    @property
+    def projects_states(self) -> bool:
+        """Whether the decoder's states alone decide the logits; some training methods compare them."""
+        return True
+
     def _require(self, name: str, good: bool, rule: str) -> None:
         require_field("model", name, getattr(self, name), good, rule)
 
@@ -132,6 +137,9 @@ class TrainingConfig:
     :param batch_sentences: if not 0, a batch of training is so many pairs of any length, drawn with replacement
         (Csordás et al., 2021), whatever ``max_tokens``; an epoch is then as many batches as it takes to draw as many
         pairs as there are.
+    :param batch_draw: how they are drawn: with ``replacement``, or an ``epoch`` uses every pair once, in batches of
+        which the last may be smaller (Akyürek and Andreas, 2021).
+    :param loss_mean: what the loss of an update is divided by: its ``tokens`` or its ``sentences``.
     :param max_length: a pair with a longer side is left out.
     :param validate_metric: what is best: ``loss``, ``bleu`` (of words as they are in the text, not tokenised further)
         or ``exact_match`` (of whole sentences), both in percent.
@@ -159,6 +167,8 @@ class TrainingConfig:
     max_tokens: int = 4096
     accumulation: int = 1
     batch_sentences: int = 0
+    batch_draw: str = "replacement"
+    loss_mean: str = "tokens"
     max_length: int = 256
     validate_every: int = 2000
     validate_metric: str = "loss"
@@ -203,6 +213,8 @@ class TrainingConfig:
             "max_length", self.max_length <= self.max_tokens, f"at most training.max_tokens ({self.max_tokens})"
         )
         self._choose("schedule", "inverse_sqrt", "linear", "constant", "noam")
+        self._choose("batch_draw", "replacement", "epoch")
+        self._choose("loss_mean", "tokens", "sentences")
         self._choose("validate_metric", "loss", "bleu", "exact_match")
         self._choose("keep", "best", "last")
         self._choose("precision", "auto", "float32", "bfloat16")

@@ -16,6 +16,7 @@ from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.formats import CorpusSpec
 from cgbench.models.config import to_dict
+from cgbench.models.lexical_config import check_lexicon
 from cgbench.models.presets import Preset
 from cgbench.normalisation import Normalisation
 from cgbench.parallel import run_tasks
@@ -32,6 +33,7 @@ class EnsemblePlan:
     device: str
     subwords: Step
     members: tuple[Step, ...]
+    lexicon: Path | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -40,16 +42,29 @@ class EnsemblePlan:
 
 
 def plan_ensemble(
-    preset: Preset, train: PlannedText, valid: PlannedText | None, members: int, seed: int, device: str
+    preset: Preset,
+    train: PlannedText,
+    valid: PlannedText | None,
+    members: int,
+    seed: int,
+    device: str,
+    lexicon: Path | None = None,
 ) -> EnsemblePlan:
-    """The steps that train ``members`` models of ``preset``."""
+    """The steps that train ``members`` models of ``preset``.
+
+    :param lexicon: what source words stand for, where the model reads a file.
+    :raises InputError: a lexicon is there and not needed, or needed and not there.
+    """
     from cgbench.models.reproducible import resolve_precision
 
+    check_lexicon(preset.model, lexicon)
     precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
     subwords = Step("subwords", to_dict(preset.text), {"train": train.identity})
     inputs = {"train": train.identity, "subwords": subwords.key}
     if valid:
         inputs["valid"] = valid.identity
+    if lexicon:
+        inputs["lexicon"] = hash_file(lexicon)
     steps = tuple(
         Step(
             name=MEMBER.format(number),
@@ -65,7 +80,7 @@ def plan_ensemble(
         )
         for number in range(members)
     )
-    return EnsemblePlan(preset, device, subwords, steps)
+    return EnsemblePlan(preset, device, subwords, steps, lexicon)
 
 
 def train_ensemble(
@@ -118,6 +133,7 @@ def _train_one(
             out,
             plan.device,
             digests=train.hashes,
+            lexicon=plan.lexicon,
         )
 
     Workspace(root).run(step, make, resumable=True)
@@ -135,6 +151,7 @@ def build_ensemble(
     jobs: int = 1,
     gpu_jobs: int = 1,
     device: str = "cpu",
+    lexicon: Path | None = None,
     dry_run: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
@@ -142,13 +159,14 @@ def build_ensemble(
 
     Returns a dict a member (``folder``, ``seed``, ``updates``, ``parameters``); nothing with ``dry_run``.
 
+    :param lexicon: what source words stand for, where the model reads a file.
     :param jobs: worker processes; ``gpu_jobs``: members that are trained at once where ``device`` is a GPU.
     :raises InputError: the inputs or the folder are wrong.
     """
     check_folder(out)
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
-    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device)
+    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon)
     workspace = Workspace(out / STEPS, say)
     if dry_run:
         for step in plan.steps:

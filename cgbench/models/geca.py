@@ -9,6 +9,7 @@ A pair is handled as one string with a character a word: replacing all places of
 
 from __future__ import annotations
 
+import math
 import random
 from array import array
 from collections import Counter
@@ -97,6 +98,22 @@ def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmente
     made = [(alphabet.decode(source), alphabet.decode(target)) for source, target in new]
     shared = int((np.diff(table.begin) > 1).sum())
     return Augmented(made, len(text), len(table.templates), shared, len(table.tuples))
+
+
+def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair]:
+    """Mix new pairs into a training text so that about ``ratio`` of its pairs are new (Andreas, 2020, section 4).
+
+    The authors draw each example from the new pairs with that probability. In a text the shorter part is repeated: all
+    training pairs and, wherever the ratio allows, all new ones are there.
+
+    :raises InputError: the ratio is not between 0 and 1.
+    """
+    if not 0 < ratio < 1:
+        raise InputError(f"ratio={ratio}: must be above 0 and below 1")
+    share = ratio / (1 - ratio)
+    times = max(1, math.ceil(len(new) / (share * len(pairs))))
+    count = round(share * times * len(pairs))
+    return [*list(pairs) * times, *(new[number % len(new)] for number in range(count))]
 
 
 class Alphabet:

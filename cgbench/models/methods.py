@@ -118,6 +118,11 @@ def check_method(model: ModelConfig, method: MethodConfig) -> None:
             f"method.name={setting}: needs encoder states of the source alone, which architecture "
             f"{model.architecture} does not have"
         )
+    if isinstance(method, CRegConfig) and not model.projects_states:
+        raise InputError(
+            f"method.name={method.name}: compares states that decide a prediction alone, which architecture "
+            f"{model.architecture} does not have" + (" with a lexicon" if hasattr(model, "lexicon") else "")
+        )
     if isinstance(method, SeqMixConfig) and not model.takes_vectors:
         raise InputError(
             f"method.name={method.name}: mixes embedded words, which architecture {model.architecture} cannot read"

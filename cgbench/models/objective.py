@@ -46,7 +46,7 @@ class Objective(nn.Module):
         return smoothed_cross_entropy(logits, target.ids, self.smoothing)
 
     def count(self, lengths: np.ndarray) -> int:
-        """Return what the sums of an update are divided by, from the lengths of its targets, [S]: their tokens."""
+        """Return what the sums of an update are reported by, from the lengths of its targets, [S]: their tokens."""
         return int(lengths.sum())
 
     def products(self, source: Ragged) -> AbstractContextManager[Any]:

@@ -14,6 +14,7 @@ from cgbench.errors import InputError
 from cgbench.formats import CorpusSpec
 from cgbench.models.config import TextConfig, to_dict
 from cgbench.models.ensemble_training import member_summary
+from cgbench.models.lexical_config import check_lexicon
 from cgbench.models.presets import Preset
 from cgbench.normalisation import Normalisation
 from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
@@ -31,6 +32,7 @@ def train_single(
     device: str = "cpu",
     subwords: Path | None = None,
     init: Path | None = None,
+    lexicon: Path | None = None,
     max_seconds: float | None = None,
     tensorboard: bool = False,
     dry_run: bool = False,
@@ -42,6 +44,7 @@ def train_single(
 
     :param subwords: a folder with subwords to use; those of ``init`` if that is given, else they are learnt.
     :param init: a checkpoint whose parameters the model starts from.
+    :param lexicon: what source words stand for, where the model reads a file.
     :param max_seconds: stop after about so long, with everything saved that the next call needs to go on.
     :return: :func:`summary`; nothing with ``dry_run``.
     :raises InputError: the inputs or the folder are wrong.
@@ -50,6 +53,7 @@ def train_single(
     from cgbench.models.training import train_member
 
     check_folder(out)
+    check_lexicon(preset.model, lexicon)
     if (out / "ensemble.json").is_file():
         raise InputError(f"{out}: holds an ensemble; name another folder with --out")
     given = subwords or init
@@ -86,6 +90,7 @@ def train_single(
             max_seconds=max_seconds,
             tensorboard=tensorboard,
             init=init,
+            lexicon=lexicon,
         )
     return summary(out)
 

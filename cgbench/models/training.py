@@ -38,6 +38,8 @@ from cgbench.models.checkpoints import (
 from cgbench.models.config import to_dict
 from cgbench.models.distributed import Processes, joined
 from cgbench.models.interruption import held_signals
+from cgbench.models.lexical_config import check_lexicon
+from cgbench.models.lexicon_loading import load_lexicon
 from cgbench.models.objective import Objective, build_objectives
 from cgbench.models.presets import Preset
 from cgbench.models.registry import build_model
@@ -68,6 +70,7 @@ def train_member(
     max_seconds: float | None = None,
     tensorboard: bool = False,
     init: Path | None = None,
+    lexicon: Path | None = None,
 ) -> bool:
     """Train one model into the checkpoint folder ``out``, going on where an earlier call with the same arguments was.
 
@@ -81,12 +84,14 @@ def train_member(
     :param max_seconds: likewise, after the first update that ends later than so many seconds from now.
     :param tensorboard: also write ``tensorboard/``, which is no part of the result.
     :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from.
+    :param lexicon: what source words stand for, where ``model.lexicon`` reads a file.
     :return: whether the run is finished.
     :raises InputError: bad files, a folder that holds another run, a loss that is not finite, not enough GPU memory.
     """
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     config = preset.training
     check_validation(config)
+    check_lexicon(preset.model, lexicon)
     if tensorboard:
         check_tensorboard()
     if valid is None:
@@ -99,6 +104,7 @@ def train_member(
         model = build_model(preset.model, subwords.source_size, subwords.target_size)
         if start is not None:
             model.load_state_dict(start)
+        load_lexicon(model, preset.model, subwords, lexicon, seed)
         objectives = build_objectives(model, config, preset.method, subwords.target_size, precision == "bfloat16")
         if not processes.first:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
@@ -116,6 +122,7 @@ def train_member(
             precision=precision,
             processes=processes.count,
             init="" if init is None else hash_file(init / MODEL),
+            lexicon="" if lexicon is None else hash_file(lexicon),
             corpus=dict(digests or {}),
         )
         if (out / CONFIG).is_file():
@@ -303,15 +310,17 @@ class _Run:
         self.objective.update = self.progress.update
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate()
-        count = self.objective.count(self.data.target.lengths[np.concatenate(batches)])
+        rows = np.concatenate(batches)
+        count = self.objective.count(self.data.target.lengths[rows])
+        divisor = len(rows) if self.config.loss_mean == "sentences" else count
         self.optimizer.zero_grad()
         sums = torch.zeros(2, device=self.processes.device)
         for number, batch in enumerate(batches, 1):
-            rows, weight = self.processes.share(batch)
+            own, weight = self.processes.share(batch)
             with self.processes.apart(self.parallel, number < len(batches)):
-                loss, plain = self.parallel(*self.data.take(rows, self.processes.device))
+                loss, plain = self.parallel(*self.data.take(own, self.processes.device))
                 # Gradients are means over the processes, and sums are wanted.
-                (loss * (weight * self.processes.count) / count).backward()
+                (loss * (weight * self.processes.count) / divisor).backward()
             sums += weight * torch.stack((loss.detach(), plain))
         parameters = [parameter for parameter in self.objective.parameters() if parameter.grad is not None]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
@@ -438,7 +447,7 @@ def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor
     """
     found = read_config(init)
     # How much is dropped is no part of what a model computes once it is trained.
-    free = {"dropout", "attention_dropout", "activation_dropout"}
+    free = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
     theirs, ours = to_dict(found.model), to_dict(preset.model)
     for name in [name for name in ours if name not in free]:
         if theirs.get(name) != ours[name]:

@@ -50,6 +50,9 @@ class Data:
         """Return the batches of an epoch of training, from 0."""
         if size := self.config.batch_sentences:
             random = np.random.Generator(np.random.PCG64([seed, number]))
+            if self.config.batch_draw == "epoch":
+                order = random.permutation(self.rows)
+                return np.split(order, range(size, len(order), size))
             drawn = random.choice(self.rows, (math.ceil(len(self.rows) / size), size))
             return list(drawn)
         return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, number))

@@ -220,6 +220,10 @@ class Transformer(nn.Module):
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
+        return self.project(self.step_states(tokens, state))
+
+    def step_states(self, tokens: Tensor, state: Any) -> Tensor:
+        """Consume one id a row [rows] and return the decoder's last states [rows, width]."""
         y = self.embed_step(tokens, state.length)
         state.advance()
         layers, ages = self.decoder_stack(), state.length - 1 - state.places
@@ -228,7 +232,7 @@ class Transformer(nn.Module):
             y = layers[number].step_attention(y, state.target[number], state.seen, ages)
             return layers[number].step_cross(y, state.source[number], state.source_mask)
 
-        return self.project(self.decoder_norm(self.through("decoder", y, attend)))
+        return self.decoder_norm(self.through("decoder", y, attend))
 
     def embed_step(self, tokens: Tensor, position: int) -> Tensor:
         """Return the vectors [rows, width] of the ids [rows] at one position."""

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from cgbench.models.architectures import ARCHITECTURES
-from cgbench.models.config import TransformerConfig
+from cgbench.models.architectures import ARCHITECTURES, UniversalConfig
 from cgbench.models.methods import METHODS
 
 SMALL = {
@@ -19,15 +18,18 @@ SMALL = {
     "training.max_length": 60,
     "text.merges": 100,
 }
+NO_HEADS = {"model.attention_heads": "", "model.feedforward_width": ""}
 OWN = {
     "dangle": {"model.mixed_layers": 1, "model.mixed_attention_heads": 2},
     "r_dangle": {"model.mixed_layers": 1, "model.mixed_attention_heads": 2, "model.interval": 2},
+    "lstm_lexicon": {**NO_HEADS, "model.lexicon": "copy", "model.encoder_layers": 1, "model.decoder_layers": 1},
+    "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
 }
 FEW = 60  # pairs to train on
 
 
 def settings(**changes):
-    return [word for key, value in {**SMALL, **changes}.items() for word in ("--set", f"{key}={value}")]
+    return [word for key, value in {**SMALL, **changes}.items() if value for word in ("--set", f"{key}={value}")]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
     from cgbench.cli_models import chosen_preset
 
-    assert chosen_preset(None, "transformer", None, None, ()).model == TransformerConfig()
+    assert chosen_preset(None, "universal", None, None, ()).model == UniversalConfig()
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "none"])

@@ -1,5 +1,7 @@
 """Every architecture and its forms in small, for tests that hold for all of them; add a row and it is tested."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -31,8 +33,11 @@ ENCODER_ONLY = {"form": "encoder_only", "encoder_layers": 0, "decoder_layers": 0
 
 
 def row(architecture, name="", **changes):
-    """A form of an architecture as a parameter of a test."""
-    config = ARCHITECTURES[architecture].config(**{**SMALL, "architecture": architecture, **changes})
+    """A form of an architecture as a parameter of a test; a setting that it does not have is left out."""
+    kind = ARCHITECTURES[architecture].config
+    known = {field.name for field in dataclasses.fields(kind)}
+    small = {key: value for key, value in SMALL.items() if key in known}
+    config = kind(**{**small, "architecture": architecture, **changes})
     return pytest.param(config, id="-".join(filter(None, (architecture, name))))
 
 
@@ -69,6 +74,12 @@ TABLE = [
     row("r_dangle", "plain", value_encoder="plain", key_scale=0.5, value_scale=2.0),
     row("r_dangle", "causal", causal_target=True, mixed_layers=3, random_interval=True),
     row("r_dangle", "history", keep_history=True, interval=2, values="shared"),
+    row("transformer", "copy", lexicon="copy", begin_source=True),
+    row("lstm_lexicon", "plain", decoder_layers=3),
+    row("lstm_lexicon", "copy", encoder_layers=2, lexicon="copy", gate="sigmoid"),
+    row("lstm_lexicon", "learned", encoder_layers=1, decoder_layers=1, lexicon="uniform", feature_dropout=0.2),
+    row("syntactic_attention", encoder_layers=1, decoder_layers=1, syntax_width=8, meaning_width=12),
+    row("syntactic_attention", "syntax", encoder_layers=1, decoder_layers=1, read_syntax=True),
     row("r_dangle", "fast", keep_history=True, causal_target=True, static_layers=1, encoder_layers=0),
 ]
 

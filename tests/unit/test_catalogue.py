@@ -45,7 +45,8 @@ def test_a_description_names_values_defaults_and_meaning():
 @pytest.mark.parametrize("name", ARCHITECTURES)
 @pytest.mark.parametrize("bias", [False, True])
 def test_counts_are_those_of_a_model_of_that_size(name, bias):
-    config = architecture_preset(name).replace({"model.width": 16, "model.output_bias": bias}).model
+    own = {"model.output_bias": bias} if issubclass(ARCHITECTURES[name].config, TransformerConfig) else {}
+    config = architecture_preset(name).replace({"model.width": 16, **own}).model
     model = build_model(config, 11, 7)
     assert count_parameters(config, 11, 7) == sum(parameter.numel() for parameter in model.parameters())
 

@@ -256,6 +256,10 @@ class TestArchitectures:
             with pytest.raises(InputError, match="needs encoder states"):
                 check_method(config, method)
             return
+        if not config.projects_states:
+            with pytest.raises(InputError, match="compares states"):
+                check_method(config, method)
+            return
         (plain,), (views,) = (objectives_of(config, choice) for choice in (MethodConfig(), method))
         loss, reported = views(*batch())
         loss.backward()

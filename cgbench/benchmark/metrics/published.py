@@ -60,7 +60,8 @@ def published(benchmark: str, metric: str) -> list[Published]:
 
     :raises InputError: there is none.
     """
-    rows = [row for row in all_published() if row.metric.startswith(metric)]
+    # Figures of single examples and of parts of a benchmark are named after a colon.
+    rows = [row for row in all_published() if row.metric.startswith(metric) and ":" not in row.metric]
     names = sorted({row.benchmark for row in rows})
     if not names:
         raise InputError(f"--published: no {metric} is in the table of published results")

@@ -1,0 +1,1 @@
+"""Published tables, made again: data, systems, training, scores, and the comparison."""

@@ -1,0 +1,176 @@
+"""What is measured on a test split, by the names that the table of published results has."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A test split with what a system made of it.
+
+    :param data: folder of the prepared set; ``split``: its name there; ``sides``: endings of source and target files.
+    :param rows: which rows were translated; all lists here have these alone.
+    :param training: splits of the benchmark other than this one, for measures that look there.
+    """
+
+    data: Path
+    split: str
+    sides: tuple[str, str]
+    rows: np.ndarray
+    sources: Sequence[str]
+    references: Sequence[str]
+    hypotheses: Sequence[str]
+    training: Sequence[str] = ()
+
+    def column(self, side: str, split: str = "") -> list[str]:
+        """Another file of this split, at the same rows, or a whole file of another one."""
+        from cgbench.models.text import read_lines
+
+        lines = read_lines(self.data / f"{split or self.split}.{side}")
+        return lines if split else [lines[row] for row in self.rows.tolist()]
+
+
+def measure(name: str, tested: Translated) -> dict[str, float]:
+    """The figures of one measure, in percent, by name."""
+    return MEASURES[name](tested)
+
+
+def exact_match(tested: Translated) -> dict[str, float]:
+    """Whole sentences that are right."""
+    return {"exact match": _value(_exact(tested), tested.hypotheses)}
+
+
+def exact_match_by_source(tested: Translated) -> dict[str, float]:
+    """The same of every single source."""
+    return _grouped(tested, tested.sources)
+
+
+def exact_match_by_type(tested: Translated) -> dict[str, float]:
+    """The same of every type of generalisation (COGS)."""
+    return _grouped(tested, tested.column("type"))
+
+
+def bleu(tested: Translated) -> dict[str, float]:
+    """BLEU of words as they are in the text."""
+    return {"BLEU": _value(_sacre("react", tested), tested.hypotheses)}
+
+
+def bleu_in_domain(tested: Translated) -> dict[str, float]:
+    """BLEU of a test like the training text."""
+    return {"BLEU in-domain": _value(_sacre("react", tested), tested.hypotheses)}
+
+
+def bleu_cg_test(tested: Translated) -> dict[str, float]:
+    """BLEU of a compositional test."""
+    return {"BLEU cg-test": _value(_sacre("react", tested), tested.hypotheses)}
+
+
+def bleu_characters_in_domain(tested: Translated) -> dict[str, float]:
+    """BLEU of Chinese characters (CoGnition)."""
+    return {"BLEU in-domain": _value(_sacre("cognition", tested), tested.hypotheses)}
+
+
+def bleu_characters_cg_test(tested: Translated) -> dict[str, float]:
+    """BLEU of Chinese characters, of the compound test (CoGnition)."""
+    return {"BLEU cg-test": _value(_sacre("cognition", tested), tested.hypotheses)}
+
+
+def bleu_one_shot(tested: Translated) -> dict[str, float]:
+    """BLEU of all, and of sentences with a word that the training text has once (Akyürek and Andreas 2021, Table 4).
+
+    References of a source are all targets that it has anywhere in the set.
+    """
+    from cgbench.benchmark.metrics.sacre import SacreMetric
+
+    source, target = tested.sides
+    references: dict[str, dict[str, None]] = defaultdict(dict)
+    for split in (*tested.training, tested.split):
+        for line, other in zip(tested.column(source, split), tested.column(target, split), strict=True):
+            references[line][other] = None
+    metric = SacreMetric("bleu", [list(references[line]) for line in tested.sources], "lexicon")
+    statistics = metric.statistics(tested.hypotheses)
+    counts: dict[str, int] = defaultdict(int)
+    for line in tested.column(source, tested.training[0]):
+        for word in line.split():
+            counts[word] += 1
+    once = [any(counts[word] == 1 for word in line.split()) for line in tested.sources]
+    found = {"BLEU full": float(metric.value(statistics)[0])}
+    if any(once):
+        part = metric.collect(statistics, np.flatnonzero(once)).sum(axis=0, keepdims=True)
+        found["BLEU 1-shot"] = float(metric.compute(part)[0][0])
+    return found
+
+
+def cter(tested: Translated) -> dict[str, float]:
+    """Compound translation error rates, of all and of each kind of phrase (CoGnition)."""
+    from cgbench.benchmark.metrics.cter import Cter
+    from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+    from cgbench.columns import Column
+
+    compounds = tested.column("compound")
+    whole = len(compounds) % 5 == 0
+    metric = Cter(
+        Column("source", list(tested.sources)),
+        Column("compound", compounds),
+        Lexicon.read(str(tested.data / "lexicon")),
+        Atoms.read("cognition"),
+        group_size=5 if whole else 1,
+    )
+    statistics = metric.statistics(tested.hypotheses)
+    found = {}
+    kinds = {"": np.arange(metric.n)} | {
+        f" {kind}": np.flatnonzero([own == kind for own in metric.kinds]) for kind in sorted(set(metric.kinds))
+    }
+    for kind, rows in kinds.items():
+        figures = metric.compute(metric.collect(statistics, rows).sum(axis=0, keepdims=True))[0]
+        for figure, value in zip(metric.figures, figures, strict=True):
+            if whole or figure == "instance":
+                found[f"CTER {figure}{kind}"] = float(value)
+    return found
+
+
+MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
+    "exact match": exact_match,
+    "exact match by source": exact_match_by_source,
+    "exact match by type": exact_match_by_type,
+    "BLEU": bleu,
+    "BLEU in-domain": bleu_in_domain,
+    "BLEU cg-test": bleu_cg_test,
+    "BLEU in-domain (characters)": bleu_characters_in_domain,
+    "BLEU cg-test (characters)": bleu_characters_cg_test,
+    "BLEU with one-shot words": bleu_one_shot,
+    "CTER": cter,
+}
+
+
+def _exact(tested: Translated) -> Metric:
+    from cgbench.benchmark.metrics.exact_match import ExactMatch
+
+    return ExactMatch([[reference] for reference in tested.references])
+
+
+def _sacre(preset: str, tested: Translated) -> Metric:
+    from cgbench.benchmark.metrics.sacre import SacreMetric
+
+    return SacreMetric("bleu", [[reference] for reference in tested.references], preset)
+
+
+def _value(metric: Metric, hypotheses: Sequence[str]) -> float:
+    return float(metric.value(metric.statistics(hypotheses))[0])
+
+
+def _grouped(tested: Translated, keys: Sequence[Any]) -> dict[str, float]:
+    right = _exact(tested).statistics(tested.hypotheses)[:, 0]
+    rows: dict[str, list[int]] = defaultdict(list)
+    for number, key in enumerate(keys):
+        rows[str(key)].append(number)
+    return {f"exact match: {key}": 100 * float(right[group].mean()) for key, group in sorted(rows.items())}

@@ -1,0 +1,141 @@
+"""The runs behind a table: one a benchmark, system and seed, at one scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cgbench.errors import InputError
+from cgbench.models.config import to_dict
+from cgbench.models.presets import Preset, load_preset
+from cgbench.reproduction.tables import Benchmark, System, Table, all_benchmarks
+from cgbench.settings import did_you_mean
+from cgbench.steps import Step
+
+REVISION = 1  # of the code that trains, tests and measures: raised when a change of it changes results
+SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One system, trained on one benchmark with one seed."""
+
+    benchmark: Benchmark
+    system: System
+    scale: str
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """For folders and messages: ``colors.lstm-lex-simple.full.seed-1``."""
+        parts = (_slug(self.benchmark.name), _slug(self.system.name), self.scale, f"seed-{self.seed}")
+        return ".".join(parts)
+
+    @property
+    def preset(self) -> Preset:
+        """Model and training, at this scale."""
+        preset = load_preset(self.system.preset).replace(self.system.set)
+        return preset.replace(scaled(preset, self.scale, self.fraction))
+
+    @property
+    def fraction(self) -> float:
+        """How much of the paper's updates is made."""
+        return {"full": 1.0, "short": self.system.short or self.benchmark.short, "smoke": 0.0}[self.scale]
+
+    @property
+    def rows(self) -> int:
+        """How many rows of each test are translated, 0 for all."""
+        return {"full": 0, "short": self.benchmark.short_rows, "smoke": SMOKE["rows"]}[self.scale]
+
+    def step(self, device: str, inputs: Mapping[str, str]) -> Step:
+        """What identifies the result.
+
+        :param inputs: hashes of the splits that are read.
+        """
+        preset, system, benchmark = self.preset, self.system, self.benchmark
+        config: dict[str, Any] = {
+            "benchmark": benchmark.name,
+            "system": system.name,
+            "scale": self.scale,
+            "fraction": self.fraction,
+            "seed": self.seed,
+            "device": device,
+            **{
+                f"{section}.{key}": value
+                for section in ("model", "training", "method", "text")
+                for key, value in to_dict(getattr(preset, section)).items()
+            },
+            "lexicon": {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None,
+            "augment": dict(system.augment) or None,
+            "hold_out": dict(system.hold_out) or None,
+            "beam": system.beam,
+            "rows": self.rows,
+            "splits": [benchmark.train, benchmark.valid, list(benchmark.dictionary)],
+            "more_words": {side: list(words) for side, words in benchmark.more_words.items()},
+            "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
+        }
+        return Step(self.name, config, dict(inputs), REVISION)
+
+
+def plan(table: Table, systems: Sequence[str], seeds: Sequence[int], scale: str) -> list[Run]:
+    """The runs of a table, one seed of everything before the next.
+
+    :param systems: those to run, also such as no figure of the table is of: other forms of its systems. If empty, all
+        that the table shows and that can be run.
+    :raises InputError: a system is not in the table, or cannot be run.
+    """
+    benchmarks = [all_benchmarks()[name] for name in table.benchmarks]
+    known = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.systems))
+    for name in systems:
+        if name in table.left_out:
+            raise InputError(f"--systems {name}: cannot be run: {table.left_out[name]}")
+        if name not in known:
+            raise InputError(
+                f"--systems {name}: not in {table.name}{did_you_mean(name, known)}; it has {', '.join(known)}"
+            )
+    shown = {(row.benchmark, part) for row in table.figures for part in table.best_of.get(row.system, (row.system,))}
+    return [
+        Run(benchmark, benchmark.systems[name], scale, seed)
+        for seed in seeds
+        for benchmark in benchmarks
+        for name in systems or table.systems
+        if name in benchmark.systems and (systems or (benchmark.name, name) in shown)
+    ]
+
+
+def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
+    """The settings that a scale changes.
+
+    ``short`` makes a fraction of the updates, with as much of the warm-up, and looks for no early end; ``smoke`` shows
+    in seconds that everything runs, and no more.
+    """
+    training = preset.training
+    if scale == "full":
+        return {}
+    if scale == "short":
+        updates = max(1, round(training.max_updates * fraction))
+        return {
+            "training.max_updates": updates,
+            "training.warmup_updates": round(training.warmup_updates * fraction),
+            "training.validate_every": min(training.validate_every, updates),
+            "training.patience": 0,
+        }
+    changes: dict[str, Any] = {
+        "training.max_updates": SMOKE["updates"],
+        "training.warmup_updates": min(training.warmup_updates, SMOKE["updates"]),
+        "training.accumulation": 1,
+        "training.max_tokens": max(SMOKE["tokens"], training.max_length),
+        "training.validate_every": SMOKE["updates"],
+        "training.validate_metric": "loss",
+        "training.patience": 0,
+        "training.keep_checkpoints": 0,
+    }
+    if training.batch_sentences:
+        changes["training.batch_sentences"] = min(training.batch_sentences, SMOKE["sentences"])
+    return changes
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -1,0 +1,210 @@
+"""Our figures beside the published ones: mean, standard deviation, difference, and whether it is within the spread."""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.metrics.published import Published
+from cgbench.errors import InputError
+from cgbench.files import read_json
+from cgbench.reproduction.running import RESULT, RUNS
+from cgbench.reproduction.tables import Table, all_tables
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure of a table.
+
+    :param ours: over the seeds, in percent; ``deviation``: their sample standard deviation, None for a single one.
+    :param published: as printed, in percent; ``spread``: its standard deviation, empty where none is printed.
+    :param within: whether the difference is at most our standard deviation; None where there is none.
+    :param schedule: of our runs: ``full``, or what part of it; ``best``: the system whose figure it is, where the paper
+        shows the best of several.
+    """
+
+    table: str
+    benchmark: str
+    system: str
+    metric: str
+    ours: float
+    deviation: float | None
+    seeds: int
+    schedule: str
+    published: str
+    spread: str
+    difference: float | None
+    within: bool | None
+    best: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What ``result.json`` of a run says."""
+
+    benchmark: str
+    system: str
+    scale: str
+    fraction: float
+    seed: int
+    updates: int
+    settings: str
+    rows: int
+    ended: int
+    seconds: int
+    device: str
+    figures: dict[str, float]
+    preset: str = ""
+
+
+def read_results(out: Path) -> tuple[list[Result], list[str]]:
+    """The newest results of each system, and a warning for each that has older ones made with other settings.
+
+    :raises InputError: the folder has no run.
+    """
+    found = []
+    for path in sorted((out / RUNS).glob(f"*/*/{RESULT}")):
+        if not path.parent.name.endswith(".partial"):
+            found.append(Result(**read_json(path)))
+    if not found:
+        raise InputError(f"{out}: no finished run in it; make some with cgbench reproduce run TABLE --out {out}")
+    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+    for result in found:
+        groups[result.benchmark, result.system, result.scale].append(result)
+    kept, warnings = [], []
+    for (benchmark, system, scale), results in groups.items():
+        newest = max(results, key=lambda result: (result.ended, result.settings)).settings
+        chosen = {result.seed: result for result in results if result.settings == newest}
+        kept += [chosen[seed] for seed in sorted(chosen)]
+        if others := len({result.settings for result in results}) - 1:
+            warnings.append(
+                f"{benchmark}, {system}, {scale}: {others} older {'setting' if others == 1 else 'settings'} left out"
+            )
+    return kept, warnings
+
+
+def compare(results: Iterable[Result], scale: str, tables: Sequence[Table] = ()) -> list[Line]:
+    """Every published figure of ``tables`` (all that can be run if empty) for which there is a run at ``scale``."""
+    runs: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.scale == scale:
+            runs[result.benchmark, result.system].append(result)
+    lines = []
+    for table in tables or [table for table in all_tables().values() if not table.why]:
+        for row in table.figures:
+            if line := _line(table, row, runs):
+                lines.append(line)
+    return lines
+
+
+def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) -> list[Line]:
+    """Figures of runs at ``scale`` that no published figure stands beside: systems and forms of our own."""
+    shown = {(line.benchmark, line.best or line.system) for line in lines}
+    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.scale == scale and (result.benchmark, result.system) not in shown:
+            groups[result.benchmark, result.system].append(result)
+    found = []
+    for (benchmark, system), runs in groups.items():
+        for metric in runs[0].figures:
+            if ":" not in metric:
+                mean, deviation = _summary([run.figures[metric] for run in runs])
+                schedule = _schedule(runs)
+                line = Line("", benchmark, system, metric, mean, deviation, len(runs), schedule, "", "", None, None)
+                found.append(line)
+    return found
+
+
+def _line(table: Table, row: Published, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
+    best: tuple[float, float | None, list[Result], str] | None = None
+    metric, _, statistic = row.metric.partition(" (")  # exact match (median)
+    for name in table.best_of.get(row.system, (row.system,)):
+        own = [run for run in runs.get((row.benchmark, name), ()) if metric in run.figures]
+        if own:
+            value, deviation = _summary([run.figures[metric] for run in own], statistic.rstrip(")"))
+            if best is None or value > best[0]:
+                best = value, deviation, own, name
+    if best is None:
+        return None
+    value, deviation, own, name = best
+    difference = value - float(row.value)
+    return Line(
+        table.name,
+        row.benchmark,
+        row.system,
+        row.metric,
+        value,
+        deviation,
+        len(own),
+        _schedule(own),
+        row.value,
+        row.spread,
+        difference,
+        None if deviation is None else abs(difference) <= deviation,
+        name if name != row.system else "",
+    )
+
+
+def _summary(values: Sequence[float], statistic: str = "") -> tuple[float, float | None]:
+    middle = statistics.median(values) if statistic == "median" else statistics.fmean(values)
+    return middle, statistics.stdev(values) if len(values) > 1 else None
+
+
+def _schedule(runs: Sequence[Result]) -> str:
+    first = runs[0]
+    if first.scale == "full":
+        return "full"
+    rows = f", {first.rows:,} rows" if first.rows else ""
+    return f"{first.scale}: {first.updates:,} updates" + (f" ({first.fraction:.1%})" if first.fraction else "") + rows
+
+
+LEGEND = "In percent; ± is the standard deviation over seeds; *within*: the difference is at most that of our own runs."
+HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "within")
+
+
+def rows_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
+    """Lines as text, for a table of one benchmark and schedule."""
+    return [
+        (
+            line.system + (f" ({line.best})" if line.best else ""),
+            line.metric,
+            f"{line.ours:.1f}" + ("" if line.deviation is None else f" ± {line.deviation:.1f}"),
+            str(line.seeds),
+            line.published + (f" ± {line.spread}" if line.spread else ""),
+            "" if line.difference is None else f"{line.difference:+.1f}",
+            {None: "", True: "yes", False: "no"}[line.within],
+        )
+        for line in lines
+    ]
+
+
+def grouped(lines: Iterable[Line]) -> dict[tuple[str, str, str], list[Line]]:
+    """Lines by table, benchmark and schedule."""
+    groups: dict[tuple[str, str, str], list[Line]] = defaultdict(list)
+    for line in lines:
+        groups[line.table, line.benchmark, line.schedule].append(line)
+    return dict(groups)
+
+
+def markdown(lines: Sequence[Line]) -> str:
+    """A report in Markdown: a table for each published table and benchmark."""
+    parts = [f"# Reproduction\n\n{LEGEND}\n"]
+    for (table, benchmark, schedule), group in grouped(lines).items():
+        title = f"{table}: {all_tables()[table].title}" if table else "Other forms"
+        parts.append(f"## {title}\n\n{benchmark}; schedule: {schedule}\n")
+        parts.append(_pipes([HEAD, *rows_of(group)]) + "\n")
+    return "\n".join(parts)
+
+
+def _pipes(rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Lines as JSON values."""
+    return [asdict(line) for line in lines]

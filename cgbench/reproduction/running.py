@@ -1,0 +1,205 @@
+"""Make the runs of a table: data, training, translation and figures; each run once, on any of several machines.
+
+Everything is under one folder: ``data/`` has the prepared sets, ``runs/<name>/<key>/`` a run with what it depends on
+(``step.json``), its translations (``<split>.hypotheses``) and its figures (``result.json``).
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.files import read_json, write_atomic, write_json
+from cgbench.parallel import run_tasks
+from cgbench.reproduction.measures import Translated, measure
+from cgbench.reproduction.plan import Run
+from cgbench.steps import BusyError, Step, Workspace
+
+RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
+TARGETS_MORE = 10  # target tokens beyond the longest right answer
+
+
+def run_all(
+    runs: Sequence[Run],
+    out: Path,
+    *,
+    device: str = "cpu",
+    jobs: int = 1,
+    mirror: str | None = None,
+    offline: bool = False,
+    keep_models: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> list[str]:
+    """Make all runs that are not done; those that another process is making are made last, or waited for.
+
+    :param jobs: runs at once, a thread each on a CPU.
+    :param mirror: where the sources of the data are; ``offline``: use no network.
+    :param keep_models: keep the checkpoints, too.
+    :return: a line a run that failed.
+    :raises InputError: the data cannot be had.
+    """
+    say = say or (lambda line: None)
+    inputs = {name: prepare(runs, name, out, mirror, offline, say) for name in {run.benchmark.name for run in runs}}
+    workspace = Workspace(out / RUNS)
+    steps = [(run, run.step(device, inputs[run.benchmark.name])) for run in runs]
+    pending = [(run, step) for run, step in steps if not workspace.done(step)]
+    say(f"{len(runs) - len(pending)} of {len(runs)} runs are done")
+    failed: list[str] = []
+    for wait in (False, True):
+        busy = []
+        tasks = [(run, step, out, device, keep_models, wait) for run, step in pending]
+        for name, seconds, problem in run_tasks(_run_one, tasks, jobs):
+            if problem is None:
+                say(f"{name}: done in {seconds:,.0f} s")
+            elif problem == "busy":
+                busy.append(name)
+            else:
+                failed.append(f"{name}: {problem}")
+                say(failed[-1])
+        pending = [(run, step) for run, step in pending if run.name in busy]
+        if pending:
+            say(f"{len(pending)} runs are being made by other processes; waiting for them")
+    return failed
+
+
+def prepare(
+    runs: Sequence[Run], name: str, out: Path, mirror: str | None, offline: bool, say: Callable[[str], None]
+) -> dict[str, str]:
+    """Prepare the data of a benchmark; return the hash of every file that is read.
+
+    :raises InputError: a split cannot be had.
+    """
+    from cgbench.data_recipes.registry import find_recipe
+    from cgbench.data_recipes.writer import RECORD, get
+    from cgbench.steps import locked
+
+    benchmark = next(run.benchmark for run in runs if run.benchmark.name == name)
+    folder = out / DATA / benchmark.data
+    recipe = find_recipe(benchmark.data)
+    with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
+        record = read_json(folder / RECORD) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
+        if record["revision"] != recipe.revision or any(split not in record["splits"] for split in benchmark.splits):
+            prepared = get(recipe, folder, mirror=mirror, offline=offline, say=say)
+            record = prepared.record
+            missing = [split for split in benchmark.splits if split not in record["splits"]]
+            if missing:
+                raise InputError(
+                    f"{benchmark.name}: {', '.join(missing)} of {recipe.name} cannot be had; "
+                    + "; ".join(prepared.to_get[:3])
+                )
+    hashes: dict[str, str] = {}
+    for split in benchmark.splits:
+        hashes.update((name, record["files"][name]) for name in record["splits"][split]["files"])
+    return hashes
+
+
+def _run_one(
+    run: Run, step: Step, out: Path, device: str, keep_models: bool, wait: bool
+) -> tuple[str, float, str | None]:
+    """Make one run; return its name, the seconds it took, and what went wrong."""
+    began = time.monotonic()
+
+    def make(folder: Path) -> None:
+        execute(run, out / DATA / run.benchmark.data, folder, device, keep_models)
+
+    try:
+        Workspace(out / RUNS).run(step, make, resumable=True, wait=wait)
+    except BusyError:
+        return run.name, 0.0, "busy"
+    except InputError as error:
+        return run.name, 0.0, str(error)
+    return run.name, time.monotonic() - began, None
+
+
+def execute(run: Run, data: Path, folder: Path, device: str, keep_model: bool) -> None:
+    """Train, translate and measure; what is in ``folder`` already is gone on with."""
+    from cgbench.data_recipes.registry import find_recipe
+    from cgbench.models.training import train_member
+    from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
+
+    benchmark, preset = run.benchmark, run.preset
+    began = time.time()
+    source, target = find_recipe(benchmark.data).sides
+    text = folder / TEXT
+    train, valid = training_texts(run, data, (source, target), text)
+    # A validation that decides nothing would only take time.
+    if not (preset.training.patience or preset.training.keep == "best"):
+        valid = None
+    subwords = learn_dictionaries(run, data, (source, target), train, text)
+    lexicon = learn_run_lexicon(run, train, text)
+    model = folder / MODEL
+    train_member(train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon)
+    figures: dict[str, float] = {}
+    for split, measures in benchmark.tests.items():
+        tested = translate_test(run, model, data, split, (source, target), folder, device)
+        for name in measures:
+            figures.update(measure(name, tested))
+    write_json(
+        folder / RESULT,
+        {
+            "benchmark": benchmark.name,
+            "system": run.system.name,
+            "preset": run.system.preset,
+            "scale": run.scale,
+            "fraction": run.fraction,
+            "seed": run.seed,
+            "updates": preset.training.max_updates,
+            "device": device,
+            "rows": run.rows,
+            "settings": settings_of(run, device),
+            "ended": int(time.time()),
+            "seconds": round(time.time() - began),
+            "figures": figures,
+        },
+    )
+    shutil.rmtree(text)
+    if not keep_model:
+        write_atomic(folder / "metrics.jsonl", (model / "metrics.jsonl").read_text(encoding="utf-8"))
+        shutil.rmtree(model)
+
+
+def settings_of(run: Run, device: str) -> str:
+    """A hash of everything that runs of one system share: all but seed and data."""
+    from cgbench.steps import hash_value
+
+    return hash_value({**run.step(device, {}).config, "seed": None})[:16]
+
+
+def translate_test(
+    run: Run, model: Path, data: Path, split: str, sides: tuple[str, str], folder: Path, device: str
+) -> Translated:
+    """Translate a test split, or the rows of it that the scale asks for."""
+    from cgbench.models.ensemble import Ensemble
+    from cgbench.models.text import read_lines
+
+    source, target = (read_lines(data / f"{split}.{side}") for side in sides)
+    rows = np.arange(len(source))
+    if 0 < run.rows < len(source):
+        # Evenly spaced; in whole groups of five, since CTER counts compounds by their contexts.
+        groups = np.arange(run.rows // 5) * (len(source) // 5) // (run.rows // 5)
+        rows = (groups[:, None] * 5 + np.arange(5)).ravel()
+    sources, references = ([side[row] for row in rows.tolist()] for side in (source, target))
+    path = folder / f"{split.replace('/', '.')}.hypotheses"
+    if not path.is_file():
+        ensemble = Ensemble.open([model], device)
+        limit = _length_limit(ensemble, sources, references)
+        found = ensemble.translate(sources, run.system.beam, progress=True, **limit)
+        write_atomic(path, "".join(f"{item.text}\n" for item in found))
+    hypotheses = read_lines(path)
+    others = [name for name in run.benchmark.splits if name != split]
+    return Translated(data, split, sides, rows, sources, references, hypotheses, others)
+
+
+def _length_limit(ensemble: Any, sources: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+    """A limit of length that cuts no right answer short."""
+    lengths = ensemble.lengths(sources)
+    wanted = np.array([len(ids) for ids in ensemble.subwords.encode_target(references)])
+    extra = math.ceil(float((wanted - 1.2 * lengths).max(initial=0))) + TARGETS_MORE
+    return {"max_length_ratio": 1.2, "max_length_extra": max(extra, TARGETS_MORE)}

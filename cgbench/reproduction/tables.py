@@ -1,0 +1,173 @@
+"""What can be made again: benchmarks with the systems that papers ran on them, and the tables that show these.
+
+Both are data: ``benchmarks/*.yaml`` say how a system is trained and tested, ``tables.yaml`` which figures a table has.
+The published figures are those of :mod:`cgbench.benchmark.metrics.published`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from cgbench.benchmark.metrics.published import PAPERS, Published, all_published
+from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+
+SCALES = ("full", "short", "smoke")
+
+
+@dataclass(frozen=True)
+class System:
+    """How a paper's system is trained and tested on one benchmark.
+
+    :param preset: of the model and its training; ``set``: changes of it, by dotted name.
+    :param lexicon: learner of its lexicon, with ``lexicon_set``, that method's settings.
+    :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
+    :param hold_out: how much of the training text validates instead of training: the ``share`` and which pairs, the
+        ``last`` or ``random`` ones; for benchmarks without a validation split.
+    :param beam: of the translation of the test; 1 is greedy search.
+    :param short: what is left of the updates in a ``short`` run, if not what the benchmark says.
+    """
+
+    name: str
+    preset: str
+    set: Mapping[str, Any] = field(default_factory=dict)
+    lexicon: str = ""
+    lexicon_set: Mapping[str, Any] = field(default_factory=dict)
+    augment: Mapping[str, Any] = field(default_factory=dict)
+    hold_out: Mapping[str, Any] = field(default_factory=dict)
+    beam: int = 1
+    short: float = 0.0
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Data to train and to test on.
+
+    :param data: the recipe; ``train``, ``valid``: splits, the latter if a model is to be validated on one.
+    :param tests: what is measured on which split (:mod:`cgbench.reproduction.measures`).
+    :param dictionary: splits whose words make the dictionaries, as several papers do; the training text if empty.
+    :param more_words: words of the ``source`` and ``target`` dictionary that no split has.
+    :param short: what is left of the updates and the warm-up in a ``short`` run; ``short_rows``: test rows of one,
+        evenly spaced, 0 for all.
+    """
+
+    name: str
+    data: str
+    train: str
+    tests: Mapping[str, Sequence[str]]
+    valid: str = ""
+    dictionary: Sequence[str] = ()
+    more_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    short: float = 0.1
+    short_rows: int = 0
+    systems: Mapping[str, System] = field(default_factory=dict)
+
+    @property
+    def splits(self) -> list[str]:
+        """All splits that are read."""
+        return list(dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests))))
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a paper.
+
+    :param source: the published figures that it shows, as the table of published results names their source.
+    :param benchmarks: by name, in order; empty if it cannot be made again.
+    :param best_of: systems for which the paper shows the best of several others.
+    :param left_out: systems that cannot be run, and why; ``why``: why nothing of the table can.
+    :param note: what a reader must know.
+    """
+
+    name: str
+    title: str
+    source: str = ""
+    benchmarks: Sequence[str] = ()
+    seeds: int = 5
+    best_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+    note: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The paper, in full."""
+        return PAPERS[self.name.rpartition("-")[0]]
+
+    @property
+    def figures(self) -> list[Published]:
+        """The published figures, in the order of the paper."""
+        return [row for row in all_published() if row.source == self.source]
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the systems that can be run, in order; for one that is the best of others, these."""
+        known = {name for benchmark in self.benchmarks for name in all_benchmarks()[benchmark].systems}
+        named = [part for row in self.figures for part in self.best_of.get(row.system, (row.system,))]
+        return [name for name in dict.fromkeys(named) if name in known]
+
+
+@cache
+def all_benchmarks() -> dict[str, Benchmark]:
+    """Every benchmark by name."""
+    found: dict[str, Benchmark] = {}
+    folder = resources.files("cgbench.reproduction").joinpath("benchmarks")
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".yaml"):
+            continue
+        for name, values in _read(file).items():
+            systems = {
+                key: _build(System, {"name": key, **spec}) for key, spec in (values.pop("systems") or {}).items()
+            }
+            # One entry stands for a benchmark a value, where they differ by a number alone.
+            for number in values.pop("each", [None]):
+                made = _filled({"name": name, **values}, number)
+                found[made["name"]] = _build(Benchmark, {**made, "systems": systems})
+    return found
+
+
+@cache
+def all_tables() -> dict[str, Table]:
+    """Every table by name (``lexicon-3``), in the order of the file."""
+    file = resources.files("cgbench.reproduction").joinpath("tables.yaml")
+    return {name: _build(Table, {"name": name, **values}) for name, values in _read(file).items()}
+
+
+def find_table(name: str) -> Table:
+    """A table that can be run.
+
+    :raises InputError: there is none of that name, or nothing of it can be run.
+    """
+    tables = all_tables()
+    if name not in tables:
+        raise InputError(f"unknown table {name!r}{did_you_mean(name, tables)}; cgbench reproduce list shows them")
+    if tables[name].why:
+        raise InputError(f"{name}: cannot be run: {tables[name].why}")
+    return tables[name]
+
+
+def _read(file: Any) -> dict[str, Any]:
+    import yaml
+
+    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
+
+
+def _build(kind: type, values: Mapping[str, Any]) -> Any:
+    known = {entry.name for entry in fields(kind)}
+    assert values.keys() <= known, f"{values['name']}: {values.keys() - known}"
+    return kind(**values)
+
+
+def _filled(value: Any, number: int | None) -> Any:
+    """``value`` with every ``{}`` in its text replaced."""
+    if number is None:
+        return value
+    if isinstance(value, str):
+        return value.replace("{}", str(number))
+    if isinstance(value, Mapping):
+        return {_filled(key, number): _filled(item, number) for key, item in value.items()}
+    return [_filled(item, number) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,96 @@
+"""The texts that a run trains on: held-out pairs taken out, new pairs mixed in; its dictionaries and its lexicon."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.files import write_atomic
+from cgbench.models.lexicons import learn_lexicon
+from cgbench.models.text import Subwords, read_lines
+from cgbench.reproduction.plan import Run
+
+Pairs = list[tuple[str, str]]
+Files = tuple[Path, Path]
+
+
+def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> tuple[Files, Files | None]:
+    """Write the training text and, if there is one, the validation text, a file a side."""
+    benchmark, system = run.benchmark, run.system
+    pairs = read_split(data, benchmark.train, sides)
+    valid = read_split(data, benchmark.valid, sides) if benchmark.valid else []
+    if system.hold_out:
+        pairs, valid = held_out(pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed)
+    if system.augment:
+        pairs = augmented(pairs, dict(system.augment), run.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_pairs(folder, "train", pairs), write_pairs(folder, "valid", valid) if valid else None
+
+
+def held_out(pairs: Pairs, share: float, which: str, seed: int) -> tuple[Pairs, Pairs]:
+    """Part pairs into those to train on and those to validate on; these are the ``last`` ones, or ``random`` ones."""
+    count = int(len(pairs) * share)
+    order = np.arange(len(pairs))
+    if which == "random":
+        order = np.random.Generator(np.random.PCG64(seed)).permutation(order)
+    first, last = sorted(order[: len(pairs) - count].tolist()), sorted(order[len(pairs) - count :].tolist())
+    return [pairs[row] for row in first], [pairs[row] for row in last]
+
+
+def augmented(pairs: Pairs, settings: dict, seed: int) -> Pairs:
+    """Training pairs with new ones of GECA mixed in."""
+    from cgbench.models.geca import Settings, augment, mixed
+
+    ratio = float(settings.pop("ratio"))
+    new = augment(pairs, Settings(**settings, seed=seed)).pairs
+    if not new:
+        raise InputError("GECA makes no new pair of this text")
+    return mixed(pairs, new, ratio)
+
+
+def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: Files, folder: Path) -> Subwords:
+    """The dictionaries: of the training text, or of all splits that the paper takes them from."""
+    benchmark = run.benchmark
+    files = train
+    if benchmark.dictionary:
+        pairs = [pair for split in benchmark.dictionary for pair in read_split(data, split, sides)]
+        files = write_pairs(folder, "dictionary", pairs)
+    subwords = Subwords.learn(*files, run.preset.text)
+    more = benchmark.more_words
+    if not more:
+        return subwords
+    return Subwords(
+        subwords.merges,
+        [*subwords.source, *more.get("source", ())],
+        [*subwords.target, *more.get("target", ())],
+        subwords.unit,
+    )
+
+
+def learn_run_lexicon(run: Run, train: Files, folder: Path) -> Path | None:
+    """Learn the lexicon of a system that has one, from its training text."""
+    system = run.system
+    if not system.lexicon:
+        return None
+    pairs = zip(*(read_lines(path) for path in train), strict=True)
+    settings = dict(system.lexicon_set)
+    if system.lexicon == "bayesian":
+        settings.setdefault("seed", run.seed)
+    path = folder / "lexicon.json"
+    learn_lexicon(system.lexicon, pairs, settings).lexicon.save(path)
+    return path
+
+
+def read_split(data: Path, split: str, sides: tuple[str, str]) -> Pairs:
+    """The pairs of a prepared split."""
+    return list(zip(*(read_lines(data / f"{split}.{side}") for side in sides), strict=True))
+
+
+def write_pairs(folder: Path, name: str, pairs: Pairs) -> Files:
+    """Write pairs, a file a side."""
+    files = folder / f"{name}.source", folder / f"{name}.target"
+    for side, path in enumerate(files):
+        write_atomic(path, "".join(f"{pair[side]}\n" for pair in pairs))
+    return files

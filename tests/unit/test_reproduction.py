@@ -1,0 +1,90 @@
+"""The parts of a reproduction: texts, measures, scales, and the comparison with published figures."""
+
+import numpy as np
+import pytest
+
+from cgbench.models.geca import mixed
+from cgbench.models.presets import load_preset
+from cgbench.reproduction.measures import Translated, measure
+from cgbench.reproduction.plan import scaled
+from cgbench.reproduction.report import Result, compare
+from cgbench.reproduction.tables import all_tables
+from cgbench.reproduction.texts import held_out
+
+PAIRS = [(f"s{number}", f"t{number}") for number in range(100)]
+
+
+def test_pairs_are_held_out_once():
+    for which in ("random", "last"):
+        train, valid = held_out(PAIRS, 0.2, which, 3)
+        assert len(valid) == 20 and sorted(train + valid) == sorted(PAIRS)
+        assert held_out(PAIRS, 0.2, which, 3) == (train, valid)
+    assert held_out(PAIRS, 0.2, "last", 1)[1] == PAIRS[80:]
+    assert held_out(PAIRS, 0.2, "random", 1) != held_out(PAIRS, 0.2, "random", 2)
+
+
+@pytest.mark.parametrize(("new", "ratio"), [(10, 0.3), (300, 0.3), (7, 0.5), (1, 0.01)])
+def test_a_mixture_has_its_ratio_and_all_pairs(new, ratio):
+    made = [(f"n{number}", "x") for number in range(new)]
+    text = mixed(PAIRS, made, ratio)
+    counts = [sum(pair == own for pair in text) for own in (PAIRS[0], PAIRS[-1])]
+    assert counts[0] == counts[1] >= 1 and set(made) <= set(text)
+    assert sum(pair in made for pair in text) / len(text) == pytest.approx(ratio, rel=0.01)
+
+
+def translated(tmp_path, sources, references, hypotheses, **columns):
+    for name, lines in {"test.s": sources, "test.t": references, **columns}.items():
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
+    rows = np.arange(len(sources))
+    return Translated(tmp_path, "test", ("s", "t"), rows, sources, references, hypotheses, ("train",))
+
+
+def test_exact_match_of_all_and_of_groups(tmp_path):
+    found = translated(
+        tmp_path, ["a", "b", "a"], ["x y", "y", "z"], ["x  y", "n", ""], **{"test.type": ["p", "q", "p"]}
+    )
+    assert measure("exact match", found)["exact match"] == pytest.approx(100 / 3)
+    assert measure("exact match by source", found) == {"exact match: a": 50.0, "exact match: b": 0.0}
+    assert measure("exact match by type", found) == {"exact match: p": 50.0, "exact match: q": 0.0}
+
+
+def test_one_shot_bleu_takes_all_references_and_sentences_with_rare_words(tmp_path):
+    """A word that the training text has once decides; a reference may stand in the training text."""
+    train = {"train.s": ["a b c d", "a b c d once"], "train.t": ["1 2 3 4", "6 7 8 9 0"]}
+    sources, references = ["a b c d", "a b c d once"], ["4 3 2 1", "0 9 8 7 6"]
+    right = measure("BLEU with one-shot words", translated(tmp_path, sources, references, ["1 2 3 4", "x"], **train))
+    assert right["BLEU 1-shot"] == 0 < right["BLEU full"] < 100
+    other = measure("BLEU with one-shot words", translated(tmp_path, sources, references, ["x", "6 7 8 9 0"], **train))
+    assert other["BLEU 1-shot"] == pytest.approx(100)
+
+
+def test_scales_change_the_schedule_alone():
+    preset = load_preset("lstm_lexicon_cogs")
+    assert scaled(preset, "full", 1.0) == {}
+    short = preset.replace(scaled(preset, "short", 0.05))
+    assert (short.training.max_updates, short.training.warmup_updates, short.training.patience) == (400, 200, 0)
+    assert short.model == preset.model and short.training.batch_sentences == preset.training.batch_sentences
+    smoke = preset.replace(scaled(preset, "smoke", 0.0))
+    assert smoke.training.max_updates < 10 and smoke.model == preset.model
+
+
+def result(system, seed, value, benchmark="COGS gen"):
+    return Result(benchmark, system, "full", 1.0, seed, 10, "same", 0, seed, 1, "cpu", {"exact match": value})
+
+
+def test_the_best_of_several_is_compared_and_the_spread_decides():
+    runs = [result("Transformer PED", seed, value) for seed, value in enumerate((78.0, 80.0, 84.0), 1)]
+    runs += [result("Transformer TEU", 1, 70.0)]
+    (line,) = compare(runs, "full", [all_tables()["devil-3"]])
+    assert (line.system, line.best, line.seeds) == ("Transformer", "Transformer PED", 3)
+    assert line.ours == pytest.approx(242 / 3) and line.deviation == pytest.approx(3.0551, abs=1e-3)
+    assert line.published == "80" and line.within is True
+    far = [result("Transformer PED", seed, value) for seed, value in enumerate((50.0, 51.0), 1)]
+    assert compare(far, "full", [all_tables()["devil-3"]])[0].within is False
+    single = compare(runs[3:], "full", [all_tables()["devil-7"]])
+    assert [(line.system, line.within) for line in single] == [("Transformer TEU", None)]
+
+
+def test_a_median_is_taken_where_the_paper_takes_it():
+    runs = [result("Relative", seed, value, "SCAN length cutoff 26") for seed, value in enumerate((0.0, 60.0, 62.0), 1)]
+    assert [line.ours for line in compare(runs, "full", [all_tables()["devil-1"]])] == [60.0]
