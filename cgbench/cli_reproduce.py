@@ -53,7 +53,10 @@ def list_command(form: str) -> None:
         if table.why:
             click.echo(f"{indent}cannot be run: {table.why}")
             continue
-        click.echo(f"{indent}{_short(table.benchmarks)}; {len(table.systems)} systems; {table.seeds} seeds")
+        counts = (_count(len(table.systems), "system"), _count(table.seeds, "seed"))
+        click.echo(f"{indent}{'; '.join((_short(table.benchmarks), *counts))}")
+        if table.note:
+            click.echo(f"{indent}{table.note}")
         for system, why in table.left_out.items():
             click.echo(f"{indent}without {system}: {why}")
     click.echo("\nnext:  cgbench reproduce run lexicon-8 --seeds 5 --out DIR")
@@ -116,7 +119,8 @@ def run_command(
         click.echo(f"without {system}: {why}", err=True)
     if dry_run:
         for run in runs:
-            click.echo(f"{run.name}  {run.preset.training.max_updates:,} updates of {run.system.preset}")
+            what = f"{run.preset.training.max_updates:,} updates of {run.system.preset}" if run.system.preset else ""
+            click.echo(f"{run.name}  {what}".rstrip())
         return
     from cgbench.reproduction.running import run_all
 
@@ -193,11 +197,13 @@ def show_command(
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
         texts.append(f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(HEAD, rows_of(group)))
-    click.echo(
-        "\n\n".join(texts) + "\n\nin percent; within: the difference is at most our standard deviation over seeds"
-    )
+    click.echo("\n\n".join(texts) + "\n\nin percent; within: the difference is at most the larger standard deviation")
     for path in out:
         click.echo(f"written to {path}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _names(text: str | None) -> list[str]:

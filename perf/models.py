@@ -2,7 +2,7 @@
 
     pip install 'cgbench[perf]'                       # Hugging Face transformers, the peer
     python perf/models.py                             # everything on a CPU, with all cores
-    python perf/models.py train decode --repeat 9     # parts: train, decode, r-dangle, uncertainty
+    python perf/models.py train decode --repeat 9     # parts: train, decode, r-dangle, uncertainty, lstm
     python perf/models.py --device cuda               # in bfloat16, under 8 minutes; also ensemble
 
 Prints a Markdown table. What is compared runs in turn, A B B A ..., in one process; ratios are medians of the ratios of
@@ -27,6 +27,7 @@ PARTS = {
     "decode": ("model_inference", "decode"),
     "r-dangle": ("model_training", "r_dangle"),
     "uncertainty": ("model_inference", "uncertainty"),
+    "lstm": ("lstm", "lstm"),
     "ensemble": ("gpu", "ensemble"),
 }
 

@@ -113,21 +113,18 @@ class LSTMLexicon(nn.Module):
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
         y = self.dropout(self.target_embedding(target.ids[as_tensor(index, encoded.states)]))
-        first, mixed = self._of_words(y)
+        # Cut once: the gradient of a slice is as large as what it is cut from.
+        first, mixed = (part.split(sizes.tolist()) for part in self._of_words(y))
         products = self._products()
         memory = self.attention.remember(encoded, order)
-        rows = as_tensor(order, y)
-        hidden = self._begin(encoded, rows)
-        features, attention, begin = [], [], 0
-        for count in sizes.tolist():
-            if count < len(hidden.feed):
-                hidden = hidden.first(count)
-                memory = memory.first(count)
-            part = slice(begin, begin + count)
-            hidden, weights = self._advance(first[part], mixed[part], hidden, memory, products)
+        hidden = self._begin(encoded, as_tensor(order, y))
+        features, attention = [], []
+        for gates, mixture in zip(first, mixed, strict=True):
+            if len(gates) < len(hidden.feed):
+                hidden, memory = hidden.first(len(gates)), memory.first(len(gates))
+            hidden, weights = self._advance(gates, mixture, hidden, memory, products)
             features.append(hidden.feed)
             attention.append(weights)
-            begin += count
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
         back = as_tensor(inverse, y)

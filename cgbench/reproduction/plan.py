@@ -54,7 +54,8 @@ class Run:
 
         :param inputs: hashes of the splits that are read.
         """
-        preset, system, benchmark = self.preset, self.system, self.benchmark
+        system, benchmark = self.system, self.benchmark
+        preset = self.preset if system.preset else None
         config: dict[str, Any] = {
             "benchmark": benchmark.name,
             "system": system.name,
@@ -64,7 +65,7 @@ class Run:
             "device": device,
             **{
                 f"{section}.{key}": value
-                for section in ("model", "training", "method", "text")
+                for section in (("model", "training", "method", "text") if preset else ())
                 for key, value in to_dict(getattr(preset, section)).items()
             },
             "lexicon": {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None,

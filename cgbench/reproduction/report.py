@@ -22,7 +22,7 @@ class Line:
 
     :param ours: over the seeds, in percent; ``deviation``: their sample standard deviation, None for a single one.
     :param published: as printed, in percent; ``spread``: its standard deviation, empty where none is printed.
-    :param within: whether the difference is at most our standard deviation; None where there is none.
+    :param within: whether the difference is at most the larger standard deviation; None where we have none.
     :param schedule: of our runs: ``full``, or what part of it; ``best``: the system whose figure it is, where the paper
         shows the best of several.
     """
@@ -144,7 +144,7 @@ def _line(table: Table, row: Published, runs: dict[tuple[str, str], list[Result]
         row.value,
         row.spread,
         difference,
-        None if deviation is None else abs(difference) <= deviation,
+        None if deviation is None else abs(difference) <= max(deviation, float(row.spread or 0)),
         name if name != row.system else "",
     )
 
@@ -162,7 +162,9 @@ def _schedule(runs: Sequence[Result]) -> str:
     return f"{first.scale}: {first.updates:,} updates" + (f" ({first.fraction:.1%})" if first.fraction else "") + rows
 
 
-LEGEND = "In percent; ± is the standard deviation over seeds; *within*: the difference is at most that of our own runs."
+LEGEND = (
+    "In percent; ± is the standard deviation over seeds; *within*: the difference is at most the larger of the two."
+)
 HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "within")
 
 
@@ -172,14 +174,20 @@ def rows_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
         (
             line.system + (f" ({line.best})" if line.best else ""),
             line.metric,
-            f"{line.ours:.1f}" + ("" if line.deviation is None else f" ± {line.deviation:.1f}"),
+            _text(line, line.ours) + ("" if line.deviation is None else f" ± {_text(line, line.deviation)}"),
             str(line.seeds),
             line.published + (f" ± {line.spread}" if line.spread else ""),
-            "" if line.difference is None else f"{line.difference:+.1f}",
+            "" if line.difference is None else _text(line, line.difference, "+"),
             {None: "", True: "yes", False: "no"}[line.within],
         )
         for line in lines
     ]
+
+
+def _text(line: Line, value: float, sign: str = "") -> str:
+    """A figure with the digits that its kind has."""
+    digits = 0 if line.metric.startswith("novel") else 3 if line.metric == "degree" else 1
+    return f"{value:{sign},.{digits}f}"
 
 
 def grouped(lines: Iterable[Line]) -> dict[tuple[str, str, str], list[Line]]:

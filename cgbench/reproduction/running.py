@@ -121,36 +121,23 @@ def _run_one(
 def execute(run: Run, data: Path, folder: Path, device: str, keep_model: bool) -> None:
     """Train, translate and measure; what is in ``folder`` already is gone on with."""
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.models.training import train_member
-    from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
 
-    benchmark, preset = run.benchmark, run.preset
     began = time.time()
-    source, target = find_recipe(benchmark.data).sides
-    text = folder / TEXT
-    train, valid = training_texts(run, data, (source, target), text)
-    # A validation that decides nothing would only take time.
-    if not (preset.training.patience or preset.training.keep == "best"):
-        valid = None
-    subwords = learn_dictionaries(run, data, (source, target), train, text)
-    lexicon = learn_run_lexicon(run, train, text)
-    model = folder / MODEL
-    train_member(train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon)
-    figures: dict[str, float] = {}
-    for split, measures in benchmark.tests.items():
-        tested = translate_test(run, model, data, split, (source, target), folder, device)
-        for name in measures:
-            figures.update(measure(name, tested))
+    sides = find_recipe(run.benchmark.data).sides[:2]
+    if run.system.preset:
+        figures = train_and_test(run, data, (sides[0], sides[1]), folder, device)
+    else:
+        figures = describe_test(run, data, sides[0])
     write_json(
         folder / RESULT,
         {
-            "benchmark": benchmark.name,
+            "benchmark": run.benchmark.name,
             "system": run.system.name,
             "preset": run.system.preset,
             "scale": run.scale,
             "fraction": run.fraction,
             "seed": run.seed,
-            "updates": preset.training.max_updates,
+            "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
             "rows": run.rows,
             "settings": settings_of(run, device),
@@ -159,10 +146,53 @@ def execute(run: Run, data: Path, folder: Path, device: str, keep_model: bool) -
             "figures": figures,
         },
     )
-    shutil.rmtree(text)
-    if not keep_model:
+    shutil.rmtree(folder / TEXT, ignore_errors=True)
+    if not keep_model and (model := folder / MODEL).is_dir():
         write_atomic(folder / "metrics.jsonl", (model / "metrics.jsonl").read_text(encoding="utf-8"))
         shutil.rmtree(model)
+
+
+def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
+    """What is new in the source side of the first test: mean degree, novel n-grams."""
+    from cgbench.benchmark.statistics import Wanted, text_rows
+    from cgbench.normalisation import Normalisation
+
+    test = next(iter(run.benchmark.tests))
+    (row,) = text_rows(
+        [data / f"{run.benchmark.train}.{side}"],
+        [[data / f"{test}.{side}"]],
+        Wanted(),
+        sides=[None],
+        columns=None,
+        normalisation=Normalisation("none", False, ("en", "en")),
+        min_count=3,
+        tags=None,
+    )
+    novel = {f"novel word {order}-grams": float(found.novel) for order, found in row.words.orders.items()}
+    return {"degree": row.degree, **novel}
+
+
+def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str) -> dict[str, float]:
+    """Train a model, translate the tests, and return all figures."""
+    from cgbench.models.training import train_member
+    from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
+
+    benchmark, preset = run.benchmark, run.preset
+    text = folder / TEXT
+    train, valid = training_texts(run, data, sides, text)
+    # A validation that decides nothing would only take time.
+    if not (preset.training.patience or preset.training.keep == "best"):
+        valid = None
+    subwords = learn_dictionaries(run, data, sides, train, text)
+    lexicon = learn_run_lexicon(run, train, text)
+    model = folder / MODEL
+    train_member(train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon)
+    figures: dict[str, float] = {}
+    for split, measures in benchmark.tests.items():
+        tested = translate_test(run, model, data, split, sides, folder, device)
+        for name in measures:
+            figures.update(measure(name, tested))
+    return figures
 
 
 def settings_of(run: Run, device: str) -> str:

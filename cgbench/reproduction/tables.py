@@ -13,9 +13,11 @@ from importlib import resources
 from typing import Any
 
 from cgbench.benchmark.metrics.published import PAPERS, Published, all_published
+from cgbench.benchmark.statistics import PublishedRow, published_rows
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 
+TEXTS = "r-dangle T2"  # a table of test sets, not of systems
 SCALES = ("full", "short", "smoke")
 
 
@@ -23,7 +25,8 @@ SCALES = ("full", "short", "smoke")
 class System:
     """How a paper's system is trained and tested on one benchmark.
 
-    :param preset: of the model and its training; ``set``: changes of it, by dotted name.
+    :param preset: of the model and its training; ``set``: changes of it, by dotted name. Without a preset nothing is
+        trained: the test text itself is looked at.
     :param lexicon: learner of its lexicon, with ``lexicon_set``, that method's settings.
     :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
     :param hold_out: how much of the training text validates instead of training: the ``share`` and which pairs, the
@@ -33,7 +36,7 @@ class System:
     """
 
     name: str
-    preset: str
+    preset: str = ""
     set: Mapping[str, Any] = field(default_factory=dict)
     lexicon: str = ""
     lexicon_set: Mapping[str, Any] = field(default_factory=dict)
@@ -101,6 +104,8 @@ class Table:
     @property
     def figures(self) -> list[Published]:
         """The published figures, in the order of the paper."""
+        if self.source == TEXTS:
+            return [figure for row in published_rows() for figure in _of_text(row)]
         return [row for row in all_published() if row.source == self.source]
 
     @property
@@ -109,6 +114,12 @@ class Table:
         known = {name for benchmark in self.benchmarks for name in all_benchmarks()[benchmark].systems}
         named = [part for row in self.figures for part in self.best_of.get(row.system, (row.system,))]
         return [name for name in dict.fromkeys(named) if name in known]
+
+
+def _of_text(row: PublishedRow) -> list[Published]:
+    counts = {f"novel word {order}-grams": count for order, count in row.words.items()}
+    figures = {"degree": f"{row.degree:.3f}", **{metric: str(count) for metric, count in counts.items()}}
+    return [Published(row.name, "test set", metric, value, "", "", row.source) for metric, value in figures.items()]
 
 
 @cache

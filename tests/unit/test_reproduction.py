@@ -79,6 +79,8 @@ def test_the_best_of_several_is_compared_and_the_spread_decides():
     assert (line.system, line.best, line.seeds) == ("Transformer", "Transformer PED", 3)
     assert line.ours == pytest.approx(242 / 3) and line.deviation == pytest.approx(3.0551, abs=1e-3)
     assert line.published == "80" and line.within is True
+    near = [result("Transformer TEU", seed, value) for seed, value in enumerate((80.9, 80.9), 1)]
+    assert compare(near, "full", [all_tables()["devil-7"]])[0].within is True  # 78 ± 3 there
     far = [result("Transformer PED", seed, value) for seed, value in enumerate((50.0, 51.0), 1)]
     assert compare(far, "full", [all_tables()["devil-3"]])[0].within is False
     single = compare(runs[3:], "full", [all_tables()["devil-7"]])
