@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -109,7 +110,8 @@ def plan(table: Table, systems: Sequence[str], seeds: Sequence[int], scale: str)
 def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     """The settings that a scale changes.
 
-    ``short`` makes a fraction of the updates, with as much of the warm-up, and looks for no early end; ``smoke`` shows
+    ``short`` makes a fraction of the updates, with as much of the warm-up and the same highest rate, and does not stop
+    early; ``smoke`` shows
     in seconds that everything runs, and no more.
     """
     training = preset.training
@@ -117,7 +119,10 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
         return {}
     if scale == "short":
         updates = max(1, round(training.max_updates * fraction))
+        # The highest rate of noam falls with the root of the warm-up: it stays what it was.
+        factor = math.sqrt(fraction) if training.schedule == "noam" else 1.0
         return {
+            "training.learning_rate": training.learning_rate * factor,
             "training.max_updates": updates,
             "training.warmup_updates": round(training.warmup_updates * fraction),
             "training.validate_every": min(training.validate_every, updates),

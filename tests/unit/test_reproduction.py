@@ -5,6 +5,7 @@ import pytest
 
 from cgbench.models.geca import mixed
 from cgbench.models.presets import load_preset
+from cgbench.models.schedule import learning_rate
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import scaled
 from cgbench.reproduction.report import Result, compare
@@ -63,6 +64,8 @@ def test_scales_change_the_schedule_alone():
     assert scaled(preset, "full", 1.0) == {}
     short = preset.replace(scaled(preset, "short", 0.05))
     assert (short.training.max_updates, short.training.warmup_updates, short.training.patience) == (400, 200, 0)
+    peaks = [max(learning_rate(own.training, update, 512) for update in range(1, 8001)) for own in (preset, short)]
+    assert peaks[0] == pytest.approx(peaks[1])
     assert short.model == preset.model and short.training.batch_sentences == preset.training.batch_sentences
     smoke = preset.replace(scaled(preset, "smoke", 0.0))
     assert smoke.training.max_updates < 10 and smoke.model == preset.model
