@@ -6,7 +6,6 @@ COMPOSITION's mixtures are parameters. LRF's attention to lower layers depends o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,25 +14,13 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.models.batching import Rows, make_batches
 from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.pictures import Panel
 
 if TYPE_CHECKING:
     from cgbench.models.composition import Composition
     from cgbench.models.lrf import LRF
 
 BATCH_TOKENS = 2048
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One table: which layer (columns) takes how much of what (rows).
-
-    :param values: [rows, columns]; nan is where nothing can be taken.
-    """
-
-    title: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    values: np.ndarray
 
 
 def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = None) -> list[Panel]:

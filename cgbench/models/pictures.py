@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from cgbench.errors import require
-from cgbench.models.inspection import Panel
 
 FORMS = ("png", "svg")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One table: which layer (columns) takes how much of what (rows).
+
+    :param values: [rows, columns]; nan is where nothing can be taken.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
 
 
 def draw(panels: Sequence[Panel], form: str) -> bytes:

@@ -129,3 +129,48 @@ def test_bad_calls_of_geca(train, run, tmp_path):
     ):
         assert message in run("augment", "geca", *words, status=2).stderr
     assert not (tmp_path / "new.tsv").exists()
+
+
+def test_geca_mixes_new_pairs_into_a_training_text(train, run, tmp_path):
+    words = ["augment", "geca", train, "--size", "1", "--samples", "0", "--variants", "0"]
+    new = {tuple(row.split("\t")) for row in _mixed(run, words, tmp_path / "new.tsv")}
+    rows = [tuple(row.split("\t")) for row in _mixed(run, [*words, "--mix", "0.25"], tmp_path / "mixed.tsv")]
+    assert set(rows) == new | set(TRAIN)
+    assert sum(row in new for row in rows) / len(rows) == pytest.approx(0.25, abs=0.05)
+
+
+def _mixed(run, words, out):
+    run(*words, "--out", out)
+    return out.read_text().splitlines()
+
+
+@pytest.mark.parametrize("arch", ["lstm_lexicon", "transformer"])
+def test_a_lexicon_goes_into_a_model_and_its_checkpoint(train, run, tmp_path, arch):
+    """Learn one, train with it, translate: through the commands; an ensemble whose members share it."""
+    run("lexicon", "learn", train, "--out", tmp_path / "x.json")
+    sizes = ("width=16", "encoder_layers=1", "decoder_layers=1")
+    settings = [f"model.{size}" for size in sizes] + ["training.max_updates=3", "text.unit=words"]
+    words = ["--train", train, "--arch", arch, "--set", "model.lexicon=hard"]
+    words += [word for setting in settings for word in ("--set", setting)]
+    assert "cgbench lexicon learn" in run("train", *words, "--out", tmp_path / "m", status=2).stderr
+    assert not (tmp_path / "m").exists()
+    run("train", *words, "--lexicon", tmp_path / "x.json", "--out", tmp_path / "m")
+    config = json.loads((tmp_path / "m/config.json").read_text())
+    assert config["model"]["lexicon"] == "hard" and len(config["lexicon"]) == 64
+    members = ("--members", "2", "--jobs", "1", "--lexicon", tmp_path / "x.json", "--out", tmp_path / "e")
+    run("train-ensemble", *words, *members)
+    (tmp_path / "source").write_text("walk twice\n\njump\n")
+    for model in ("m", "e"):
+        found = run("translate", tmp_path / "source", "--model", tmp_path / model).stdout.split("\n")
+        assert len(found) == 4 and found[1] == ""
+
+
+def test_a_lexicon_that_does_not_fit_is_refused(train, run, tmp_path):
+    (tmp_path / "x.json").write_text('{"hop": {"HOP": 1}, "walk": {"WALK": 1}}')
+    words = ("train", "--train", train, "--arch", "lstm_lexicon", "--set", "text.unit=words", "--set", "model.width=8")
+    words = (*words, "--out", tmp_path / "m", "--lexicon", tmp_path / "x.json")
+    said = run(*words, "--set", "model.lexicon=hard", status=2).stderr
+    assert "x.json" in said and "1 source word ('hop') and 1 target word ('HOP')" in said
+    assert "set model.lexicon to hard" in run(*words, "--set", "model.lexicon=copy", status=2).stderr
+    (tmp_path / "x.json").write_text("{}")
+    assert "x.json" in run(*words, "--set", "model.lexicon=hard", status=2).stderr
