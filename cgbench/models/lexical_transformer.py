@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from cgbench.models.architectures import LexicalTransformerConfig
+from cgbench.models.config import TransformerConfig
 from cgbench.models.lexical import LexicalOutput, LexicalStates
 from cgbench.models.ragged import Ragged, grid_index
 from cgbench.models.source_attention import Memory, SourceAttention, as_tensor
@@ -82,7 +83,8 @@ class LexicalTransformer(Transformer):
         return self.project(LexicalStates(features, self.alignment.weights(memory, features), memory.words))
 
 
-def build_transformer(config: LexicalTransformerConfig, source_size: int, target_size: int) -> Transformer:
+def build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:
     """Build a Transformer, with a lexicon if the configuration asks for one."""
-    kind = Transformer if config.lexicon == "none" else LexicalTransformer
-    return kind(config, source_size, target_size)
+    if isinstance(config, LexicalTransformerConfig) and config.lexicon != "none":
+        return LexicalTransformer(config, source_size, target_size)
+    return Transformer(config, source_size, target_size)

@@ -7,14 +7,15 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from cgbench.errors import InputError
+from cgbench.models.architectures import LexicalTransformerConfig
 from cgbench.models.averaging import average, last_checkpoints
 from cgbench.models.checkpoints import CheckpointConfig, load_checkpoint, save_checkpoint
-from cgbench.models.config import TextConfig, TrainingConfig, TransformerConfig
+from cgbench.models.config import TextConfig, TrainingConfig
 from cgbench.models.registry import build_model
 from cgbench.models.text import Subwords
 
 torch.set_num_threads(1)
-MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2)
+MODEL = LexicalTransformerConfig(encoder_layers=1, decoder_layers=1, width=8, feedforward_width=8, attention_heads=2)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def test_what_does_not_fit_together_is_refused(run, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(InputError, match="two checkpoints or more"):
         average([one], out)
-    wider = TransformerConfig(**{**vars(MODEL), "width": 16})
+    wider = LexicalTransformerConfig(**{**vars(MODEL), "width": 16})
     with pytest.raises(InputError, match=r"model\.width: 8 and 16"):
         average([one, write(tmp_path / "wide", run / "text", 1, 2, wider)], out)
     with pytest.raises(InputError, match="different subwords"):
