@@ -22,7 +22,7 @@ class LexicalConfig:
         authors' code) or ``sigmoid`` (as the paper).
     :param lexicon_temperature: of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.
     :param lexicon_rules: how words without an entry are translated: as ``coded`` or as ``described``
-        (:func:`~cgbench.models.lexicon_matrix.lexicon_matrix`).
+        (docs/lexicon.md).
     """
 
     lexicon: str = "none"
