@@ -93,3 +93,36 @@ def test_the_best_of_several_is_compared_and_the_spread_decides():
 def test_a_median_is_taken_where_the_paper_takes_it():
     runs = [result("Relative", seed, value, "SCAN length cutoff 26") for seed, value in enumerate((0.0, 60.0, 62.0), 1)]
     assert [line.ours for line in compare(runs, "full", [all_tables()["devil-1"]])] == [60.0]
+
+
+def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch):
+    from cgbench.data_recipes.registry import find_recipe
+    from cgbench.data_recipes.writer import get
+    from cgbench.models import training
+    from cgbench.reproduction import running
+    from cgbench.reproduction.plan import Run
+    from cgbench.reproduction.tables import all_benchmarks
+
+    colors = all_benchmarks()["Colors"]
+    run = Run(colors, colors.systems["LSTM+Lex Simple"], "smoke", 1)
+    get(find_recipe("colors"), tmp_path / "colors", offline=True)
+    trained = []
+    train_member = training.train_member
+
+    def counted(*words, **options):
+        trained.append((words[5] / "config.json").exists())
+        return train_member(*words, **options)
+
+    def stopped(name, found):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "train_member", counted)
+    measure_ = running.measure
+    monkeypatch.setattr(running, "measure", stopped)
+    (folder := tmp_path / "run").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        running.execute(run, tmp_path / "colors", folder, "cpu", False)
+    monkeypatch.setattr(running, "measure", measure_)
+    running.execute(run, tmp_path / "colors", folder, "cpu", False)
+    assert trained == [False, True]  # the second time the model was there
+    assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
