@@ -214,6 +214,8 @@ class TrainingConfig:
         )
         self._choose("schedule", "inverse_sqrt", "linear", "constant", "noam")
         self._choose("batch_draw", "replacement", "epoch")
+        if self.batch_draw == "epoch":
+            self._require("batch_draw", self.batch_sentences > 0, "replacement where training.batch_sentences is 0")
         self._choose("loss_mean", "tokens", "sentences")
         self._choose("validate_metric", "loss", "bleu", "exact_match")
         self._choose("keep", "best", "last")

@@ -102,9 +102,9 @@ def train_member(
     precision = resolve_precision(config.precision, device)
     with joined(device) as processes, reproducible(config.threads, processes.device, seed):
         model = build_model(preset.model, subwords.source_size, subwords.target_size)
-        if start is not None:
-            model.load_state_dict(start)
         load_lexicon(model, preset.model, subwords, lexicon, seed)
+        if start is not None:
+            model.load_state_dict(start)  # with its lexicon
         objectives = build_objectives(model, config, preset.method, subwords.target_size, precision == "bfloat16")
         if not processes.first:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs

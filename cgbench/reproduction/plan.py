@@ -10,13 +10,14 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.models.config import to_dict
+from cgbench.models.methods import BowConfig, CRegConfig
 from cgbench.models.presets import Preset, load_preset
 from cgbench.reproduction.tables import Benchmark, System, Table, all_benchmarks
 from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
 REVISION = 1  # of the code that trains, tests and measures: raised when a change of it changes results
-SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20}
+SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20, "pairs": 1000}
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ class Run:
         """How many rows of each test are translated, 0 for all."""
         return {"full": 0, "short": self.benchmark.short_rows, "smoke": SMOKE["rows"]}[self.scale]
 
-    def step(self, device: str, inputs: Mapping[str, str]) -> Step:
-        """What identifies the result.
+    def step(self, inputs: Mapping[str, str]) -> Step:
+        """What identifies the result; not the device, so that machines of any kind may share the runs.
 
         :param inputs: hashes of the splits that are read.
         """
@@ -63,7 +64,6 @@ class Run:
             "scale": self.scale,
             "fraction": self.fraction,
             "seed": self.seed,
-            "device": device,
             **{
                 f"{section}.{key}": value
                 for section in (("model", "training", "method", "text") if preset else ())
@@ -98,13 +98,14 @@ def plan(table: Table, systems: Sequence[str], seeds: Sequence[int], scale: str)
                 f"--systems {name}: not in {table.name}{did_you_mean(name, known)}; it has {', '.join(known)}"
             )
     shown = {(row.benchmark, part) for row in table.figures for part in table.best_of.get(row.system, (row.system,))}
-    return [
+    runs = [
         Run(benchmark, benchmark.systems[name], scale, seed)
         for seed in seeds
         for benchmark in benchmarks
         for name in systems or table.systems
         if name in benchmark.systems and (systems or (benchmark.name, name) in shown)
     ]
+    return list({run.name: run for run in runs}.values())
 
 
 def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
@@ -114,21 +115,26 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     early; ``smoke`` shows
     in seconds that everything runs, and no more.
     """
-    training = preset.training
+    training, method = preset.training, preset.method
     if scale == "full":
         return {}
+    changes: dict[str, Any] = {}
+    if isinstance(method, BowConfig):
+        changes["method.epochs"] = max(1, round(method.epochs * fraction))
+    if isinstance(method, CRegConfig):
+        changes["method.ramp_updates"] = round(method.ramp_updates * fraction)
     if scale == "short":
         updates = max(1, round(training.max_updates * fraction))
         # The highest rate of noam falls with the root of the warm-up: it stays what it was.
         factor = math.sqrt(fraction) if training.schedule == "noam" else 1.0
-        return {
+        return changes | {
             "training.learning_rate": training.learning_rate * factor,
             "training.max_updates": updates,
             "training.warmup_updates": round(training.warmup_updates * fraction),
             "training.validate_every": min(training.validate_every, updates),
             "training.patience": 0,
         }
-    changes: dict[str, Any] = {
+    changes |= {
         "training.max_updates": SMOKE["updates"],
         "training.warmup_updates": min(training.warmup_updates, SMOKE["updates"]),
         "training.accumulation": 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from cgbench.benchmark.metrics.published import Published
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.reproduction.running import RESULT, RUNS
-from cgbench.reproduction.tables import Table, all_tables
+from cgbench.reproduction.tables import Table, all_benchmarks, all_tables
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def read_results(out: Path) -> tuple[list[Result], list[str]]:
     found = []
     for path in sorted((out / RUNS).glob(f"*/*/{RESULT}")):
         if not path.parent.name.endswith(".partial"):
-            found.append(Result(**read_json(path)))
+            found.append(_read(path))
     if not found:
         raise InputError(f"{out}: no finished run in it; make some with cgbench reproduce run TABLE --out {out}")
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
@@ -78,13 +78,22 @@ def read_results(out: Path) -> tuple[list[Result], list[str]]:
     kept, warnings = [], []
     for (benchmark, system, scale), results in groups.items():
         newest = max(results, key=lambda result: (result.ended, result.settings)).settings
-        chosen = {result.seed: result for result in results if result.settings == newest}
+        ordered = sorted(results, key=lambda result: result.ended)
+        chosen = {result.seed: result for result in ordered if result.settings == newest}
         kept += [chosen[seed] for seed in sorted(chosen)]
         if others := len({result.settings for result in results}) - 1:
             warnings.append(
                 f"{benchmark}, {system}, {scale}: {others} older {'setting' if others == 1 else 'settings'} left out"
             )
     return kept, warnings
+
+
+def _read(path: Path) -> Result:
+    known = {field.name for field in fields(Result)}
+    try:
+        return Result(**{key: value for key, value in read_json(path).items() if key in known})
+    except (TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not a result of cgbench reproduce ({error}); remove its folder") from None
 
 
 def compare(results: Iterable[Result], scale: str, tables: Sequence[Table] = ()) -> list[Line]:
@@ -123,7 +132,8 @@ def _line(table: Table, row: Published, runs: dict[tuple[str, str], list[Result]
     best: tuple[float, float | None, list[Result], str] | None = None
     metric, _, statistic = row.metric.partition(" (")  # exact match (median)
     for name in table.best_of.get(row.system, (row.system,)):
-        own = [run for run in runs.get((row.benchmark, name), ()) if metric in run.figures]
+        system = all_benchmarks()[row.benchmark].systems.get(name) if row.benchmark in all_benchmarks() else None
+        own = [run for run in runs.get((row.benchmark, system.name if system else name), ()) if metric in run.figures]
         if own:
             value, deviation = _summary([run.figures[metric] for run in own], statistic.rstrip(")"))
             if best is None or value > best[0]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from cgbench.files import read_json, write_atomic, write_json
 from cgbench.parallel import run_tasks
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import Run
-from cgbench.steps import BusyError, Step, Workspace
+from cgbench.reproduction.tables import Benchmark
+from cgbench.steps import BusyError, Step, Workspace, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 TARGETS_MORE = 10  # target tokens beyond the longest right answer
@@ -42,16 +44,21 @@ def run_all(
     :param jobs: runs at once, a thread each on a CPU.
     :param mirror: where the sources of the data are; ``offline``: use no network.
     :param keep_models: keep the checkpoints, too.
-    :return: a line a run that failed.
-    :raises InputError: the data cannot be had.
+    :return: a line a run that failed, and a benchmark whose data cannot be had; the others are made.
     """
     say = say or (lambda line: None)
-    inputs = {name: prepare(runs, name, out, mirror, offline, say) for name in {run.benchmark.name for run in runs}}
+    inputs: dict[str, dict[str, str]] = {}
+    failed: list[str] = []
+    for benchmark in {run.benchmark.name: run.benchmark for run in runs}.values():
+        try:
+            inputs[benchmark.name] = prepare(benchmark, out, mirror, offline, say)
+        except InputError as error:
+            failed.append(f"{benchmark.name}: {error}")
+            say(failed[-1])
     workspace = Workspace(out / RUNS)
-    steps = [(run, run.step(device, inputs[run.benchmark.name])) for run in runs]
+    steps = [(run, run.step(inputs[run.benchmark.name])) for run in runs if run.benchmark.name in inputs]
     pending = [(run, step) for run, step in steps if not workspace.done(step)]
     say(f"{len(runs) - len(pending)} of {len(runs)} runs are done")
-    failed: list[str] = []
     for wait in (False, True):
         busy = []
         tasks = [(run, step, out, device, keep_models, wait) for run, step in pending]
@@ -70,7 +77,7 @@ def run_all(
 
 
 def prepare(
-    runs: Sequence[Run], name: str, out: Path, mirror: str | None, offline: bool, say: Callable[[str], None]
+    benchmark: Benchmark, out: Path, mirror: str | None, offline: bool, say: Callable[[str], None]
 ) -> dict[str, str]:
     """Prepare the data of a benchmark; return the hash of every file that is read.
 
@@ -80,7 +87,6 @@ def prepare(
     from cgbench.data_recipes.writer import RECORD, get
     from cgbench.steps import locked
 
-    benchmark = next(run.benchmark for run in runs if run.benchmark.name == name)
     folder = out / DATA / benchmark.data
     recipe = find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
@@ -91,8 +97,7 @@ def prepare(
             missing = [split for split in benchmark.splits if split not in record["splits"]]
             if missing:
                 raise InputError(
-                    f"{benchmark.name}: {', '.join(missing)} of {recipe.name} cannot be had; "
-                    + "; ".join(prepared.to_get[:3])
+                    f"{', '.join(missing)} of {recipe.name} cannot be had; " + "; ".join(prepared.to_get[:3])
                 )
     hashes: dict[str, str] = {}
     for split in benchmark.splits:
@@ -107,7 +112,7 @@ def _run_one(
     began = time.monotonic()
 
     def make(folder: Path) -> None:
-        execute(run, out / DATA / run.benchmark.data, folder, device, keep_models)
+        execute(run, step, out / DATA / run.benchmark.data, folder, device, keep_models)
 
     try:
         Workspace(out / RUNS).run(step, make, resumable=True, wait=wait)
@@ -115,13 +120,20 @@ def _run_one(
         return run.name, 0.0, "busy"
     except InputError as error:
         return run.name, 0.0, str(error)
+    except Exception as error:  # one run must not end the others, whatever is wrong with it
+        path = Workspace(out / RUNS).result(step).with_suffix(".error")
+        write_atomic(path, traceback.format_exc())
+        return run.name, 0.0, f"{type(error).__name__}: {error} (see {path})"
     return run.name, time.monotonic() - began, None
 
 
-def execute(run: Run, data: Path, folder: Path, device: str, keep_model: bool) -> None:
+def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_model: bool) -> None:
     """Train, translate and measure; what is in ``folder`` already is gone on with."""
     from cgbench.data_recipes.registry import find_recipe
 
+    if (folder / RESULT).is_file():
+        clean(folder, keep_model)  # stopped while it was at that
+        return
     began = time.time()
     sides = find_recipe(run.benchmark.data).sides[:2]
     if run.system.preset:
@@ -140,16 +152,24 @@ def execute(run: Run, data: Path, folder: Path, device: str, keep_model: bool) -
             "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
             "rows": run.rows,
-            "settings": settings_of(run, device),
+            "settings": settings_of(step),
             "ended": int(time.time()),
             "seconds": round(time.time() - began),
             "figures": figures,
         },
     )
+    clean(folder, keep_model)
+
+
+def clean(folder: Path, keep_model: bool) -> None:
+    """Remove what a finished run does not need."""
     shutil.rmtree(folder / TEXT, ignore_errors=True)
-    if not keep_model and (model := folder / MODEL).is_dir():
-        write_atomic(folder / "metrics.jsonl", (model / "metrics.jsonl").read_text(encoding="utf-8"))
-        shutil.rmtree(model)
+    model, log = folder / MODEL, folder / "metrics.jsonl"
+    if keep_model or not model.is_dir():
+        return
+    if not log.is_file():
+        write_atomic(log, (model / "metrics.jsonl").read_text(encoding="utf-8"))
+    shutil.rmtree(model)
 
 
 def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
@@ -184,7 +204,7 @@ def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, d
     if not (preset.training.patience or preset.training.keep == "best"):
         valid = None
     subwords = learn_dictionaries(run, data, sides, train, text)
-    lexicon = learn_run_lexicon(run, train, text)
+    lexicon = learn_run_lexicon(run, data, sides, text)
     model = folder / MODEL
     train_member(train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon)
     figures: dict[str, float] = {}
@@ -195,11 +215,9 @@ def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, d
     return figures
 
 
-def settings_of(run: Run, device: str) -> str:
-    """A hash of everything that runs of one system share: all but seed and data."""
-    from cgbench.steps import hash_value
-
-    return hash_value({**run.step(device, {}).config, "seed": None})[:16]
+def settings_of(step: Step) -> str:
+    """A hash of everything that runs of one system share: all but the seed."""
+    return hash_value({**step.recipe, "step": "", "config": {**step.config, "seed": 0}})[:16]
 
 
 def translate_test(
@@ -219,7 +237,8 @@ def translate_test(
     path = folder / f"{split.replace('/', '.')}.hypotheses"
     if not path.is_file():
         ensemble = Ensemble.open([model], device)
-        limit = _length_limit(ensemble, sources, references)
+        # Beam search has the limits of the papers that use it; greedy search none that cuts a right answer.
+        limit = _length_limit(ensemble, sources, references) if run.system.beam == 1 else {}
         found = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in found))
     hypotheses = read_lines(path)

@@ -32,6 +32,7 @@ class System:
     :param hold_out: how much of the training text validates instead of training: the ``share`` and which pairs, the
         ``last`` or ``random`` ones; for benchmarks without a validation split.
     :param beam: of the translation of the test; 1 is greedy search.
+    :param same_as: another name of that system, whose runs it shares.
     :param short: what is left of the updates in a ``short`` run, if not what the benchmark says.
     """
 
@@ -43,6 +44,7 @@ class System:
     augment: Mapping[str, Any] = field(default_factory=dict)
     hold_out: Mapping[str, Any] = field(default_factory=dict)
     beam: int = 1
+    same_as: str = ""
     short: float = 0.0
 
 
@@ -131,9 +133,8 @@ def all_benchmarks() -> dict[str, Benchmark]:
         if not file.name.endswith(".yaml"):
             continue
         for name, values in _read(file).items():
-            systems = {
-                key: _build(System, {"name": key, **spec}) for key, spec in (values.pop("systems") or {}).items()
-            }
+            systems = {key: _build(System, {"name": key, **spec}) for key, spec in values.pop("systems").items()}
+            systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
             # One entry stands for a benchmark a value, where they differ by a number alone.
             for number in values.pop("each", [None]):
                 made = _filled({"name": name, **values}, number)

@@ -10,7 +10,7 @@ from cgbench.errors import InputError
 from cgbench.files import write_atomic
 from cgbench.models.lexicons import learn_lexicon
 from cgbench.models.text import Subwords, read_lines
-from cgbench.reproduction.plan import Run
+from cgbench.reproduction.plan import SMOKE, Run
 
 Pairs = list[tuple[str, str]]
 Files = tuple[Path, Path]
@@ -20,6 +20,8 @@ def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -
     """Write the training text and, if there is one, the validation text, a file a side."""
     benchmark, system = run.benchmark, run.system
     pairs = read_split(data, benchmark.train, sides)
+    if run.scale == "smoke" and len(pairs) > SMOKE["pairs"]:
+        pairs = [pairs[number * len(pairs) // SMOKE["pairs"]] for number in range(SMOKE["pairs"])]
     valid = read_split(data, benchmark.valid, sides) if benchmark.valid else []
     if system.hold_out:
         pairs, valid = held_out(pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed)
@@ -69,12 +71,12 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
     )
 
 
-def learn_run_lexicon(run: Run, train: Files, folder: Path) -> Path | None:
-    """Learn the lexicon of a system that has one, from its training text."""
+def learn_run_lexicon(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> Path | None:
+    """Learn the lexicon of a system that has one, from the whole training split, as the authors did."""
     system = run.system
     if not system.lexicon:
         return None
-    pairs = zip(*(read_lines(path) for path in train), strict=True)
+    pairs = read_split(data, run.benchmark.train, sides)
     settings = dict(system.lexicon_set)
     if system.lexicon == "bayesian":
         settings.setdefault("seed", run.seed)

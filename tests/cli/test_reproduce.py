@@ -147,7 +147,7 @@ def test_every_system_of_every_benchmark_has_a_preset_and_every_figure_a_system(
                 if not system.preset:
                     continue
                 assert run.preset.training.max_updates >= 1
-                assert run.step("cpu", {}).config["system"] == system.name
+                assert run.step({}).config["system"] == system.name
     for table in all_tables().values():
         if table.why:
             continue

@@ -121,8 +121,49 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     monkeypatch.setattr(running, "measure", stopped)
     (folder := tmp_path / "run").mkdir()
     with pytest.raises(KeyboardInterrupt):
-        running.execute(run, tmp_path / "colors", folder, "cpu", False)
+        running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
     monkeypatch.setattr(running, "measure", measure_)
-    running.execute(run, tmp_path / "colors", folder, "cpu", False)
+    running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
     assert trained == [False, True]  # the second time the model was there
     assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
+
+
+def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
+    from cgbench.reproduction import running
+    from cgbench.reproduction.plan import plan
+
+    runs = plan(all_tables()["lexicon-8"], ["LSTM", "GECA"], [1], "smoke")
+    execute = running.execute
+
+    def fails(run, *others):
+        if run.system.name == "GECA":
+            raise RuntimeError("no memory")
+        execute(run, *others)
+
+    monkeypatch.setattr(running, "execute", fails)
+    failed = running.run_all(runs, tmp_path, offline=True)
+    assert len(failed) == 1 and failed[0].startswith("colors.geca.smoke.seed-1: RuntimeError: no memory")
+    assert "Traceback" in next(tmp_path.glob("runs/colors.geca.smoke.seed-1/*.error")).read_text()
+    assert len(list(tmp_path.glob("runs/colors.lstm.smoke.seed-1/*/result.json"))) == 1
+
+
+def test_two_names_of_a_system_share_its_runs():
+    from cgbench.reproduction.plan import plan
+
+    names = [run.system.name for run in plan(all_tables()["composition-1"], [], [1], "full")]
+    assert "R-Dangle_sep o=1" in names and "R-Dangle_sep [70M]" not in names and len(names) == len(set(names))
+    found = Result("CoGnition", "R-Dangle_sep o=1", "full", 1.0, 1, 1, "s", 0, 1, 1, "cpu", {"BLEU cg-test": 60.0})
+    lines = compare([found], "full", [all_tables()["composition-1"]])
+    assert [line.system for line in lines] == ["R-Dangle_sep [70M]"] and lines[0].ours == 60.0
+
+
+def test_a_new_version_makes_new_settings():
+    from dataclasses import replace
+
+    from cgbench.reproduction.plan import plan
+    from cgbench.reproduction.running import settings_of
+
+    first, second = (run.step({"f": "a"}) for run in plan(all_tables()["lexicon-8"], ["GECA"], [1, 2], "full"))
+    assert settings_of(first) == settings_of(second)
+    assert settings_of(first) != settings_of(replace(first, revision=first.revision + 1))
+    assert settings_of(first) != settings_of(replace(first, inputs={"f": "b"}))
