@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -15,6 +17,8 @@ from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError
+
+GRACE = 60.0  # seconds
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,13 +88,16 @@ def _take(items: Iterator[T], count: int) -> list[T]:
 def _die_with_parent() -> None:
     """End this worker when the command that started it ends, even by SIGKILL.
 
-    Without this, an orphan would go on writing where the same command, given again, is writing too.
+    Without this, an orphan would go on writing where the same command, given again, is writing too. It is asked first:
+    what handles the signal, such as training, which saves its state, has some seconds for that.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None
 
     def watch() -> None:
         wait_for([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -17,6 +17,7 @@ from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
 REVISION = 1  # of the code that trains, tests and measures: raised when a change of it changes results
+SAVED = 50  # times in a run
 SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20, "pairs": 1000}
 
 
@@ -39,7 +40,10 @@ class Run:
     def preset(self) -> Preset:
         """Model and training, at this scale."""
         preset = load_preset(self.system.preset).replace(self.system.set)
-        return preset.replace(scaled(preset, self.scale, self.fraction))
+        preset = preset.replace(scaled(preset, self.scale, self.fraction))
+        # What a killed run loses is a small part of it, however long its updates take.
+        every = max(1, min(preset.training.checkpoint_every, preset.training.max_updates // SAVED))
+        return preset.replace({"training.checkpoint_every": every})
 
     @property
     def fraction(self) -> float:
@@ -68,6 +72,7 @@ class Run:
                 f"{section}.{key}": value
                 for section in (("model", "training", "method", "text") if preset else ())
                 for key, value in to_dict(getattr(preset, section)).items()
+                if key != "checkpoint_every"  # changes no result
             },
             "lexicon": {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None,
             "augment": dict(system.augment) or None,

@@ -74,6 +74,31 @@ def test_workers_end_with_the_command_that_started_them(tmp_path):
     wait_until(lambda: not any(alive(worker) for worker in workers))
 
 
+def test_a_worker_that_handles_the_signal_can_save_what_it_has(tmp_path):
+    """The command is killed by SIGKILL; a worker is asked to end before it is ended."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, pathlib, sys, time\n"
+        "from cgbench.models.interruption import held_signals\n"
+        "from cgbench.parallel import run_tasks\n"
+        "def work(path):\n"
+        "    with held_signals() as signals:\n"
+        "        pathlib.Path(path + '.pid').write_text(str(os.getpid()))\n"
+        "        while not signals:\n"
+        "            time.sleep(0.05)\n"
+        "        pathlib.Path(path + '.saved').touch()\n"
+        "if __name__ == '__main__':\n"
+        "    list(run_tasks(work, [(f'{sys.argv[1]}/{n}',) for n in range(2)], 2))\n"
+    )
+    parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
+    wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
+    workers = [int(path.read_text()) for path in tmp_path.glob("*.pid")]
+    os.kill(parent.pid, signal.SIGKILL)
+    parent.wait()
+    wait_until(lambda: not any(alive(worker) for worker in workers))
+    assert len(list(tmp_path.glob("*.saved"))) == 2
+
+
 def wait_until(condition):
     for _ in range(600):
         if condition():
