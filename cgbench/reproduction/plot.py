@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 from cgbench.errors import require
 from cgbench.reproduction.report import Line, grouped
 
-WIDTH, ROW = 7.0, 0.28  # inches; of a figure
+WIDTH, ROW, SHIFT = 7.0, 0.28, 0.15  # inches, inches a line, lines
 
 
 def draw(lines: Sequence[Line], form: str) -> bytes:
@@ -27,16 +28,13 @@ def draw(lines: Sequence[Line], form: str) -> bytes:
     figure = Figure(figsize=(WIDTH, ROW * sum(heights) + 1.1 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
     for ax, ((table, benchmark, schedule), group) in zip(axes, panels, strict=True):
-        places = range(len(group))
-        ax.errorbar(
-            [line.ours for line in group], places, xerr=[line.deviation or 0 for line in group],
-            fmt="o", markersize=4, capsize=2, label="ours",
-        )  # fmt: skip
-        known = [(float(line.published), place) for place, line in zip(places, group, strict=True) if line.published]
-        ax.plot([x for x, _ in known], [y for _, y in known], "x", color="black", markersize=5, label="published")
-        ax.set_yticks(list(places), [_name(line, benchmark) for line in group], fontsize=7)
-        ax.invert_yaxis()
-        ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
+        known = [(place, line) for place, line in enumerate(group) if line.published]
+        _points(ax, "ours", "o", [(n - SHIFT, line.ours, line.deviation or 0.0) for n, line in enumerate(group)])
+        _points(ax, "published", "x", [(n + SHIFT, float(x.published), float(x.spread or 0)) for n, x in known])
+        ax.set_yticks(range(len(group)), [_name(line, benchmark) for line in group], fontsize=7)
+        ax.set_ylim(len(group) - 0.5, -0.5)
+        if all(line.ours <= 100 for line in group):
+            ax.set_xlim(-3, 103)
         ax.set_title(" · ".join(filter(None, (table, benchmark, schedule))), fontsize=8)
         ax.grid(axis="x", alpha=0.3)
     axes[0].legend(fontsize=7)
@@ -47,6 +45,13 @@ def draw(lines: Sequence[Line], form: str) -> bytes:
         else:
             FigureCanvasAgg(figure).print_png(buffer)
     return buffer.getvalue()
+
+
+def _points(ax: Any, label: str, marker: str, points: Sequence[tuple[float, float, float]]) -> None:
+    """Figures with their spread, one below the other: place, value, standard deviation."""
+    places, values, spreads = zip(*points, strict=True) if points else ((), (), ())
+    colour = "black" if label == "published" else "tab:blue"
+    ax.errorbar(values, places, xerr=spreads, fmt=marker, markersize=4, capsize=2, color=colour, label=label)
 
 
 def _name(line: Line, benchmark: str) -> str:
