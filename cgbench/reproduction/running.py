@@ -58,7 +58,7 @@ def run_all(
     workspace = Workspace(out / RUNS)
     steps = [(run, run.step(inputs[run.benchmark.name])) for run in runs if run.benchmark.name in inputs]
     pending = [(run, step) for run, step in steps if not workspace.done(step)]
-    say(f"{len(runs) - len(pending)} of {len(runs)} runs are done")
+    say(f"{len(steps) - len(pending)} of {len(runs)} runs are done")
     for wait in (False, True):
         busy = []
         tasks = [(run, step, out, device, keep_models, wait) for run, step in pending]
