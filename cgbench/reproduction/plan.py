@@ -117,8 +117,7 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
     """The settings that a scale changes.
 
     ``short`` makes a fraction of the updates, with as much of the warm-up and the same highest rate, and does not stop
-    early; ``smoke`` shows
-    in seconds that everything runs, and no more.
+    early; ``smoke`` shows in seconds that everything runs, and no more.
     """
     training, method = preset.training, preset.method
     if scale == "full":
