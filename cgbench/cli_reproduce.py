@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -62,19 +64,18 @@ def list_command(form: str) -> None:
     click.echo("\nnext:  cgbench reproduce run lexicon-8 --seeds 5 --out DIR")
 
 
-def _short(names: object) -> str:
-    words = list(names)  # type: ignore[call-overload]
-    return ", ".join(words) if len(words) <= 4 else f"{', '.join(words[:3])} and {len(words) - 3} more"
+def _short(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
 @reproduce_group.command("run", cls=Command)
 @click.argument("table")
 @click.option("--systems", metavar="A,B,...", help="Only these systems (default: all that can be run).")
 @click.option("--benchmarks", metavar="A,B,...", help="Only these benchmarks.")
-@click.option("--seeds", metavar="N|A,B,...", help="So many seeds, or these ones (default: as many as the paper).")
+@click.option("--seeds", metavar="N|A,B|A-B", help="So many seeds, or these (default: as many as the paper).")
 @click.option(
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
-    help="The paper's schedule, a stated part of it, or a few updates to see that all runs.",
+    help="The paper's schedule, a stated part of it, or a few updates to see that everything works.",
 )  # fmt: skip
 @click.option("--out", type=PATH, default=Path("reproduction"), show_default=True, help="Folder of runs and data.")
 @click.option("--mirror", metavar="DIR|URL", help="Take the data's sources from here, and from nowhere else.")
@@ -142,8 +143,11 @@ def run_command(
 
 @reproduce_group.command("show", cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--table", "names", multiple=True, help="Only this table; repeatable.")
-@click.option("--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True)
+@click.option("--table", "names", multiple=True, metavar="TABLE", help="Only this table; repeatable.")
+@click.option(
+    "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
+    help="Which runs; they are never mixed.",
+)  # fmt: skip
 @click.option("--others", is_flag=True, help="Also figures of ours without a published one beside them.")
 @click.option("--out", type=PATH, multiple=True, help="Also write a file: .md, .json, .png or .svg; repeatable.")
 @format_option
@@ -211,16 +215,14 @@ def _names(text: str | None) -> list[str]:
 
 
 def _seeds(text: str | None, default: int) -> list[int]:
-    """``5`` for the first five, ``3,4`` for these."""
+    """``5`` for the first five, ``3,4`` or ``6-10`` for these."""
     if text is None:
         return list(range(1, default + 1))
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1:
-        raise InputError(f"--seeds {text}: write how many (5), or which (3,4)")
-    return list(range(1, numbers[0] + 1)) if len(numbers) == 1 else numbers
+    parts = [re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip()) for part in text.split(",")]
+    numbers = [number for part in parts if part for number in range(int(part[1]), int(part[2] or part[1]) + 1)]
+    if None in parts or not numbers or min(numbers) < 1:
+        raise InputError(f"--seeds {text}: write how many (5), or which (3,4 or 6-10)")
+    return list(range(1, numbers[0] + 1)) if text.strip().isdigit() else numbers
 
 
 def _scale_option(scale: str) -> str:

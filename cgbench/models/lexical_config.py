@@ -57,17 +57,20 @@ class LexicalConfig:
         return self.lexicon == "copy" or (self.lexicon == "hard" and self.lexicon_rules == "coded")
 
 
-def check_lexicon(model: object, given: object) -> None:
+def check_lexicon(model: object, given: object, init: object = None) -> None:
     """Check that there is a lexicon file where a model needs one, and only there.
 
     :param model: any model's configuration; ``given``: the file, or None.
+    :param init: the checkpoint that the model starts from, whose lexicon it takes, or None.
     :raises InputError: there is none, or there is one.
     """
     needed = isinstance(model, LexicalConfig) and model.needs_lexicon
-    if needed and given is None:
+    if given is not None and init is not None:
+        raise InputError(f"{given}: a model that starts from {init} has its lexicon; leave --lexicon or --init out")
+    if needed and given is None and init is None:
         raise InputError(
             f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn and "
-            "give it with --lexicon"
+            "give it to cgbench train or train-ensemble with --lexicon"
         )
     if given is not None and not needed:
         raise InputError(f"{given}: this model reads no lexicon; set model.lexicon to {', '.join(WITH_FILE)}")

@@ -24,10 +24,11 @@ def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path |
     """
     if not isinstance(config, LexicalConfig) or config.lexicon == "none":
         return
+    entries = Lexicon.load(lexicon) if lexicon else None
     start = config.lexicon if config.lexicon in ("copy", "uniform", "random") else "lexicon"
     try:
         matrix = lexicon_matrix(
-            Lexicon.load(lexicon) if lexicon else None,
+            entries,
             subwords.source,
             subwords.target,
             start=start,

@@ -53,7 +53,7 @@ def train_single(
     from cgbench.models.training import train_member
 
     check_folder(out)
-    check_lexicon(preset.model, lexicon)
+    check_lexicon(preset.model, lexicon, init)
     if (out / "ensemble.json").is_file():
         raise InputError(f"{out}: holds an ensemble; name another folder with --out")
     given = subwords or init

@@ -91,7 +91,7 @@ def train_member(
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     config = preset.training
     check_validation(config)
-    check_lexicon(preset.model, lexicon)
+    check_lexicon(preset.model, lexicon, init)
     if tensorboard:
         check_tensorboard()
     if valid is None:
@@ -102,8 +102,9 @@ def train_member(
     precision = resolve_precision(config.precision, device)
     with joined(device) as processes, reproducible(config.threads, processes.device, seed):
         model = build_model(preset.model, subwords.source_size, subwords.target_size)
-        load_lexicon(model, preset.model, subwords, lexicon, seed)
-        if start is not None:
+        if start is None:
+            load_lexicon(model, preset.model, subwords, lexicon, seed)
+        else:
             model.load_state_dict(start)  # with its lexicon
         objectives = build_objectives(model, config, preset.method, subwords.target_size, precision == "bfloat16")
         if not processes.first:

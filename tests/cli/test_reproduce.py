@@ -122,6 +122,7 @@ def test_older_settings_are_left_out_with_a_warning(run, folder, tmp_path):
         (("run", "lexicon-8", "--systems", "Human"), "cannot be run: people"),
         (("run", "lexicon-8", "--systems", "LSTM+Lex Simpel"), "did you mean"),
         (("run", "lexicon-8", "--seeds", "none"), "how many"),
+        (("run", "lexicon-8", "--seeds", "0"), "how many"),
         (("run", "lexicon-3", "--benchmarks", "Colours"), "lexicon-3 has SCAN jump"),
         (("show", "nowhere"), "no finished run"),
     ],
@@ -130,6 +131,13 @@ def test_bad_input_has_one_line(run, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
     result = run("reproduce", *words, status=2)
     assert said in result.stderr and not (tmp_path / "reproduction").exists()
+
+
+@pytest.mark.parametrize(("seeds", "found"), [("2", [1, 2]), ("3,7", [3, 7]), ("6-8", [6, 7, 8]), ("4-4", [4])])
+def test_seeds_by_number_or_by_name(run, seeds, found):
+    words = ("reproduce", "run", "lexicon-8", "--systems", "GECA", "--seeds", seeds, "--dry-run")
+    lines = run(*words).stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [f"colors.geca.full.seed-{seed}" for seed in found]
 
 
 def test_data_that_cannot_be_had_is_said_with_what_to_do(run, tmp_path):

@@ -79,9 +79,35 @@ def test_a_file_belongs_to_the_forms_that_read_one(text, tmp_path):
         train(text, tmp_path, **{"model.lexicon": "hard"})
     with pytest.raises(InputError, match="reads no lexicon; set model.lexicon"):
         train(text, tmp_path, {"dax": {"RED": 1}}, **{"model.lexicon": "copy"})
-    with pytest.raises(InputError, match="1 source word .'blicket'.*1 target word .'PINK'"):
+    with pytest.raises(InputError, match="^[^:]*lexicon.json: the lexicon names 1 source word .'blicket'.*'PINK'"):
         train(text, tmp_path, {"blicket": {"PINK": 1}}, **{"model.lexicon": "hard"})
     assert not (tmp_path / "model").exists()
+
+
+def test_an_empty_lexicon_is_said_once(text, tmp_path):
+    with pytest.raises(InputError) as error:
+        train(text, tmp_path, {}, **{"model.lexicon": "hard"})
+    assert str(error.value).count("lexicon.json") == 1
+
+
+@pytest.mark.parametrize("form", ["hard", "learned"])
+def test_a_model_that_starts_from_another_has_its_lexicon(text, tmp_path, form):
+    first, subwords, _ = train(text, tmp_path, {"dax": {"RED": 1}}, **{"model.lexicon": form})
+    preset = architecture_preset("lstm_lexicon").replace(
+        {**SETTINGS, "model.lexicon": form, "training.learning_rate": 1e-12}
+    )
+    train_member(text, None, subwords, preset, 1, tmp_path / "second", init=tmp_path / "model")
+    second, *_ = load_checkpoint(tmp_path / "second")
+    for name, value in first.lexical.state_dict().items():
+        torch.testing.assert_close(second.lexical.state_dict()[name], value)
+    with pytest.raises(InputError, match="leave --lexicon or --init out"):
+        lexicon = tmp_path / "lexicon.json"
+        train_member(text, None, subwords, preset, 1, tmp_path / "third", init=tmp_path / "model", lexicon=lexicon)
+
+
+def test_an_epoch_needs_batches_of_sentences():
+    with pytest.raises(InputError, match="replacement where training.batch_sentences is 0"):
+        architecture_preset("lstm_lexicon").replace({"training.batch_draw": "epoch"})
 
 
 def test_another_lexicon_is_another_run(text, tmp_path):

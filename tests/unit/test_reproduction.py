@@ -1,5 +1,7 @@
 """The parts of a reproduction: texts, measures, scales, and the comparison with published figures."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,8 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     monkeypatch.setattr(running, "measure", measure_)
     running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
     assert trained == [False, True]  # the second time the model was there
+    running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
+    assert len(trained) == 2  # stopped after the figures were written: nothing is made again
     assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
 
 
@@ -167,3 +171,42 @@ def test_a_new_version_makes_new_settings():
     assert settings_of(first) == settings_of(second)
     assert settings_of(first) != settings_of(replace(first, revision=first.revision + 1))
     assert settings_of(first) != settings_of(replace(first, inputs={"f": "b"}))
+
+
+def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tmp_path):
+    from dataclasses import replace
+
+    from cgbench.reproduction.plan import SMOKE, Run
+    from cgbench.reproduction.tables import all_benchmarks
+    from cgbench.reproduction.texts import learn_run_lexicon, training_texts
+
+    pairs = [(f"w{number}", f"v{number}") for number in range(1500)]
+    for side, name in enumerate(("src", "tgt")):
+        (tmp_path / f"train.{name}").write_text("".join(f"{pair[side]}\n" for pair in pairs))
+    scan = all_benchmarks()["SCAN jump"]
+    run = Run(replace(scan, train="train"), scan.systems["LSTM+Lex Simple"], "full", 1)
+    train, valid = training_texts(run, tmp_path, ("src", "tgt"), tmp_path / "text")
+    lines = [path.read_text().splitlines() for path in (train[0], valid[0])]
+    assert [len(part) for part in lines] == [1485, 15] and set(lines[0]).isdisjoint(lines[1])
+    entries = json.loads(learn_run_lexicon(run, tmp_path, ("src", "tgt"), tmp_path / "text").read_text())
+    assert len(entries) == 1500
+    few, _ = training_texts(replace(run, scale="smoke"), tmp_path, ("src", "tgt"), tmp_path / "few")
+    assert len(few[0].read_text().splitlines()) == 990 == SMOKE["pairs"] * 0.99
+
+
+def test_methods_are_scaled_with_the_updates():
+    bow, creg = load_preset("transformer_cognition_bow"), load_preset("transformer_cognition_creg")
+    assert scaled(bow, "short", 0.1)["method.epochs"] == 1 and bow.method.epochs == 10
+    assert scaled(creg, "short", 0.1)["method.ramp_updates"] == creg.method.ramp_updates // 10
+
+
+def test_the_limit_of_length_is_as_wide_as_the_longest_right_answer():
+    from types import SimpleNamespace
+
+    from cgbench.reproduction.running import _length_limit
+
+    subwords = SimpleNamespace(encode_target=lambda lines: [line.split() for line in lines])
+    ensemble = SimpleNamespace(lengths=lambda lines: np.array([len(line.split()) for line in lines]), subwords=subwords)
+    limit = _length_limit(ensemble, ["a b", "a"], ["x", "x " * 40])
+    assert limit["max_length_ratio"] * 1 + limit["max_length_extra"] >= 40
+    assert _length_limit(ensemble, ["a b"], ["x"])["max_length_extra"] == 10
