@@ -1,10 +1,11 @@
 """The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that may translate a word.
 
-A decoder with features f and attention α over the source words x_1..x_n gives the word w the probability
+A decoder with hidden state h, features f and attention α over the source words x_1..x_n gives the word w the
+probability
 
 * ``class`` (the authors' code): s(w) + g·Σ_j α_j L[x_j, w], where s is a softmax over the vocabulary and one more
-  class, and g is the probability of that class;
-* ``sigmoid`` (the paper, equations 6 to 8): p·s(w) + (1 - p)·Σ_j α_j L[x_j, w], p = σ(v·f + b).
+  class, and g is the probability of that class, whose logit is a linear map of f;
+* ``sigmoid`` (the paper, equations 6 to 8): p·s(w) + (1 - p)·Σ_j α_j L[x_j, w], p = σ(v·h).
 
 L is the lexicon: a distribution over target words for each source word, or none.
 """
@@ -28,17 +29,18 @@ NOTHING = 1e-7  # what the authors add to every probability before the logarithm
 class LexicalStates:
     """What a decoder hands to :class:`LexicalOutput`; can be cut like a tensor of tokens.
 
-    :param features: [N, width].
+    :param features: what words are produced from, [N, width]; ``hidden``: the decoder's state, [N, width].
     :param attention: weights of the source words, 0 where there is none, [N, columns].
     :param words: source ids at these columns, [N, columns].
     """
 
     features: Tensor
+    hidden: Tensor
     attention: Tensor
     words: Tensor
 
     def __getitem__(self, part: slice) -> LexicalStates:
-        return LexicalStates(self.features[part], self.attention[part], self.words[part])
+        return LexicalStates(self.features[part], self.hidden[part], self.attention[part], self.words[part])
 
     def __len__(self) -> int:
         return len(self.features)
@@ -52,8 +54,8 @@ class LexicalOutput(nn.Module):
 
     def __init__(self, width: int, source_size: int, target_size: int, config: LexicalConfig) -> None:
         super().__init__()
-        self.gate = Linear(width, 1)
         self.gate_is_class = config.gate == "class"
+        self.gate = Linear(width, 1, bias=self.gate_is_class)
         self.learned, self.one_word = config.lexicon_is_learned, config.lexicon_is_one_word
         if self.one_word:
             # The target word of each source word; padding, which is never produced, where there is none.
@@ -82,7 +84,8 @@ class LexicalOutput(nn.Module):
         """
         never = torch.zeros(logits.shape[1], device=logits.device)
         never[[BOS, PAD]] = -torch.inf
-        logits, gate = logits.float() + never, self.gate(states.features).float()
+        logits = logits.float() + never
+        gate = self.gate(states.features if self.gate_is_class else states.hidden).float()
         lexical = self.translate(states, logits) * never.exp()
         if self.gate_is_class:
             p = torch.softmax(torch.cat((logits, gate), 1), 1)

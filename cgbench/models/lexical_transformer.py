@@ -65,7 +65,7 @@ class LexicalTransformer(Transformer):
         queries = features[as_tensor(table, features)]
         scores = queries @ memory.keys.transpose(1, 2) + memory.offset.unsqueeze(1)
         weights = torch.softmax(scores, 2)[as_tensor(real, features)]
-        return LexicalStates(features, weights, memory.words[layout.sequence])
+        return LexicalStates(features, features, weights, memory.words[layout.sequence])
 
     def project(self, states: Any) -> Tensor:
         """Return log-probabilities [N, target vocabulary], not normalised again."""
@@ -80,7 +80,7 @@ class LexicalTransformer(Transformer):
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id a row [rows] and return the log-probabilities of the next [rows, target vocabulary]."""
         features, memory = self.step_states(tokens, state.plain), state.memory
-        return self.project(LexicalStates(features, self.alignment.weights(memory, features), memory.words))
+        return self.project(LexicalStates(features, features, self.alignment.weights(memory, features), memory.words))
 
 
 def build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:

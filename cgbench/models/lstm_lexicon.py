@@ -118,12 +118,13 @@ class LSTMLexicon(nn.Module):
         products = self._products()
         memory = self.attention.remember(encoded, order)
         hidden = self._begin(encoded, as_tensor(order, y))
-        features, attention = [], []
+        features, tops, attention = [], [], []
         for gates, mixture in zip(first, mixed, strict=True):
             if len(gates) < len(hidden.feed):
                 hidden, memory = hidden.first(len(gates)), memory.first(len(gates))
             hidden, weights = self._advance(gates, mixture, hidden, memory, products)
             features.append(hidden.feed)
+            tops.append(hidden.h[-1])
             attention.append(weights)
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
@@ -132,7 +133,8 @@ class LSTMLexicon(nn.Module):
         if self.lexical is None:
             return found
         columns = as_tensor(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
-        return LexicalStates(found, torch.cat(attention)[back], encoded.ids[columns][layout.sequence])
+        words = encoded.ids[columns][layout.sequence]
+        return LexicalStates(found, torch.cat(tops)[back], torch.cat(attention)[back], words)
 
     def project(self, states: Any) -> Tensor:
         """Return logits, or log-probabilities, [N, target vocabulary]."""
@@ -160,7 +162,7 @@ class LSTMLexicon(nn.Module):
         state.hidden, weights = self._advance(*self._of_words(y), state.hidden, state.memory, state.products)
         if self.lexical is None:
             return self.project(state.hidden.feed)
-        return self.project(LexicalStates(state.hidden.feed, weights, state.memory.words))
+        return self.project(LexicalStates(state.hidden.feed, state.hidden.h[-1], weights, state.memory.words))
 
     def _begin(self, encoded: EncodedLSTM, rows: Tensor) -> Hidden:
         h, c = (part.index_select(1, rows) for part in encoded.last)

@@ -61,7 +61,7 @@ def lexicon_row(lexical, word):
     return matrix
 
 
-def expected_log_probs(model, feature, logits, weights, words):
+def expected_log_probs(model, feature, hidden, logits, weights, words):
     """The formulas of the module for one position."""
     lexical = sum(weight * lexicon_row(model.lexical, word) for weight, word in zip(weights, words, strict=True))
     logits, lexical = logits.clone(), lexical.clone()
@@ -70,7 +70,7 @@ def expected_log_probs(model, feature, logits, weights, words):
         p = torch.cat((logits, mapped(model.lexical.gate, feature))).softmax(0)
         mass = p[:-1] + p[-1] * lexical
     else:
-        keep = mapped(model.lexical.gate, feature).sigmoid()
+        keep = (model.lexical.gate.weight @ hidden).sigmoid()
         mass = keep * logits.softmax(0) + (1 - keep) * lexical
     return ((mass + NOTHING) / (mass + NOTHING).sum()).log()
 
@@ -100,7 +100,7 @@ def slow_lstm(model, source, target):
         if model.lexical is None:
             found.append(mapped(model.output, feed).log_softmax(0))
         else:
-            found.append(expected_log_probs(model, feed, mapped(model.output, feed), weights, source))
+            found.append(expected_log_probs(model, feed, x, mapped(model.output, feed), weights, source))
     return torch.stack(found)
 
 
@@ -114,7 +114,7 @@ def slow_transformer(model, source, target):
     for feature in features:
         weights = torch.stack([mapped(model.alignment, feature) @ e for e in encoded.states]).softmax(0)
         logits = Transformer.project(model, feature)
-        found.append(expected_log_probs(model, feature, logits, weights, source))
+        found.append(expected_log_probs(model, feature, feature, logits, weights, source))
     return torch.stack(found)
 
 
