@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.scan_grammar import Row, commands, cutoff_splits, rule_splits
+from cgbench.data_recipes.scan_grammar import Row, commands, cutoff_splits, rule_splits, shuffled
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.errors import InputError
@@ -116,7 +116,7 @@ def prepare(sources: Sources, out: Writer) -> None:
         )
     origin = RELEASED if found else GENERATED
     out.split("all", rows, origin=origin)
-    for name, *parts in rule_splits(rows):
+    for name, *parts in rule_splits(rows if found else shuffled(rows)):
         for part, generated in zip(("train", "test"), parts, strict=True):
             given = sources.find(f"tasks_{part}_{name}.txt")
             if given:
@@ -194,6 +194,7 @@ RECIPES = (
         splits=tuple(_splits()),
         sources=tuple(_sources()),
         prepare=prepare,
+        revision=2,
         notes=("length-N/valid is drawn from the same distribution as length-N/train",),
     ),
 )

@@ -17,6 +17,7 @@ REPEATS = {"": 1, " twice": 2, " thrice": 3}
 
 LONGEST_TRAINED = 22  # actions, in the split by length
 CUTOFFS = (22, 24, 25, 26, 27, 28, 30, 32, 33, 36, 40)  # Csordás et al., "The Devil is in the Detail", 2021
+SEED = 1234  # of Csordás et al.
 TEMPLATES = ("jump_around_right", "right", "opposite_right", "around_right")
 FILLERS = ("look", "walk", "run")  # in the order in which training gets them
 
@@ -54,7 +55,7 @@ def _verb_phrases() -> Iterator[tuple[str, list[str]]]:
 def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]]]:
     """Name, training and test rows of every official split that a rule defines, in the order of ``rows``.
 
-    The single command that is over-represented in ``addprim_*`` (a tenth of the training rows) stands at their end.
+    The training rows of ``addprim_*``, of which a tenth are one command, have a random order, always the same.
     """
     train = [row for row in rows if _actions(row) <= LONGEST_TRAINED]
     yield "length", train, _without(rows, train)
@@ -63,7 +64,7 @@ def rule_splits(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row], list[Row]
         train = _without(rows, held_out)
         alone = [row for row in held_out if row[0] == primitive]
         test = [row for row in held_out if row[0] != primitive]
-        yield f"addprim_{primitive.replace(' ', '_')}", train + alone * round(len(train) / 9), test
+        yield f"addprim_{primitive.replace(' ', '_')}", shuffled(train + alone * round(len(train) / 9)), test
     for template in TEMPLATES:
         form = template.removeprefix("jump_").replace("_", " ")
         yield f"template_{template}", *_template(rows, form, VERBS if form == template.replace("_", " ") else ("jump",))
@@ -85,9 +86,16 @@ def cutoff_splits(rows: Sequence[Row]) -> Iterator[tuple[int, list[Row], list[Ro
         short = [row for row, length in zip(rows, lengths, strict=True) if length <= cutoff]
         test = [row for row, length in zip(rows, lengths, strict=True) if length > cutoff]
         size = int(len(short) * (1 - 0.9))  # as the paper's code computes it: 0.0999..., so 1,828 of 18,286
-        drawn = set(np.random.RandomState(1234).choice(len(short), size, replace=False).tolist())
+        drawn = set(np.random.RandomState(SEED).choice(len(short), size, replace=False).tolist())
         train = [row for number, row in enumerate(short) if number not in drawn]
         yield cutoff, train, [row for number, row in enumerate(short) if number in drawn], test
+
+
+def shuffled(rows: Sequence[Row]) -> list[Row]:
+    """The rows in a random order, always the same: a part of a split, such as its end, is then like the rest."""
+    import numpy as np
+
+    return [rows[number] for number in np.random.RandomState(SEED).permutation(len(rows)).tolist()]
 
 
 def _actions(row: Row) -> int:

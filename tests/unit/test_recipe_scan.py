@@ -60,6 +60,8 @@ def test_splits_by_rule_keep_what_they_hold_out():
     train, test = splits["addprim_turn_left"]
     assert Counter(train)["turn left", "I_TURN_LEFT"] == 2_189 and len(set(train)) == 19_702
     assert ("turn left and walk", "I_TURN_LEFT I_WALK") in test and ("turn left", "I_TURN_LEFT") not in test
+    # Also a part of the split, such as its last fifth, is like the rest.
+    assert 200 < sum(row == ("jump", "I_JUMP") for row in splits["addprim_jump"][0][-2_934:]) < 400
     for number, verb in enumerate(("look", "walk", "run")):
         before, after = ({command for command, _ in splits[f"filler_num{n}"][0]} for n in (number, number + 1))
         assert before < after and all(f"{verb} around right" in command for command in after - before)
