@@ -11,17 +11,21 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
+from cgbench.reproduction.tables import Benchmark
+from cgbench.reproduction.texts import read_side
 
 
 @dataclass(frozen=True)
 class Translated:
     """A test split with what a system made of it.
 
-    :param data: folder of the prepared set; ``split``: its name there; ``sides``: endings of source and target files.
+    :param benchmark: what is tested; ``data``: folder of the prepared set; ``split``: its name there; ``sides``:
+        endings of source and target files.
     :param rows: which rows were translated; all lists here have these alone.
     :param training: splits of the benchmark other than this one, for measures that look there.
     """
 
+    benchmark: Benchmark
     data: Path
     split: str
     sides: tuple[str, str]
@@ -33,9 +37,7 @@ class Translated:
 
     def column(self, side: str, split: str = "") -> list[str]:
         """Another file of this split, at the same rows, or a whole file of another one."""
-        from cgbench.models.text import read_lines
-
-        lines = read_lines(self.data / f"{split or self.split}.{side}")
+        lines = read_side(self.benchmark, self.data, split or self.split, side)
         return lines if split else [lines[row] for row in self.rows.tolist()]
 
 

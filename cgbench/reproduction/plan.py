@@ -83,6 +83,8 @@ class Run:
             "more_words": {side: list(words) for side, words in benchmark.more_words.items()},
             "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
         }
+        if benchmark.empty_word:
+            config["empty_word"] = benchmark.empty_word
         return Step(self.name, config, dict(inputs), REVISION)
 
 

@@ -59,6 +59,7 @@ class Result:
     device: str
     figures: dict[str, float]
     preset: str = ""
+    generated: Sequence[str] = ()
 
 
 def read_results(out: Path) -> tuple[list[Result], list[str]]:
@@ -166,10 +167,12 @@ def _summary(values: Sequence[float], statistic: str = "") -> tuple[float, float
 
 def _schedule(runs: Sequence[Result]) -> str:
     first = runs[0]
+    data = "; generated data" if any(run.generated for run in runs) else ""
     if first.scale == "full":
-        return "full"
+        return "full" + data
     rows = f", {first.rows:,} rows" if first.rows else ""
-    return f"{first.scale}: {first.updates:,} updates" + (f" ({first.fraction:.1%})" if first.fraction else "") + rows
+    part = f" ({first.fraction:.1%})" if first.fraction else ""
+    return f"{first.scale}: {first.updates:,} updates{part}{rows}{data}"
 
 
 LEGEND = (

@@ -10,12 +10,13 @@ import math
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cgbench.data_recipes.writer import GENERATED, RECORD
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_atomic, write_json
 from cgbench.parallel import run_tasks
@@ -84,7 +85,7 @@ def prepare(
     :raises InputError: a split cannot be had.
     """
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.data_recipes.writer import RECORD, get
+    from cgbench.data_recipes.writer import get
     from cgbench.steps import locked
 
     folder = out / DATA / benchmark.data
@@ -99,10 +100,17 @@ def prepare(
                 raise InputError(
                     f"{', '.join(missing)} of {recipe.name} cannot be had; " + "; ".join(prepared.to_get[:3])
                 )
+    if generated := generated_splits(record, benchmark):
+        say(f"{benchmark.name}: {', '.join(generated)} are generated; to use the released files, remove {folder}")
     hashes: dict[str, str] = {}
     for split in benchmark.splits:
         hashes.update((name, record["files"][name]) for name in record["splits"][split]["files"])
     return hashes
+
+
+def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
+    """The splits of a benchmark that were generated, by the record of a prepared set: not the released files."""
+    return [split for split in benchmark.splits if record["splits"][split]["origin"] == GENERATED]
 
 
 def _run_one(
@@ -152,6 +160,7 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
             "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
             "rows": run.rows,
+            "generated": generated_splits(read_json(data / RECORD), run.benchmark),
             "settings": settings_of(step),
             "ended": int(time.time()),
             "seconds": round(time.time() - began),
@@ -226,8 +235,9 @@ def translate_test(
     """Translate a test split, or the rows of it that the scale asks for."""
     from cgbench.models.ensemble import Ensemble
     from cgbench.models.text import read_lines
+    from cgbench.reproduction.texts import read_side
 
-    source, target = (read_lines(data / f"{split}.{side}") for side in sides)
+    source, target = (read_side(run.benchmark, data, split, side) for side in sides)
     rows = np.arange(len(source))
     if 0 < run.rows < len(source):
         # Evenly spaced; in whole groups of five, since CTER counts compounds by their contexts.
@@ -243,7 +253,7 @@ def translate_test(
         write_atomic(path, "".join(f"{item.text}\n" for item in found))
     hypotheses = read_lines(path)
     others = [name for name in run.benchmark.splits if name != split]
-    return Translated(data, split, sides, rows, sources, references, hypotheses, others)
+    return Translated(run.benchmark, data, split, sides, rows, sources, references, hypotheses, others)
 
 
 def _length_limit(ensemble: Any, sources: Sequence[str], references: Sequence[str]) -> dict[str, Any]:

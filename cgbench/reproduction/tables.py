@@ -56,6 +56,7 @@ class Benchmark:
     :param tests: what is measured on which split (:mod:`cgbench.reproduction.measures`).
     :param dictionary: splits whose words make the dictionaries, as several papers do; the training text if empty.
     :param more_words: words of the ``source`` and ``target`` dictionary that no split has.
+    :param empty_word: written between two blanks, where the authors' code sees a word, too.
     :param short: what is left of the updates and the warm-up in a ``short`` run; ``short_rows``: test rows of one,
         evenly spaced, 0 for all.
     """
@@ -67,6 +68,7 @@ class Benchmark:
     valid: str = ""
     dictionary: Sequence[str] = ()
     more_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    empty_word: str = ""
     short: float = 0.1
     short_rows: int = 0
     systems: Mapping[str, System] = field(default_factory=dict)

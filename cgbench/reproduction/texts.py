@@ -11,6 +11,7 @@ from cgbench.files import write_atomic
 from cgbench.models.lexicons import learn_lexicon
 from cgbench.models.text import Subwords, read_lines
 from cgbench.reproduction.plan import SMOKE, Run
+from cgbench.reproduction.tables import Benchmark
 
 Pairs = list[tuple[str, str]]
 Files = tuple[Path, Path]
@@ -19,10 +20,10 @@ Files = tuple[Path, Path]
 def training_texts(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> tuple[Files, Files | None]:
     """Write the training text and, if there is one, the validation text, a file a side."""
     benchmark, system = run.benchmark, run.system
-    pairs = read_split(data, benchmark.train, sides)
+    pairs = read_split(benchmark, data, benchmark.train, sides)
     if run.scale == "smoke" and len(pairs) > SMOKE["pairs"]:
         pairs = [pairs[number * len(pairs) // SMOKE["pairs"]] for number in range(SMOKE["pairs"])]
-    valid = read_split(data, benchmark.valid, sides) if benchmark.valid else []
+    valid = read_split(benchmark, data, benchmark.valid, sides) if benchmark.valid else []
     if system.hold_out:
         pairs, valid = held_out(pairs, float(system.hold_out["share"]), str(system.hold_out["which"]), run.seed)
     if system.augment:
@@ -57,7 +58,7 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
     benchmark = run.benchmark
     files = train
     if benchmark.dictionary:
-        pairs = [pair for split in benchmark.dictionary for pair in read_split(data, split, sides)]
+        pairs = [pair for split in benchmark.dictionary for pair in read_split(benchmark, data, split, sides)]
         files = write_pairs(folder, "dictionary", pairs)
     subwords = Subwords.learn(*files, run.preset.text)
     more = benchmark.more_words
@@ -76,18 +77,22 @@ def learn_run_lexicon(run: Run, data: Path, sides: tuple[str, str], folder: Path
     system = run.system
     if not system.lexicon:
         return None
-    pairs = read_split(data, run.benchmark.train, sides)
-    settings = dict(system.lexicon_set)
-    if system.lexicon == "bayesian":
-        settings.setdefault("seed", run.seed)
+    pairs = read_split(run.benchmark, data, run.benchmark.train, sides)
     path = folder / "lexicon.json"
-    learn_lexicon(system.lexicon, pairs, settings).lexicon.save(path)
+    # The same lexicon for every seed, also of the Bayesian learner, as the authors'.
+    learn_lexicon(system.lexicon, pairs, dict(system.lexicon_set)).lexicon.save(path)
     return path
 
 
-def read_split(data: Path, split: str, sides: tuple[str, str]) -> Pairs:
+def read_split(benchmark: Benchmark, data: Path, split: str, sides: tuple[str, str]) -> Pairs:
     """The pairs of a prepared split."""
-    return list(zip(*(read_lines(data / f"{split}.{side}") for side in sides), strict=True))
+    return list(zip(*(read_side(benchmark, data, split, side) for side in sides), strict=True))
+
+
+def read_side(benchmark: Benchmark, data: Path, split: str, side: str) -> list[str]:
+    """The lines of one file of a prepared split."""
+    lines, empty = read_lines(data / f"{split}.{side}"), benchmark.empty_word
+    return [" ".join(word or empty for word in line.split(" ")) for line in lines] if empty else lines
 
 
 def write_pairs(folder: Path, name: str, pairs: Pairs) -> Files:

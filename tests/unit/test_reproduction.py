@@ -11,7 +11,7 @@ from cgbench.models.schedule import learning_rate
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import scaled
 from cgbench.reproduction.report import Result, compare
-from cgbench.reproduction.tables import all_tables
+from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
 
 PAIRS = [(f"s{number}", f"t{number}") for number in range(100)]
@@ -35,11 +35,21 @@ def test_a_mixture_has_its_ratio_and_all_pairs(new, ratio):
     assert sum(pair in made for pair in text) / len(text) == pytest.approx(ratio, rel=0.01)
 
 
-def translated(tmp_path, sources, references, hypotheses, **columns):
+def translated(tmp_path, sources, references, hypotheses, benchmark=None, **columns):
     for name, lines in {"test.s": sources, "test.t": references, **columns}.items():
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines))
     rows = np.arange(len(sources))
-    return Translated(tmp_path, "test", ("s", "t"), rows, sources, references, hypotheses, ("train",))
+    return Translated(
+        benchmark or all_benchmarks()["Colors"],
+        tmp_path,
+        "test",
+        ("s", "t"),
+        rows,
+        sources,
+        references,
+        hypotheses,
+        ("train",),
+    )
 
 
 def test_exact_match_of_all_and_of_groups(tmp_path):
@@ -59,6 +69,31 @@ def test_one_shot_bleu_takes_all_references_and_sentences_with_rare_words(tmp_pa
     assert right["BLEU 1-shot"] == 0 < right["BLEU full"] < 100
     other = measure("BLEU with one-shot words", translated(tmp_path, sources, references, ["x", "6 7 8 9 0"], **train))
     assert other["BLEU 1-shot"] == pytest.approx(100)
+
+
+def test_empty_words_are_trained_on_and_scored_where_the_authors_see_them(tmp_path):
+    from dataclasses import replace
+
+    from cgbench.reproduction.plan import Run
+    from cgbench.reproduction.texts import learn_dictionaries, training_texts
+
+    tatoeba = replace(all_benchmarks()["Tatoeba en-zh"], valid="", dictionary=())
+    for side, text in (("s", "a b c d once\n"), ("t", "1  2 3\n")):
+        (tmp_path / f"train.{side}").write_text(text)
+    run = Run(tatoeba, tatoeba.systems["LSTM"], "full", 1)
+    train, _ = training_texts(run, tmp_path, ("s", "t"), tmp_path / "text")
+    assert train[1].read_text() == "1 ␣ 2 3\n"
+    assert "␣" in learn_dictionaries(run, tmp_path, ("s", "t"), train, tmp_path / "text").target
+    for hypothesis, value in (("1 ␣ 2 3", 100), ("1 2 3", 0)):
+        found = translated(tmp_path, ["a b c d once"], ["1  2 3"], [hypothesis], tatoeba)
+        assert measure("BLEU with one-shot words", found)["BLEU full"] == pytest.approx(value)
+
+
+def test_figures_of_generated_data_say_so():
+    from dataclasses import replace
+
+    runs = [replace(result("LSTM", 1, 0.0, "Colors"), generated=("train",))]
+    assert [line.schedule for line in compare(runs, "full", [all_tables()["lexicon-3"]])] == ["full; generated data"]
 
 
 def test_scales_change_the_schedule_alone():
@@ -103,7 +138,6 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     from cgbench.models import training
     from cgbench.reproduction import running
     from cgbench.reproduction.plan import Run
-    from cgbench.reproduction.tables import all_benchmarks
 
     colors = all_benchmarks()["Colors"]
     run = Run(colors, colors.systems["LSTM+Lex Simple"], "smoke", 1)
@@ -130,6 +164,7 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
     assert len(trained) == 2  # stopped after the figures were written: nothing is made again
     assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
+    assert json.loads((folder / "result.json").read_text())["generated"] == ["train", "test"]  # none was downloaded
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
@@ -177,7 +212,6 @@ def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tm
     from dataclasses import replace
 
     from cgbench.reproduction.plan import SMOKE, Run
-    from cgbench.reproduction.tables import all_benchmarks
     from cgbench.reproduction.texts import learn_run_lexicon, training_texts
 
     pairs = [(f"w{number}", f"v{number}") for number in range(1500)]
