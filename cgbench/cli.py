@@ -19,6 +19,7 @@ from cgbench.cli_options import (
     Command,
     FilesType,
     Group,
+    Resumable,
     changed_settings,
     choose_device,
     corpus,
@@ -63,7 +64,7 @@ for command in (
     main.add_command(command)
 
 
-@main.command("build-react", cls=Command)
+@main.command("build-react", cls=Resumable)
 @click.option("--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides.")
 @click.option(
     "--pool", type=FilesType(), required=True, multiple=True, help="Pool of pairs to choose from; repeatable."
@@ -226,7 +227,7 @@ def verify_command(folder: Path, form: str) -> None:
     sys.exit(1 if failed else 0)
 
 
-@main.command("demo", cls=Command)
+@main.command("demo", cls=Resumable)
 @click.option(
     "--out", type=PATH, default=Path("demo"), show_default=True, help="Folder for the corpus and the release."
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.cli_options import Command, Group, default_jobs, format_option
+from cgbench.cli_options import Command, Group, Resumable, default_jobs, format_option
 from cgbench.tables import render
 
 SHOWN = 6  # splits or files that are named one by one when many are missing
@@ -72,7 +72,7 @@ def describe_command(name: str, form: str) -> None:
         click.echo(f"  {recipe.folder_of(source)}/{source.name}{held}\n    {source.url or source.by_hand}")
 
 
-@data_group.command("get", cls=Command)
+@data_group.command("get", cls=Resumable)
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the prepared set (default: data/NAME).")
 @click.option("--mirror", metavar="DIR|URL", help="Take the sources from here, and from nowhere else.")

@@ -55,7 +55,7 @@ def learn_command(
     from cgbench.files import check_output
     from cgbench.formats import read_pairs
     from cgbench.models.lexicon_picture import check_picture, draw_lexicon
-    from cgbench.models.lexicons import learn_lexicon
+    from cgbench.models.lexicons import check_suffix, learn_lexicon
     from cgbench.normalisation import Normalisation, normalise_pairs
 
     spec = corpus(train, columns)
@@ -64,17 +64,23 @@ def learn_command(
     for path in (out, show):
         if path:
             check_output(path, train)
+    check_suffix(out)
     if show:
         check_picture(show)
+        if show.absolute() == out.absolute():
+            raise InputError(f"--show {show}: the lexicon itself is written there; give another name")
     normalisation = Normalisation(tokenize or "none", bool(lowercase), language_pair(languages, spec))
     pairs = normalise_pairs(read_pairs(spec), normalisation, 1, str(spec))
     learnt = learn_lexicon(method, pairs, parse_assignments(assignments))
     lexicon = learnt.lexicon
     if not len(lexicon):
         raise InputError(f"{spec}: no word stands for another by the rules of {method}; nothing was written")
-    if show:
-        draw_lexicon(lexicon, show, words.split(",") if words else ())
     lexicon.save(out)
+    if show:
+        try:
+            draw_lexicon(lexicon, show, words.split(",") if words else ())
+        except InputError as error:
+            raise InputError(f"{error}; the lexicon is in {out}, the picture was not drawn") from None
     figures = {
         "out": str(out),
         "method": method,

@@ -12,6 +12,7 @@ import click
 from cgbench.cli_options import (
     Command,
     FilesType,
+    Resumable,
     changed_settings,
     choose_device,
     corpus,
@@ -57,7 +58,7 @@ def chosen_preset(
     return preset.replace(changed_settings(config, assignments, **given))
 
 
-@click.command("train", cls=Command)
+@click.command("train", cls=Resumable)
 @click.option("--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides.")
 @click.option("--valid", type=FilesType(), help="Validation corpus: the best checkpoint is kept.")
 @model_options
@@ -136,13 +137,16 @@ def train_command(
         click.echo(render((), rows) + "\n\nnot finished\nnext:  the same command goes on")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
+    whole = preset.training.validate_metric == "exact_match"
+    # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
+    search = f" --beam {preset.training.validate_beam}" if whole else ""
     click.echo(
-        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE --model {out} --output HYPOTHESES\n"
-        "       cgbench score bleu --ref TARGET --hyp HYPOTHESES"
+        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE --model {out}{search} --output HYPOTHESES\n"
+        f"       cgbench score {'exact' if whole else 'bleu'} --ref TARGET --hyp HYPOTHESES"
     )
 
 
-@click.command("train-ensemble", cls=Command)
+@click.command("train-ensemble", cls=Resumable)
 @click.option("--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides.")
 @click.option("--valid", type=FilesType(), help="Validation corpus: the best checkpoint of each member is kept.")
 @click.option("--members", type=click.IntRange(1), default=4, show_default=True, help="How many, a seed each.")

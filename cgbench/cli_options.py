@@ -50,6 +50,27 @@ class Command(click.Command):
         return super().parse_args(ctx, joined)
 
 
+class Resumable(Command):
+    """A command that goes on where it was stopped."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Stopped("stopped; the same command, given again, goes on from what is saved") from None
+
+
+class Stopped(click.ClickException):
+    """Somebody pressed Ctrl-C: one line on standard error, the exit status of shells."""
+
+    exit_code = 130
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        click.echo(f"\n{self.message}", file=file or sys.stderr)
+
+
 class Failure(click.ClickException):
     """The call or its input is wrong: one line on standard error, exit status 2."""
 
@@ -72,6 +93,8 @@ class Group(click.Group):
         """Run the command."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Stopped("stopped") from None
         except InputError as error:
             raise Failure(str(error)) from error
         except UnicodeEncodeError as error:

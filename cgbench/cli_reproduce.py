@@ -6,11 +6,16 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.cli_options import Command, Group, choose_device, default_jobs, format_option
+from cgbench.cli_options import Command, Group, Resumable, choose_device, default_jobs, format_option
 from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+
+if TYPE_CHECKING:
+    from cgbench.reproduction.tables import Table
 
 PATH = click.Path(path_type=Path)
 
@@ -21,12 +26,16 @@ def reproduce_group() -> None:
 
 
 @reproduce_group.command("list", cls=Command)
+@click.argument("name", metavar="[TABLE]", required=False)
 @format_option
-def list_command(form: str) -> None:
-    """Show the tables, their systems and benchmarks, and what cannot be run, with the reason."""
-    from cgbench.reproduction.tables import all_tables
+def list_command(name: str | None, form: str) -> None:
+    """Show the tables, and what cannot be run, with the reason; or all systems and benchmarks of TABLE."""
+    from cgbench.reproduction.tables import all_tables, find_table
 
-    tables = all_tables().values()
+    if name and form == "text":
+        click.echo(_details(find_table(name)))
+        return
+    tables = [find_table(name)] if name else list(all_tables().values())
     if form == "json":
         rows = [
             {
@@ -49,7 +58,7 @@ def list_command(form: str) -> None:
     for table in tables:
         if table.paper != paper:
             paper = table.paper
-            click.echo(f"\n{paper}" if table is not next(iter(tables)) else paper)
+            click.echo(f"\n{paper}" if table is not tables[0] else paper)
         click.echo(f"  {table.name:{width}}  {table.title}")
         indent = " " * (width + 4)
         if table.why:
@@ -61,14 +70,31 @@ def list_command(form: str) -> None:
             click.echo(f"{indent}{table.note}")
         for system, why in table.left_out.items():
             click.echo(f"{indent}without {system}: {why}")
-    click.echo("\nnext:  cgbench reproduce run lexicon-8 --seeds 5 --out DIR")
+    click.echo(
+        "\nnext:  cgbench reproduce list lexicon-8, for its systems and benchmarks\n"
+        "       cgbench reproduce run lexicon-8 --seeds 5 --out DIR"
+    )
+
+
+def _details(table: Table) -> str:
+    """Everything that --systems and --benchmarks can name."""
+    from cgbench.reproduction.tables import all_benchmarks
+
+    lines = [f"{table.name}: {table.title}", f"{table.paper}; {_count(table.seeds, 'seed')}", "", "benchmarks"]
+    lines += [f"  {name}" for name in table.benchmarks] + ["", "systems"]
+    lines += [f"  {name}" for name in table.systems]
+    known = [name for benchmark in table.benchmarks for name in all_benchmarks()[benchmark].systems]
+    if others := [name for name in dict.fromkeys(known) if name not in table.systems]:
+        lines += ["", "not in the table, can be run by name"] + [f"  {name}" for name in others]
+    lines += [f"\nwithout {system}: {why}" for system, why in table.left_out.items()]
+    return "\n".join(lines + ([f"\n{table.note}"] if table.note else []))
 
 
 def _short(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
-@reproduce_group.command("run", cls=Command)
+@reproduce_group.command("run", cls=Resumable)
 @click.argument("table")
 @click.option("--systems", metavar="A,B,...", help="Only these systems (default: all that can be run).")
 @click.option("--benchmarks", metavar="A,B,...", help="Only these benchmarks.")
@@ -112,7 +138,8 @@ def run_command(
         wanted = _names(benchmarks)
         unknown = [name for name in wanted if name not in found.benchmarks]
         if unknown:
-            raise InputError(f"--benchmarks {unknown[0]}: {table} has {', '.join(found.benchmarks)}")
+            near = did_you_mean(unknown[0], found.benchmarks)
+            raise InputError(f"--benchmarks {unknown[0]}: not in {table}{near}")
         runs = [run for run in runs if run.benchmark.name in wanted]
     if not runs:
         raise InputError(f"{table}: no run fits --systems and --benchmarks")
@@ -137,8 +164,10 @@ def run_command(
         say=lambda line: click.echo(line, err=True),
     )
     if failed:
-        raise InputError(f"{len(failed)} of {len(runs)} runs failed; the first: {failed[0]}")
-    click.echo(f"{len(runs)} runs are in {out}\nnext:  cgbench reproduce show {out}" + _scale_option(scale))
+        raise InputError(f"{_count(len(failed), 'problem')}, said above; the other runs are in {out}")
+    others = any(run.system.name not in found.systems for run in runs)
+    options = _scale_option(scale) + (" --others" if others else "")
+    click.echo(f"{_count(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
 
 
 @reproduce_group.command("show", cls=Command)
@@ -184,8 +213,11 @@ def show_command(
     if others:
         lines += extra_lines(results, scale, lines)
     if not lines:
-        scales = sorted({result.scale for result in results})
-        raise InputError(f"{folder}: no run with --scale {scale} of these tables; it has runs of {', '.join(scales)}")
+        there = sorted({f"{result.benchmark}, {result.system} (--scale {result.scale})" for result in results})
+        raise InputError(
+            f"{folder}: no run with --scale {scale} that {'--table' if names else 'a table'} shows; there is "
+            f"{'; '.join(there[:5])}{'; ...' if len(there) > 5 else ''}; --others shows what no table does"
+        )
     listed = json.dumps(as_json(lines), ensure_ascii=False, indent=1)
     for path in out:
         if path.suffix in (".png", ".svg"):

@@ -15,7 +15,7 @@ from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
 
 if TYPE_CHECKING:
-    from cgbench.models.ensemble import Ensemble
+    from cgbench.models.ensemble import Ensemble, Translation
 
 search_options = options(
     click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Size of the beam; 1 is greedy."),
@@ -91,6 +91,7 @@ def translate_command(
         progress=True,
     )
     best = [hypotheses[0] for hypotheses in found]
+    _warn_of_cut(ensemble, lines, best, longest, max_length_ratio, max_length_extra)
     measures = {}
     if uncertainty:
         measures = ensemble.score(lines, [item.tokens for item in best], longest=longest, progress=True)
@@ -143,6 +144,28 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
         f"line {line + 1}",
         err=True,
     )
+
+
+def _warn_of_cut(
+    ensemble: Ensemble,
+    lines: Sequence[str],
+    found: Sequence[Translation],
+    longest: int | None,
+    ratio: float,
+    extra: int,
+) -> None:
+    """Say how many translations the limit of length has ended."""
+    from cgbench.models.search import length_limits
+
+    lengths = ensemble.lengths(lines)
+    limits = length_limits(lengths if longest is None else lengths.clip(max=longest), ratio, extra)
+    cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
+    if cut:
+        click.echo(
+            f"warning: {cut:,} of {_count(len(lines), 'translation')} ended at the limit of length; if they should be "
+            "longer, raise --max-length-ratio or --max-length-extra",
+            err=True,
+        )
 
 
 def _count(number: int, noun: str) -> str:

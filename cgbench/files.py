@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +83,17 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, to_json(value))
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Read JSON.
 
+    :param pairs: what makes an object of its names and values.
     :raises InputError: the file is missing, cut short or not JSON.
     """
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(path.read_bytes(), object_pairs_hook=pairs)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except RecursionError:
+        raise InputError(f"{path}: not JSON of any use: brackets in brackets without end") from None
     except ValueError as error:
         raise InputError(f"{path}: not valid JSON ({error}); the file may be cut short") from None

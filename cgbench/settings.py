@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
-    """``; did you mean X?`` for the nearest of ``choices``, else a list of them."""
-    choices = sorted(choices)
-    near = difflib.get_close_matches(word, choices, 1, 0.6)
-    return f"; did you mean {near[0]}?" if near else f"; there is {', '.join(choices)}"
+    """``; did you mean X?`` for the nearest of ``choices``, whatever its case, else a list of them."""
+    by_lower = {choice.lower(): choice for choice in sorted(choices)}
+    near = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
+    return f"; did you mean {by_lower[near[0]]}?" if near else f"; there is {', '.join(by_lower.values())}"
 
 
 def apply_settings(settings: T, changes: Mapping[str, Any]) -> T:

@@ -80,8 +80,15 @@ class Sources:
         self._remote = mirror is not None and mirror.startswith(("http://", "https://"))
         if offline and self._remote:
             raise InputError(f"--mirror {mirror}: an address, which --offline forbids; leave one of the two out")
-        if mirror is not None and not self._remote and not Path(mirror).is_dir():
+        if mirror is not None and not self._remote:
+            self._check_folder(Path(mirror))
+
+    def _check_folder(self, mirror: Path) -> None:
+        if not mirror.is_dir():
             raise InputError(f"--mirror {mirror}: no such folder")
+        folders = {self.recipe.folder_of(source) for source in self.recipe.sources}
+        if mirror.absolute().name in folders and not any((mirror / folder).is_dir() for folder in folders):
+            raise InputError(f"--mirror {mirror}: the folder of one set; give the one above it, {mirror.parent}")
 
     def __enter__(self) -> Sources:
         shutil.rmtree(self.work, ignore_errors=True)  # what a killed command has left

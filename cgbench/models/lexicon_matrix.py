@@ -163,7 +163,7 @@ def _entries(lexicon: Lexicon, source_entries: Sequence[str], target_entries: Se
     if unknown == "refuse" and any(missing):
         raise InputError(
             f"the lexicon names {' and '.join(filter(None, missing))} that the vocabulary lacks; learn it from the "
-            "training text as the model reads it, or skip them (unknown=skip)"
+            "training text as the model reads it, whole words (text.unit=words)"
         )
     rows = np.repeat([sources.get(word, -1) for word in lexicon.source_words], np.diff(lexicon.begin))
     columns = np.array([targets.get(word, -1) for word in lexicon.target_words])[lexicon.targets]

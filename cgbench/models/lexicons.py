@@ -7,6 +7,8 @@ learnt once from the training text and handed to a model as a matrix (:mod:`cgbe
 from __future__ import annotations
 
 import json
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +81,11 @@ class Lexicon:
 
         :raises InputError: the file is missing, damaged, of another form, or has no entry.
         """
-        lexicon = cls.of(_read_tsv(path) if path.suffix == ".tsv" else _checked(read_json(path), path))
+        check_suffix(path)
+        if path.suffix == ".tsv":
+            lexicon = cls.of(_read_tsv(path))
+        else:
+            lexicon = cls.of(_checked(read_json(path, lambda pairs: _unique(pairs, path)), path))
         if not len(lexicon):
             raise InputError(f"{path}: the lexicon is empty")
         return lexicon
@@ -123,11 +129,15 @@ def _read_tsv(path: Path) -> dict[str, dict[str, float]]:
             continue
         try:
             source, target, value = line.split("\t")
-            entries.setdefault(source, {})[target] = _number(value)
+            strength = _number(value)
         except ValueError:
             raise InputError(
                 f"{path}, row {number}: source word, target word and a number are needed, with tabs between"
             ) from None
+        row = entries.setdefault(source, {})
+        if target in row:
+            raise InputError(f"{path}, row {number}: {source!r} has {target!r} twice; keep one of the two rows")
+        row[target] = strength
     return entries
 
 
@@ -148,7 +158,26 @@ def _checked(data: Any, path: Path) -> dict[str, dict[str, float]]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
+    largest = sys.float_info.max
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def _unique(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    """An object whose names differ; the others' entries would be lost without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise InputError(f"{path}: {twice!r} is there twice; make one entry of the two")
+    return found
+
+
+def check_suffix(path: Path) -> None:
+    """Check that a lexicon is not packed.
+
+    :raises InputError: its name says that it is.
+    """
+    if path.suffix in (".gz", ".zst"):
+        raise InputError(f"{path}: lexicons are plain .json or .tsv; leave {path.suffix} out")
 
 
 @dataclass(frozen=True)

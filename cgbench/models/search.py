@@ -65,7 +65,7 @@ def beam_search(
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
     count = len(source.layout)
-    limit = _limits(source, max_length_ratio, max_length_extra)
+    limit = length_limits(source.layout.lengths, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     finished: list[list[Hypothesis]] = [[] for _ in range(count)]
     # What is known of hypotheses is kept on the host: a step asks the device for its best continuations, once.
@@ -108,7 +108,7 @@ def greedy_search(
     length_penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
     """Take the most probable token at every step; arguments and result as for :func:`beam_search` with a beam of 1."""
-    limit = _limits(source, max_length_ratio, max_length_extra)
+    limit = length_limits(source.layout.lengths, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     tokens: list[list[int]] = [[] for _ in range(len(source.layout))]
     log_probs = [0.0] * len(source.layout)
@@ -163,9 +163,9 @@ class _Stepper:
         return torch.from_numpy(values).to(self._device, non_blocking=True)
 
 
-def _limits(source: Ragged, ratio: float, extra: int) -> np.ndarray:
-    """The most tokens before the end token, for each sentence."""
-    return np.maximum(np.floor(source.layout.lengths * ratio + extra).astype(np.int64), 1)
+def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
+    """The most tokens before the end token, by the lengths of the sources with their end."""
+    return np.maximum(np.floor(lengths * ratio + extra).astype(np.int64), 1)
 
 
 def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:

@@ -101,9 +101,7 @@ def plan(table: Table, systems: Sequence[str], seeds: Sequence[int], scale: str)
         if name in table.left_out:
             raise InputError(f"--systems {name}: cannot be run: {table.left_out[name]}")
         if name not in known:
-            raise InputError(
-                f"--systems {name}: not in {table.name}{did_you_mean(name, known)}; it has {', '.join(known)}"
-            )
+            raise InputError(f"--systems {name}: not in {table.name}{did_you_mean(name, known)}")
     shown = {(row.benchmark, part) for row in table.figures for part in table.best_of.get(row.system, (row.system,))}
     runs = [
         Run(benchmark, benchmark.systems[name], scale, seed)

@@ -65,18 +65,24 @@ class Result:
 def read_results(out: Path) -> tuple[list[Result], list[str]]:
     """The newest results of each system, and a warning for each that has older ones made with other settings.
 
+    A file that is no result is passed over with a warning, too.
+
     :raises InputError: the folder has no run.
     """
-    found = []
+    found, kept, warnings = [], [], []
     for path in sorted((out / RUNS).glob(f"*/*/{RESULT}")):
         if not path.parent.name.endswith(".partial"):
-            found.append(_read(path))
+            try:
+                found.append(_read(path))
+            except InputError as error:
+                warnings.append(str(error))
+    if not found and warnings:
+        raise InputError(warnings[0])
     if not found:
         raise InputError(f"{out}: no finished run in it; make some with cgbench reproduce run TABLE --out {out}")
     groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
     for result in found:
         groups[result.benchmark, result.system, result.scale].append(result)
-    kept, warnings = [], []
     for (benchmark, system, scale), results in groups.items():
         newest = max(results, key=lambda result: (result.ended, result.settings)).settings
         ordered = sorted(results, key=lambda result: result.ended)
@@ -93,8 +99,8 @@ def _read(path: Path) -> Result:
     known = {field.name for field in fields(Result)}
     try:
         return Result(**{key: value for key, value in read_json(path).items() if key in known})
-    except (TypeError, AttributeError) as error:
-        raise InputError(f"{path}: not a result of cgbench reproduce ({error}); remove its folder") from None
+    except (TypeError, AttributeError):
+        raise InputError(f"{path}: not a result of cgbench reproduce; remove its folder") from None
 
 
 def compare(results: Iterable[Result], scale: str, tables: Sequence[Table] = ()) -> list[Line]:
@@ -227,5 +233,6 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
 
 
 def as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
-    """Lines as JSON values."""
-    return [asdict(line) for line in lines]
+    """Lines as JSON values; figures are numbers."""
+    rows = [asdict(line) for line in lines]
+    return [row | {name: float(row[name]) if row[name] else None for name in ("published", "spread")} for row in rows]

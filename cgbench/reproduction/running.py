@@ -23,7 +23,7 @@ from cgbench.parallel import run_tasks
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import Run
 from cgbench.reproduction.tables import Benchmark
-from cgbench.steps import BusyError, Step, Workspace, hash_value
+from cgbench.steps import BusyError, Step, Workspace, hash_file, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 TARGETS_MORE = 10  # target tokens beyond the longest right answer
@@ -92,13 +92,13 @@ def prepare(
     recipe = find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
         record = read_json(folder / RECORD) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
-        if record["revision"] != recipe.revision or any(split not in record["splits"] for split in benchmark.splits):
-            prepared = get(recipe, folder, mirror=mirror, offline=offline, say=say)
-            record = prepared.record
+        if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
+            record = get(recipe, folder, mirror=mirror, offline=offline, say=say).record
             missing = [split for split in benchmark.splits if split not in record["splits"]]
             if missing:
                 raise InputError(
-                    f"{', '.join(missing)} of {recipe.name} cannot be had; " + "; ".join(prepared.to_get[:3])
+                    f"{', '.join(missing)} of {recipe.name} cannot be had; cgbench data get {recipe.name} says what "
+                    "to download, and where to put it"
                 )
     if generated := generated_splits(record, benchmark):
         say(f"{benchmark.name}: {', '.join(generated)} are generated; to use the released files, remove {folder}")
@@ -106,6 +106,18 @@ def prepare(
     for split in benchmark.splits:
         hashes.update((name, record["files"][name]) for name in record["splits"][split]["files"])
     return hashes
+
+
+def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) -> bool:
+    """Whether every file that is read is there, as it was prepared."""
+    return all(
+        split in record["splits"]
+        and all(
+            (folder / name).is_file() and hash_file(folder / name) == record["files"][name]
+            for name in record["splits"][split]["files"]
+        )
+        for split in benchmark.splits
+    )
 
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
@@ -144,6 +156,8 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
         return
     began = time.time()
     sides = find_recipe(run.benchmark.data).sides[:2]
+    record = read_json(data / RECORD)
+    cut = any(record["splits"][split]["rows"] > run.rows for split in run.benchmark.tests)
     if run.system.preset:
         figures = train_and_test(run, data, (sides[0], sides[1]), folder, device)
     else:
@@ -159,8 +173,8 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
             "seed": run.seed,
             "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
-            "rows": run.rows,
-            "generated": generated_splits(read_json(data / RECORD), run.benchmark),
+            "rows": run.rows if cut else 0,
+            "generated": generated_splits(record, run.benchmark),
             "settings": settings_of(step),
             "ended": int(time.time()),
             "seconds": round(time.time() - began),

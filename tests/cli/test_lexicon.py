@@ -77,6 +77,14 @@ def test_show(train, run, tmp_path, suffix):
         assert b">WALK<" in pictures[0] and b">jump<" not in pictures[0]
 
 
+def test_a_picture_that_cannot_be_drawn_loses_no_lexicon(train, run, tmp_path):
+    pytest.importorskip("matplotlib")
+    words = ["--out", tmp_path / "x.json", "--show", tmp_path / "x.svg", "--words", "hop"]
+    error = run("lexicon", "learn", train, *words, status=2).stderr
+    assert "no entry for 'hop'; the lexicon is in" in error
+    assert len(json.loads((tmp_path / "x.json").read_text())) == 4 and not (tmp_path / "x.svg").exists()
+
+
 def test_bad_calls_of_learn(train, run, tmp_path):
     out = ["--out", tmp_path / "x.json"]
     (tmp_path / "empty.tsv").write_text("")
@@ -90,6 +98,8 @@ def test_bad_calls_of_learn(train, run, tmp_path):
         ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a value of type int"),
         ([train, *out, "--words", "run"], "--words belongs to --show"),
         ([train, *out, "--show", tmp_path / "x.gif"], "must end in .svg or .png"),
+        ([train, "--out", tmp_path / "x.svg", "--show", tmp_path / "x.svg"], "give another name"),
+        ([train, "--out", tmp_path / "x.tsv.gz"], "leave .gz out"),
     ):
         assert message in run("lexicon", "learn", *words, status=2).stderr
     assert not (tmp_path / "x.json").exists()

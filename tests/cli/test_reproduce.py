@@ -36,6 +36,11 @@ def test_every_table_is_listed_with_what_cannot_be_run(run):
     assert all(bool(row["systems"]) != bool(row["why"]) for row in rows)
     text = run("reproduce", "list").stdout
     assert "pre-trained weights" in text and "lexicon-3" in text
+    text = run("reproduce", "list", "lexicon-3").stdout
+    table = all_tables()["lexicon-3"]
+    assert {f"  {name}" for name in (*table.benchmarks, *table.systems)} <= set(text.splitlines())
+    assert "  LSTM+Lex Simple (sigmoid gate)" in text.splitlines()
+    assert len(json.loads(run("reproduce", "list", "lexicon-3", "--format", "json").stdout)) == 1
 
 
 def test_runs_leave_figures_and_translations_and_no_model(folder):
@@ -60,6 +65,37 @@ def test_finished_runs_are_kept_and_a_removed_one_is_made_again_to_the_same_figu
     assert "5 of 6 runs are done" in said and "seed-2: done" in said
     after = json.loads((gone / "result.json").read_text())["figures"], (gone / "metrics.jsonl").read_bytes()
     assert before == after
+
+
+def test_data_that_have_changed_are_made_again(run, folder, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(folder, out)
+    path = out / "data" / "colors" / "train.tgt"
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b"RED", b"BLUE"))
+    said = run(*RUN, "--systems", "LSTM+Lex Simple,SyntAtt,GECA", "--seeds", "2", "--out", out).stderr
+    assert "6 of 6 runs are done" in said and path.read_bytes() == before
+
+
+def test_what_is_no_result_is_passed_over_and_what_there_is_is_said(run, folder, tmp_path):
+    out = tmp_path / "copy"
+    shutil.copytree(folder, out)
+    next(out.glob("runs/colors.syntatt.smoke.seed-1/*/result.json")).write_text('{"a": 1}')
+    shown = run("reproduce", "show", out, "--scale", "smoke")
+    assert "not a result of cgbench reproduce" in shown.stderr and "SyntAtt" in shown.stdout
+    error = run("reproduce", "show", out, "--table", "devil-3", "--scale", "smoke", status=2).stderr
+    assert "no run with --scale smoke that --table shows; there is Colors, GECA (--scale smoke); " in error
+
+
+def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
+    from cgbench.reproduction import running
+
+    def stopped(*words, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "prepare", stopped)
+    error = run(*RUN, "--out", tmp_path, status=130).stderr
+    assert "the same command, given again, goes on" in error
 
 
 def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
@@ -97,7 +133,7 @@ def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
         json.loads(path.read_text())["figures"]["exact match"]
         for path in folder.glob("runs/colors.lstm-lex-simple.smoke.seed-*/*/result.json")
     ]
-    assert line["ours"] == pytest.approx(sum(values) / 2) and line["seeds"] == 2 and line["published"] == "78"
+    assert line["ours"] == pytest.approx(sum(values) / 2) and line["seeds"] == 2 and line["published"] == 78
     assert line["difference"] == pytest.approx(line["ours"] - 78) and line["schedule"].startswith("smoke")
     assert "| LSTM+Lex Simple |" in files[0].read_text()
     assert files[2].read_bytes().startswith(b"\x89PNG") and b"<svg" in files[3].read_bytes()
@@ -121,9 +157,10 @@ def test_older_settings_are_left_out_with_a_warning(run, folder, tmp_path):
         (("run", "composition-2"), "pre-trained weights"),
         (("run", "lexicon-8", "--systems", "Human"), "cannot be run: people"),
         (("run", "lexicon-8", "--systems", "LSTM+Lex Simpel"), "did you mean"),
+        (("run", "lexicon-8", "--systems", "Geca"), "did you mean GECA?"),
         (("run", "lexicon-8", "--seeds", "none"), "how many"),
         (("run", "lexicon-8", "--seeds", "0"), "how many"),
-        (("run", "lexicon-3", "--benchmarks", "Colours"), "lexicon-3 has SCAN jump"),
+        (("run", "lexicon-3", "--benchmarks", "Colours"), "not in lexicon-3; did you mean Colors?"),
         (("show", "nowhere"), "no finished run"),
     ],
 )

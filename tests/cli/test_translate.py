@@ -50,12 +50,22 @@ def test_text_is_read_from_files_and_written_to_one(model, run, tmp_path):
 def test_unknown_words_are_counted_and_the_first_is_named(model, run):
     text = "der hund läuft\ndas pferd läuft\nder hund und die maus\n"
     error = run("translate", "--model", model, input=text).stderr
-    assert error.splitlines()[-1] == (
+    assert (
         "warning: standard input: 4 words on 2 lines that the model does not know, read as <unk>; "
         "the first is 'das' on line 2"
-    )
+    ) in error.splitlines()
     assert "1 word on 1 line that" in run("translate", "--model", model, input="maus\n").stderr
-    assert "warning" not in run("translate", "--model", model, input=TEXT).stderr
+    assert "does not know" not in run("translate", "--model", model, input=TEXT).stderr
+
+
+def test_translations_that_the_limit_has_ended_are_counted(model, run):
+    limit = ("--max-length-ratio", "0", "--max-length-extra")
+    done = run("translate", "--model", model, *limit, "2", "--beam", "1", input=TEXT)
+    whole = run("translate", "--model", model, *limit, "40", "--beam", "1", input=TEXT)
+    cut = sum(len(line.split()) == 2 for line in done.stdout.splitlines())
+    assert cut and f"warning: {cut} of 3 translations ended at the limit of length" in done.stderr
+    longest = max(len(line.split()) for line in whole.stdout.splitlines())
+    assert ("limit of length" in whole.stderr) == (longest == 40)
 
 
 def test_sentences_longer_than_those_of_training(model, run):

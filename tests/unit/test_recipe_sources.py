@@ -193,6 +193,14 @@ def test_only_what_is_at_hand(web, tmp_path):
         assert not sources.missing and not web.requests
 
 
+def test_a_mirror_is_the_folder_above(tmp_path):
+    (tmp_path / "set" / "inner").mkdir(parents=True)
+    source = Source("x.txt", "http://127.0.0.1:9/x.txt", folder="set")
+    with pytest.raises(InputError, match=r"the folder of one set; give the one above it"):
+        Sources(recipe(source), tmp_path, tmp_path / "work", mirror=str(tmp_path / "set"))
+    Sources(recipe(source), tmp_path, tmp_path / "work", mirror=str(tmp_path))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"mirror": "nowhere"}, "no such folder"), ({"mirror": "http://x", "offline": True}, "--offline forbids")],
