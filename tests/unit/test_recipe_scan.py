@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import tarfile
-import time
 import zipfile
 from collections import Counter
 from dataclasses import replace
@@ -13,7 +12,6 @@ from random import Random
 import pytest
 from shared_data import SHARED, needs
 
-from cgbench.data_recipes import scan_grammar
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.scan import check_same, read_tasks
 from cgbench.data_recipes.scan_grammar import commands, cutoff_splits, rule_splits
@@ -44,12 +42,6 @@ def test_the_grammar_has_the_commands_and_meanings_of_the_paper():
     assert found["jump opposite left after walk around left"] == (
         "I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_WALK I_TURN_LEFT I_TURN_LEFT I_JUMP"
     )
-
-
-def test_generation_takes_less_than_a_second():
-    began = time.process_time()
-    scan_grammar.commands.__wrapped__()
-    assert time.process_time() - began < 1
 
 
 def test_splits_by_rule_keep_what_they_hold_out():
