@@ -164,7 +164,7 @@ def run_command(
         say=lambda line: click.echo(line, err=True),
     )
     if failed:
-        raise InputError(f"{_count(len(failed), 'problem')}, said above; the other runs are in {out}")
+        raise InputError(f"{_count(len(failed), 'problem')}, said above; what was made is in {out}")
     others = any(run.system.name not in found.systems for run in runs)
     options = _scale_option(scale) + (" --others" if others else "")
     click.echo(f"{_count(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
@@ -216,7 +216,8 @@ def show_command(
         there = sorted({f"{result.benchmark}, {result.system} (--scale {result.scale})" for result in results})
         raise InputError(
             f"{folder}: no run with --scale {scale} that {'--table' if names else 'a table'} shows; there is "
-            f"{'; '.join(there[:5])}{'; ...' if len(there) > 5 else ''}; --others shows what no table does"
+            + f"{'; '.join(there[:5])}{'; ...' if len(there) > 5 else ''}"
+            + ("" if others else "; --others shows what no table does")
         )
     listed = json.dumps(as_json(lines), ensure_ascii=False, indent=1)
     for path in out:

@@ -22,9 +22,10 @@ T = TypeVar("T")
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """``; did you mean X?`` for the nearest of ``choices``, whatever its case, else a list of them."""
-    by_lower = {choice.lower(): choice for choice in sorted(choices)}
+    names = sorted(choices)
+    by_lower = {name.lower(): name for name in names}
     near = difflib.get_close_matches(word.lower(), by_lower, 1, 0.6)
-    return f"; did you mean {by_lower[near[0]]}?" if near else f"; there is {', '.join(by_lower.values())}"
+    return f"; did you mean {by_lower[near[0]]}?" if near else f"; there is {', '.join(names)}"
 
 
 def apply_settings(settings: T, changes: Mapping[str, Any]) -> T:

@@ -13,6 +13,7 @@ import datetime
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from scan import CGBENCH, machine, run
@@ -38,10 +39,10 @@ def interpret(command: str) -> list[str]:
     return turn * (2 if "opposite" in words else 1) + act
 
 
-def timed(function: object) -> float:
+def timed(function: Callable[[], object]) -> float:
     """Seconds that a call takes."""
     began = time.perf_counter()
-    function()  # type: ignore[operator]
+    function()
     return time.perf_counter() - began
 
 
@@ -80,9 +81,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=5)
     repeat = parser.parse_args().repeat
+    rows = [generation(repeat), whole_set(repeat)]
     print(f"{datetime.date.today()}, {machine()}\n\n| what | measured | goal |\n|---|---|---|")
-    print(generation(repeat))
-    print(whole_set(repeat))
+    print("\n".join(rows))
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ RECIPES = (
             for part in INPUTS
         ),
         prepare=prepare,
+        generates_released=True,
         notes=("vocabulary files of the paper also list words and colours that no pair uses",),
     ),
 )

@@ -60,6 +60,7 @@ class Recipe:
     :param download: how much is fetched; empty where that is not known.
     :param prepare: reads the sources and writes the splits. What it cannot write is reported as missing.
     :param folder: its folder in a mirror; its name if empty.
+    :param generates_released: whether what is generated is what was released, line for line.
     :param revision: raised whenever a change of the code changes what is written.
     """
 
@@ -76,6 +77,7 @@ class Recipe:
     download: str = ""
     folder: str = ""
     notes: tuple[str, ...] = ()
+    generates_released: bool = False
     revision: int = 1
 
     def folder_of(self, source: Source) -> str:

@@ -87,8 +87,9 @@ class Sources:
         if not mirror.is_dir():
             raise InputError(f"--mirror {mirror}: no such folder")
         folders = {self.recipe.folder_of(source) for source in self.recipe.sources}
-        if mirror.absolute().name in folders and not any((mirror / folder).is_dir() for folder in folders):
-            raise InputError(f"--mirror {mirror}: the folder of one set; give the one above it, {mirror.parent}")
+        whole = mirror.resolve()
+        if whole.name in folders and not any((whole / folder).is_dir() for folder in folders):
+            raise InputError(f"--mirror {mirror}: the folder of one set; give the one above it, {whole.parent}")
 
     def __enter__(self) -> Sources:
         shutil.rmtree(self.work, ignore_errors=True)  # what a killed command has left

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.data_recipes.writer import GENERATED, RECORD
+from cgbench.data_recipes.writer import GENERATED, RECORD, RELEASED
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_atomic, write_json
 from cgbench.parallel import run_tasks
@@ -93,6 +93,12 @@ def prepare(
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
         record = read_json(folder / RECORD) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
         if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
+            released = any(record["splits"].get(split, {}).get("origin") == RELEASED for split in benchmark.splits)
+            if released and offline and not mirror and not recipe.generates_released:
+                raise InputError(
+                    f"{folder}: prepared from the released files, and changed or made by an older version since; "
+                    "name them with --mirror, or remove the folder"
+                )
             record = get(recipe, folder, mirror=mirror, offline=offline, say=say).record
             missing = [split for split in benchmark.splits if split not in record["splits"]]
             if missing:
@@ -101,7 +107,10 @@ def prepare(
                     "to download, and where to put it"
                 )
     if generated := generated_splits(record, benchmark):
-        say(f"{benchmark.name}: {', '.join(generated)} are generated; to use the released files, remove {folder}")
+        say(
+            f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, name these with --mirror "
+            f"and remove {folder}"
+        )
     hashes: dict[str, str] = {}
     for split in benchmark.splits:
         hashes.update((name, record["files"][name]) for name in record["splits"][split]["files"])
@@ -121,7 +130,11 @@ def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) ->
 
 
 def generated_splits(record: Mapping[str, Any], benchmark: Benchmark) -> list[str]:
-    """The splits of a benchmark that were generated, by the record of a prepared set: not the released files."""
+    """The splits of a benchmark, by the record of a prepared set, that are not the released files."""
+    from cgbench.data_recipes.registry import find_recipe
+
+    if find_recipe(benchmark.data).generates_released:
+        return []
     return [split for split in benchmark.splits if record["splits"][split]["origin"] == GENERATED]
 
 

@@ -115,12 +115,18 @@ def test_going_on_from_another_model(corpus, run, tmp_path):
 @pytest.mark.parametrize("unit", ["words", "characters"])
 def test_other_units_of_text(unit, corpus, text, run, tmp_path):
     options = ("--set", f"text.unit={unit}", "--set", "text.joint_dictionary=true", "--set", "training.max_length=200")
-    run("train", *corpus, *TINY, *options, "--out", tmp_path / "m")
+    said = run("train", *corpus, *TINY, *options, "--out", tmp_path / "m").stdout
+    assert "score bleu" in said and "--beam" not in said
     subwords = json.loads((tmp_path / "m/subwords.json").read_text())
     assert subwords["unit"] == unit and subwords["source"] == subwords["target"]
     assert (unit == "characters") == (" " in subwords["source"])
     out = run("translate", text / "valid.de", "--model", tmp_path / "m", "--beam", "2").stdout
     assert out.count("\n") == 4
+
+
+def test_models_of_whole_answers_are_translated_as_they_are_validated(corpus, run, tmp_path):
+    said = run("train", *corpus, *TINY, "--set", "training.validate_metric=exact_match", "--out", tmp_path / "m").stdout
+    assert f"--model {tmp_path / 'm'} --beam 1 --output" in said and "cgbench score exact" in said
 
 
 def test_two_processes_train_one_model(corpus, tmp_path):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from cgbench.errors import InputError
 from cgbench.models.geca import mixed
 from cgbench.models.presets import load_preset
 from cgbench.models.schedule import learning_rate
@@ -164,7 +165,28 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
     running.execute(run, run.step({}), tmp_path / "colors", folder, "cpu", False)
     assert len(trained) == 2  # stopped after the figures were written: nothing is made again
     assert {path.name for path in folder.iterdir()} == {"result.json", "test.hypotheses", "metrics.jsonl"}
-    assert json.loads((folder / "result.json").read_text())["generated"] == ["train", "test"]  # none was downloaded
+    result = json.loads((folder / "result.json").read_text())
+    assert result["generated"] == [] and result["rows"] == 0  # the whole test; as released
+
+
+def test_data_are_released_generated_or_refused(tmp_path):
+    from cgbench.data_recipes.writer import RECORD
+    from cgbench.files import read_json, write_json
+    from cgbench.reproduction.running import generated_splits, prepare
+
+    jump, said = all_benchmarks()["SCAN jump"], []
+    prepare(jump, tmp_path, None, True, said.append)
+    folder = tmp_path / "data" / "scan"
+    record = read_json(folder / RECORD)
+    assert generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"] and "--mirror" in said[-1]
+    for split in jump.splits:
+        record["splits"][split]["origin"] = "released"
+    write_json(folder / RECORD, record)
+    prepare(jump, tmp_path, None, True, said.append)  # unchanged: taken as it is
+    (folder / "addprim_jump" / "test.src").write_text("run\n")
+    with pytest.raises(InputError, match="name them with --mirror, or remove the folder"):
+        prepare(jump, tmp_path, None, True, said.append)
+    assert (folder / "addprim_jump" / "test.src").read_text() == "run\n"
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
