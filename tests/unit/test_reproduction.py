@@ -179,6 +179,8 @@ def test_data_are_released_generated_or_refused(tmp_path):
     folder = tmp_path / "data" / "scan"
     record = read_json(folder / RECORD)
     assert generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"] and "--mirror" in said[-1]
+    lines = (folder / "template_around_right" / "train.src").read_text().splitlines()
+    assert any(" and " in line for line in lines[-len(lines) // 5 :])  # not in the order of the grammar, where it ends
     for split in jump.splits:
         record["splits"][split]["origin"] = "released"
     write_json(folder / RECORD, record)
