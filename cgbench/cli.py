@@ -11,11 +11,10 @@ from typing import Any
 import click
 
 from cgbench import __version__
-from cgbench.cli_data import data_group
-from cgbench.cli_lexicon import augment_group, lexicon_group
-from cgbench.cli_lm import lm_group
-from cgbench.cli_models import average_command, inspect_command, models_command, train_command, train_ensemble_command
-from cgbench.cli_options import (
+from cgbench.commands.augment import augment_group, lexicon_group
+from cgbench.commands.data import data_group
+from cgbench.commands.lm import lm_group
+from cgbench.commands.options import (
     Command,
     FilesType,
     Group,
@@ -30,10 +29,17 @@ from cgbench.cli_options import (
     say_if,
     text_options,
 )
-from cgbench.cli_reproduce import reproduce_group
-from cgbench.cli_score import score_group
-from cgbench.cli_stats import stats_command, tagger_group
-from cgbench.cli_translate import translate_command
+from cgbench.commands.reproduce import reproduce_group
+from cgbench.commands.score import score_group
+from cgbench.commands.stats import stats_command, tagger_group
+from cgbench.commands.train import (
+    average_command,
+    inspect_command,
+    models_command,
+    train_command,
+    train_ensemble_command,
+)
+from cgbench.commands.translate import translate_command
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -160,7 +166,7 @@ def build_react_command(
     if form == "json":
         click.echo(json.dumps({"out": str(out), **manifest}, ensure_ascii=False, indent=1))
     else:
-        from cgbench.screen import report
+        from cgbench.commands.build_report import report
 
         click.echo(report(out, manifest, known))
 
@@ -192,7 +198,7 @@ def degree_command(
     length in words. A word that is not known is a piece of its own.
     """
     from cgbench.benchmark.degree import degrees, known_ngrams_of
-    from cgbench.normalisation import Normalisation
+    from cgbench.text.normalisation import Normalisation
 
     normalisation = Normalisation(tokenize, lowercase, (language, language))
     known = known_ngrams_of(train, ngrams, min_count, normalisation)
@@ -245,7 +251,7 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], jobs: int |
         figures = {"out": str(demo.release), "kinds": demo.kinds, **demo.manifest}
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
     else:
-        from cgbench.screen import kinds_table, report
+        from cgbench.commands.build_report import kinds_table, report
 
         click.echo(report(demo.release, demo.manifest, demo.ngrams) + "\n\n" + kinds_table(demo.kinds))
 
@@ -253,11 +259,11 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], jobs: int |
 def _lines(path: Path) -> Iterator[str]:
     """The lines of a text file, or of standard input for ``-``."""
     if str(path) != "-":
-        from cgbench.formats import read_lines
+        from cgbench.text.formats import read_lines
 
         yield from read_lines(path)
         return
-    from cgbench.formats import decode_line
+    from cgbench.text.formats import decode_line
 
     for number, line in enumerate(sys.stdin.buffer, 1):
         yield decode_line(line, Path("standard input"), number)

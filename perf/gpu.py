@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from model_work import Setting, Training, sentences, training_batches
 
-from cgbench.models.config import TransformerConfig
-from cgbench.models.presets import load_preset
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.config.presets import load_preset
 
 MEMBERS = 10
 

@@ -7,10 +7,10 @@ import torch
 from model_work import Setting, adam, finish, in_turn, padded, spread
 from torch import Tensor, nn
 
-from cgbench.models.architectures import LSTMLexiconConfig
-from cgbench.models.objective import Objective
-from cgbench.models.ragged import EOS, PAD, Ragged
+from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.parts.ragged import EOS, PAD, Ragged
 from cgbench.models.registry import build_model
+from cgbench.models.training.objective import Objective
 
 SIZE, WIDTH, LAYERS, DROPOUT = 875, 512, 2, 0.4  # of COGS
 

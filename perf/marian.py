@@ -10,8 +10,8 @@ from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, adam, finish, padded
 from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
-from cgbench.models.config import TransformerConfig
-from cgbench.models.ragged import EOS, PAD, Ragged
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.ragged import EOS, PAD, Ragged
 
 
 def build(config: TransformerConfig, device: str) -> MarianMTModel:

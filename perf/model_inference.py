@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sentences, spread
 
-from cgbench.models.batching import make_batches
-from cgbench.models.presets import load_preset
-from cgbench.models.ragged import EOS, PAD, Ragged
+from cgbench.models.config.presets import load_preset
+from cgbench.models.parts.ragged import EOS, PAD, Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
+from cgbench.models.text.batches import make_batches
 from cgbench.models.uncertainty import score_hypotheses
 
 LENGTH = 25

@@ -20,8 +20,8 @@ from model_work import (
     useful_flops,
 )
 
-from cgbench.models.config import TransformerConfig
-from cgbench.models.presets import load_preset
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.config.presets import load_preset
 
 
 def train(setting: Setting) -> list[tuple[str, str, str]]:

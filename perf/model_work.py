@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.batching import Rows, make_batches
-from cgbench.models.config import TransformerConfig
-from cgbench.models.objective import Objective
-from cgbench.models.ragged import EOS, Ragged
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.ragged import EOS, Ragged
 from cgbench.models.registry import build_model
+from cgbench.models.text.batches import Rows, make_batches
+from cgbench.models.training.objective import Objective
 
 # Subwords of ReaCT's German and English, special ones included.
 SOURCE_SIZE, TARGET_SIZE = 8848, 6632
@@ -115,7 +115,7 @@ def matrix_rate(setting: Setting, config: TransformerConfig, seconds: float = 0.
 
 
 class Training:
-    """A model, its optimiser, and one update as :mod:`cgbench.models.training` makes it."""
+    """A model, its optimiser, and one update as :mod:`cgbench.models.training.loop` makes it."""
 
     def __init__(self, config: TransformerConfig, setting: Setting, seed: int = 0) -> None:
         torch.manual_seed(seed)

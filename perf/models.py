@@ -20,7 +20,7 @@ import torch
 from model_work import Setting
 from scan import machine
 
-from cgbench.models.reproducible import reproducible
+from cgbench.models.training.reproducible import reproducible
 
 PARTS = {
     "train": ("model_training", "train"),

@@ -14,7 +14,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory):
     """A small demo corpus: train.de, train.en, valid.*, pool.* and the record pool.kinds."""
-    from cgbench.data_recipes.demo import write_demo
+    from cgbench.data_recipes.demo.corpus import write_demo
 
     folder = tmp_path_factory.mktemp("demo")
     write_demo(folder, train_pairs=1_500, pool_pairs=2_500, valid_pairs=50, seed=3)

@@ -12,7 +12,7 @@ from cgbench.benchmark.react import Inputs, build_react, plan_react
 from cgbench.benchmark.react_config import ReactConfig
 from cgbench.benchmark.release import write_release, write_timings
 from cgbench.errors import InputError
-from cgbench.models.ensemble_training import member_folders
+from cgbench.models.training.ensemble import member_folders
 from cgbench.settings import did_you_mean
 from cgbench.steps import STEPS, Workspace, check_folder, locked
 

@@ -1,6 +1,6 @@
 """Cut a scanned pool to its candidates: the highest degrees, without repeats and without text that was seen.
 
-The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of :mod:`cgbench.benchmark.pool`, and the
+The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of :mod:`cgbench.benchmark.scan`, and the
 text of those rows alone that may become candidates; memory grows with the number of candidates, not with the pool.
 """
 
@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.blocks import padded, release_memory
-from cgbench.benchmark.pool import NO_LIMIT, arrow, mix
-from cgbench.corpus import ParallelText, TextFile
+from cgbench.benchmark.scan import NO_LIMIT, arrow, mix
 from cgbench.files import atomic_path, write_atomic, write_json
+from cgbench.text.blocks import padded, release_memory
+from cgbench.text.corpus import ParallelText, TextFile
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ _GAP = 64 << 10
 
 
 def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray) -> None:
-    from cgbench.benchmark import kernels
+    from cgbench.text import word_kernels as kernels
 
     breaks = [0]
     for i in (np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist():
@@ -272,8 +272,8 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
 
 def _seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
     """Which of the texts are lines of ``files``. Hashes find them, bytes decide."""
-    from cgbench.benchmark import kernels
-    from cgbench.benchmark.blocks import read_blocks
+    from cgbench.text import word_kernels as kernels
+    from cgbench.text.blocks import read_blocks
 
     texts, codes = found
     wanted = np.unique(codes)

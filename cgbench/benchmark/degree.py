@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError
-from cgbench.formats import COMPRESSED, form, read_lines
-from cgbench.normalisation import Normalisation, normaliser
+from cgbench.text.formats import COMPRESSED, form, read_lines
+from cgbench.text.normalisation import Normalisation, normaliser
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams import KnownNgrams

@@ -13,10 +13,10 @@ from cgbench.benchmark.build import build
 from cgbench.benchmark.react import Inputs
 from cgbench.benchmark.react_config import make_config
 from cgbench.benchmark.selection import STAGES
-from cgbench.data_recipes.demo import write_demo
+from cgbench.data_recipes.demo.corpus import write_demo
 from cgbench.files import read_json, write_json
-from cgbench.formats import CorpusSpec
 from cgbench.steps import STEPS
+from cgbench.text.formats import CorpusSpec
 
 LANGUAGES = ("de", "en")
 

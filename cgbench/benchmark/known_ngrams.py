@@ -43,9 +43,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.blocks import Block, join_blocks, padded, read_blocks, release_memory
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, write_json
+from cgbench.text.blocks import Block, join_blocks, padded, read_blocks, release_memory
 
 FORMAT = 1
 _LARGEST = 2**31 - 2
@@ -91,7 +91,7 @@ class Vocabulary:
 
     def ids(self, words: Sequence[str]) -> np.ndarray:
         """The ids of words, int32 ``[len(words)]``; ``kernels.UNKNOWN`` for words that are not held."""
-        from cgbench.benchmark import kernels
+        from cgbench.text import word_kernels as kernels
 
         ids = np.full(len(words), kernels.UNKNOWN, np.int32)
         parts = [word.encode("utf-8", "surrogatepass") for word in words]
@@ -183,7 +183,8 @@ class KnownNgrams:
 
         :param words: decides which words are rare (default: a word that is in no phrase is).
         """
-        from cgbench.benchmark import kernels, trie_kernels
+        from cgbench.benchmark import trie_kernels
+        from cgbench.text import word_kernels as kernels
 
         state = _Counter()
         if words is not None:
@@ -262,7 +263,7 @@ class KnownNgrams:
 
     def measure_block(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and length of the lines of a block."""
-        from cgbench.benchmark import kernels
+        from cgbench.text import word_kernels as kernels
 
         lengths = np.empty(block.count_lines(), np.int32)
         ids = np.empty(block.size // 2 + 1, np.int32)
@@ -359,7 +360,7 @@ class _Counter:
         self.words = 0
 
     def read(self, block: Block, keep: bool) -> None:
-        from cgbench.benchmark import kernels
+        from cgbench.text import word_kernels as kernels
 
         room = self.filled + block.size + 1
         if keep and room > len(self.tokens):
@@ -380,7 +381,7 @@ class _Counter:
 
     def make_room(self, word: int) -> None:
         """Enlarge what is nearly full; ``word`` is the length of the longest word that may come, in bytes."""
-        from cgbench.benchmark import kernels
+        from cgbench.text import word_kernels as kernels
 
         if 2 * self.words > len(self.starts):
             self.starts, self.counts = (_longer(array, 2 * len(array)) for array in (self.starts, self.counts))
@@ -406,7 +407,7 @@ def _read_training(
 
     A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram holds it.
     """
-    from cgbench.benchmark import kernels
+    from cgbench.text import word_kernels as kernels
 
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:

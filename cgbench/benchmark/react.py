@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.candidate_uncertainty import SHARD, uncertainty_of_candidates
 from cgbench.benchmark.degree import read_phrases
 from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig, resolve_amount
-from cgbench.benchmark.uncertain import SHARD, uncertainty_of_candidates
-from cgbench.corpus import ParallelText, PlannedText, odd_characters, plan_text, warn_of
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
-from cgbench.formats import CorpusSpec
-from cgbench.models.ensemble_training import (
+from cgbench.models.config.presets import load_preset
+from cgbench.models.training.ensemble import (
     EnsemblePlan,
     check_trained_on,
     ensemble_identity,
@@ -29,12 +28,13 @@ from cgbench.models.ensemble_training import (
     plan_ensemble,
     train_ensemble,
 )
-from cgbench.models.presets import load_preset
-from cgbench.normalisation import Normalisation, normaliser
 from cgbench.steps import Step, Workspace, hash_file
+from cgbench.text.corpus import ParallelText, PlannedText, odd_characters, plan_text, warn_of
+from cgbench.text.formats import CorpusSpec
+from cgbench.text.normalisation import Normalisation, normaliser
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.language_model import LanguageModel
+    from cgbench.lm.language_model import LanguageModel
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _scanner(
 ) -> Callable[[Path], None]:
     def make(out: Path) -> None:
         from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
-        from cgbench.benchmark.pool import scan
+        from cgbench.benchmark.scan import scan
 
         counts = scan(
             pools[number],
@@ -287,7 +287,7 @@ def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
     """The language model, where the candidates are still to be scored with it: fail before the expensive part."""
     if plan.perplexity is None or workspace.done(plan.perplexity):
         return None
-    from cgbench.benchmark.language_model import LanguageModel
+    from cgbench.lm.language_model import LanguageModel
 
     assert plan.inputs.lm is not None
     return LanguageModel.load(plan.inputs.lm)

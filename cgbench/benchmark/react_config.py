@@ -137,7 +137,7 @@ def apply_settings_to_model(config: ReactConfig, changes: dict[str, Any]) -> Rea
     """``config`` with settings for the model preset, checked against that preset."""
     from dataclasses import replace
 
-    from cgbench.models.presets import load_preset
+    from cgbench.models.config.presets import load_preset
 
     load_preset(config.model).replace(changes)
     return replace(config, model_settings=dict(sorted(changes.items())))

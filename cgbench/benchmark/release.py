@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
+from cgbench.benchmark.candidate_uncertainty import read_uncertainty
 from cgbench.benchmark.card import write_card
 from cgbench.benchmark.react import Built, selection_sizes
 from cgbench.benchmark.selection import STAGES, count_stages, select
-from cgbench.benchmark.uncertain import read_uncertainty
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, sync_folder, to_json, write_atomic, write_json
-from cgbench.models.ensemble_training import ensemble_identity
+from cgbench.models.training.ensemble import ensemble_identity
 from cgbench.steps import Workspace, hash_file, hash_value
 
 FORMAT = 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgbench.benchmark.pool import mix
+from cgbench.benchmark.scan import mix
 
 STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity")
 

@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from cgbench.benchmark.kernels import _LOW, _MIX, _0, _1, _32, _fold, _mix, trailing_zeros
+from cgbench.text.word_kernels import _LOW, _MIX, _0, _1, _32, _fold, _mix, trailing_zeros
 
 NOWHERE = 0x7FFFFFFD
 """The node before a sentence's first word: no entry has it as its parent."""

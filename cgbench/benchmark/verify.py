@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.pool import content_of
 from cgbench.benchmark.react_config import resolve_amount
 from cgbench.benchmark.release import FORMAT, select_rows, signature, summary
+from cgbench.benchmark.scan import content_of
 from cgbench.benchmark.selection import count_stages
 from cgbench.errors import InputError
 from cgbench.files import read_json

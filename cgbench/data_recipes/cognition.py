@@ -6,7 +6,7 @@ from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split, githu
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.formats import CorpusSpec, read_lines, read_pairs
+from cgbench.text.formats import CorpusSpec, read_lines, read_pairs
 
 REPOSITORY, COMMIT = "yafuly/CoGnition", "66644ce44971ab7f86d4f9fe8eb34d095fc781f0"
 LANGUAGES = ("en", "zh")

@@ -11,7 +11,7 @@ from cgbench.data_recipes.recipe import Recipe, Source, Split, github
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.formats import read_lines
+from cgbench.text.formats import read_lines
 
 Row = tuple[str, str, str]  # sentence, logical form, type
 

@@ -12,7 +12,7 @@ from cgbench.data_recipes.recipe import Recipe, Source, Split, github
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.errors import InputError
-from cgbench.formats import read_lines
+from cgbench.text.formats import read_lines
 
 COLOURS = {"dax": "RED", "lug": "BLUE", "wif": "GREEN", "zup": "YELLOW"}
 INPUTS = {

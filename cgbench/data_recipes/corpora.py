@@ -8,7 +8,7 @@ from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split, githu
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, Writer
 from cgbench.errors import InputError
-from cgbench.formats import CorpusSpec, read_lines, read_pairs
+from cgbench.text.formats import CorpusSpec, read_lines, read_pairs
 
 TATOEBA = "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78"
 TATOEBA_PARTS = {
@@ -64,8 +64,8 @@ def prepare_treebank(sources: Sources, out: Writer) -> None:
 
 
 def prepare_demo(sources: Sources, out: Writer) -> None:
-    """Write the demo corpus; see :mod:`cgbench.data_recipes.demo`."""
-    from cgbench.data_recipes.demo import write_demo
+    """Write the demo corpus; see :mod:`cgbench.data_recipes.demo.corpus`."""
+    from cgbench.data_recipes.demo.corpus import write_demo
 
     write_demo(out.folder)
     for part in DEMO:

@@ -10,8 +10,8 @@ from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.errors import InputError
-from cgbench.formats import read_lines
 from cgbench.progress import track
+from cgbench.text.formats import read_lines
 
 ARCHIVE = "mathematics_dataset-v1.0.tar.gz"
 SEED = 1

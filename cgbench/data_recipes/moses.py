@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, require
-from cgbench.formats import read_lines
 from cgbench.progress import bar
+from cgbench.text.formats import read_lines
 
 Pair = tuple[str, str]
 

@@ -14,7 +14,7 @@ from cgbench.data_recipes.recipe import Recipe, Source, Split, github
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.formats import CorpusSpec, read_pairs
+from cgbench.text.formats import CorpusSpec, read_pairs
 
 Words = list[str]
 

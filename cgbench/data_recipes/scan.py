@@ -12,7 +12,7 @@ from cgbench.data_recipes.scan_grammar import Row, commands, cutoff_splits, rule
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.errors import InputError
-from cgbench.formats import open_binary, read_lines
+from cgbench.text.formats import open_binary, read_lines
 
 ARCHIVE = "SCAN.zip"
 MCD_ARCHIVE = "scan-splits.tar.gz"

@@ -10,7 +10,7 @@ from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.formats import read_lines
+from cgbench.text.formats import read_lines
 
 ARCHIVE = "reg_attn_data.zip"
 FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_num"

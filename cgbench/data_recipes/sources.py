@@ -22,8 +22,8 @@ from cgbench.data_recipes.download import DownloadError, NotFoundError, download
 from cgbench.data_recipes.recipe import Recipe, Source
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
-from cgbench.formats import open_binary
 from cgbench.steps import locked
+from cgbench.text.formats import open_binary
 
 DOWNLOADS = "downloads"  # beside the prepared sets
 LOCK = "lock.json"
@@ -101,7 +101,7 @@ class Sources:
         shutil.rmtree(self.work, ignore_errors=True)
 
     def find(self, *names: str, fetch: bool = True) -> tuple[Path, ...] | None:
-        """The files of these sources (plain or .gz, see :func:`cgbench.formats.read_lines`), or None.
+        """The files of these sources (plain or .gz, see :func:`cgbench.text.formats.read_lines`), or None.
 
         None means that one of them is neither at hand nor to be asked for; :attr:`missing` then says how to get it.
 

@@ -10,7 +10,7 @@ from cgbench.data_recipes.moses import Pair, aligned, clean, lowercased, segment
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split, github
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
-from cgbench.formats import CorpusSpec, read_pairs
+from cgbench.text.formats import CorpusSpec, read_pairs
 
 LANGUAGES = ("de", "en")
 MERGES = 10_000

@@ -17,8 +17,8 @@ from torch import Tensor
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.models.checkpoints import MODEL, CheckpointConfig, read_config, read_tensors, save_checkpoint
-from cgbench.models.config import to_dict
-from cgbench.models.text import Subwords
+from cgbench.models.config.common import to_dict
+from cgbench.models.text.subwords import Subwords
 from cgbench.steps import hash_file
 
 CHECKPOINTS, NAME, RECORD = "checkpoints", "update-", "averaged.json"

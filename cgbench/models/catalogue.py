@@ -14,10 +14,10 @@ from importlib import resources
 from typing import Any
 
 from cgbench.errors import InputError
-from cgbench.models.architectures import ARCHITECTURES
-from cgbench.models.config import ModelConfig, TransformerConfig, to_dict
-from cgbench.models.methods import METHODS
-from cgbench.models.presets import Preset, architecture_preset, list_presets, load_preset, method_config
+from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.common import ModelConfig, TransformerConfig, to_dict
+from cgbench.models.config.methods import METHODS
+from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, method_config
 from cgbench.settings import did_you_mean
 
 Sizes = tuple[int, int]
@@ -178,7 +178,7 @@ def _first_paragraph(kind: type) -> str:
 
 def _comment(name: str) -> str:
     """The comment at the head of a preset's file."""
-    text = resources.files("cgbench.models").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
+    text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
     lines = []
     for line in text.splitlines():
         if not line.startswith("#"):

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, write_json
-from cgbench.models.config import MethodConfig, ModelConfig, TrainingConfig
-from cgbench.models.presets import method_config, model_config, training_config
+from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig
+from cgbench.models.config.presets import method_config, model_config, training_config
 from cgbench.models.registry import build_model
-from cgbench.models.text import Subwords
+from cgbench.models.text.subwords import Subwords
 
 FORMAT = 2
 CONFIG, MODEL, METRICS = "config.json", "model.safetensors", "metrics.jsonl"

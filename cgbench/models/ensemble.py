@@ -19,11 +19,11 @@ import torch
 from torch import nn
 
 from cgbench.errors import InputError
-from cgbench.models.batching import Rows, make_batches
 from cgbench.models.checkpoints import load_checkpoint
-from cgbench.models.ensemble_training import member_folders
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
-from cgbench.models.text import EOS, Subwords
+from cgbench.models.text.batches import Rows, make_batches
+from cgbench.models.text.subwords import EOS, Subwords
+from cgbench.models.training.ensemble import member_folders
 from cgbench.models.uncertainty import score_hypotheses
 from cgbench.progress import bar
 

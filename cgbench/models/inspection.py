@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.models.batching import Rows, make_batches
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.pictures import Panel
+from cgbench.models.text.batches import Rows, make_batches
 
 if TYPE_CHECKING:
-    from cgbench.models.composition import Composition
-    from cgbench.models.lrf import LRF
+    from cgbench.models.architectures.composition import Composition
+    from cgbench.models.architectures.lrf import LRF
 
 BATCH_TOKENS = 2048
 
@@ -47,7 +47,7 @@ def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = N
 
 def _mixtures(model: Composition) -> list[Panel]:
     """Keys and values, a table a sublayer that is mixed; over both sublayers a column sums to 1."""
-    from cgbench.models.composition import mixture_weights
+    from cgbench.models.architectures.composition import mixture_weights
 
     weights = mixture_weights(model)
     readers, layers = _numbered("decoder", weights.shape[1]), _numbered("encoder", weights.shape[2])
@@ -61,7 +61,7 @@ def _mixtures(model: Composition) -> list[Panel]:
 
 def _fused(model: LRF, source: Rows, target: Rows) -> list[Panel]:
     """Encoder and decoder, the mean over all tokens of the pairs; a column sums to 1."""
-    from cgbench.models.lrf import fuse_weights
+    from cgbench.models.architectures.lrf import fuse_weights
 
     totals: dict[str, np.ndarray] = {}
     for batch in make_batches(source.lengths, target.lengths, np.arange(len(source)), BATCH_TOKENS):

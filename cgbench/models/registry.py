@@ -6,11 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from cgbench.errors import require
-from cgbench.models.architectures import ARCHITECTURES
-from cgbench.models.config import ModelConfig
+from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.common import ModelConfig
 
 if TYPE_CHECKING:
-    from cgbench.models.transformer import Transformer
+    from cgbench.models.architectures.transformer import Transformer
 
 
 def build_model(config: ModelConfig, source_size: int, target_size: int) -> Transformer:
@@ -21,7 +21,7 @@ def build_model(config: ModelConfig, source_size: int, target_size: int) -> Tran
     """
     require("torch", "models")
     entry = ARCHITECTURES[config.architecture]
-    model: Transformer = getattr(import_module(f"cgbench.models.{entry.module}"), entry.builder)(
+    model: Transformer = getattr(import_module(f"cgbench.models.architectures.{entry.module}"), entry.builder)(
         config, source_size, target_size
     )
     return model

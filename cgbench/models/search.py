@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.ragged import Ragged
-from cgbench.models.text import BOS, EOS, PAD
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.text.subwords import BOS, EOS, PAD
 
 # The smallest normal float32: where a softmax underflows, the logarithm must stay finite for a forced end.
 LEAST = torch.finfo(torch.float32).tiny

@@ -80,8 +80,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.batching import Rows, make_batches
-from cgbench.models.text import EOS
+from cgbench.models.text.batches import Rows, make_batches
+from cgbench.models.text.subwords import EOS
 
 DISTRIBUTION = (
     "expected_entropy",
@@ -248,7 +248,8 @@ def score_hypotheses(
     The forward passes are in the members' own precision (float32). The batches are a function of the two lists
     alone, so the same call gives the same bytes; another ``batch_tokens`` changes no more than rounding.
 
-    :param members: models as in :mod:`cgbench.models.transformer` (``encode``, ``decode``, ``project``), in evaluation
+    :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``, ``decode``,
+        ``project``), in evaluation
         mode, on ``device``.
     :param sources: N arrays of source ids, each with its end token.
     :param hypotheses: N arrays of target ids, each with its end token.

@@ -91,7 +91,7 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
 
     References of a source are all targets that it has anywhere in the set.
     """
-    from cgbench.benchmark.metrics.sacre import SacreMetric
+    from cgbench.benchmark.metrics.bleu import SacreMetric
 
     source, target = tested.sides
     references: dict[str, dict[str, None]] = defaultdict(dict)
@@ -116,7 +116,7 @@ def cter(tested: Translated) -> dict[str, float]:
     """Compound translation error rates, of all and of each kind of phrase (CoGnition)."""
     from cgbench.benchmark.metrics.cter import Cter
     from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
-    from cgbench.columns import Column
+    from cgbench.text.columns import Column
 
     compounds = tested.column("compound")
     whole = len(compounds) % 5 == 0
@@ -161,7 +161,7 @@ def _exact(tested: Translated) -> Metric:
 
 
 def _sacre(preset: str, tested: Translated) -> Metric:
-    from cgbench.benchmark.metrics.sacre import SacreMetric
+    from cgbench.benchmark.metrics.bleu import SacreMetric
 
     return SacreMetric("bleu", [[reference] for reference in tested.references], preset)
 

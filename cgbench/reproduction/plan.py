@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgbench.errors import InputError
-from cgbench.models.config import to_dict
-from cgbench.models.methods import BowConfig, CRegConfig
-from cgbench.models.presets import Preset, load_preset
+from cgbench.models.config.common import to_dict
+from cgbench.models.config.methods import BowConfig, CRegConfig
+from cgbench.models.config.presets import Preset, load_preset
 from cgbench.reproduction.tables import Benchmark, System, Table, all_benchmarks
 from cgbench.settings import did_you_mean
 from cgbench.steps import Step

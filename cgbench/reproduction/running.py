@@ -210,8 +210,8 @@ def clean(folder: Path, keep_model: bool) -> None:
 
 def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
     """What is new in the source side of the first test: mean degree, novel n-grams."""
-    from cgbench.benchmark.statistics import Wanted, text_rows
-    from cgbench.normalisation import Normalisation
+    from cgbench.benchmark.stats.rows import Wanted, text_rows
+    from cgbench.text.normalisation import Normalisation
 
     test = next(iter(run.benchmark.tests))
     (row,) = text_rows(
@@ -230,7 +230,7 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
 
 def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str) -> dict[str, float]:
     """Train a model, translate the tests, and return all figures."""
-    from cgbench.models.training import train_member
+    from cgbench.models.training.loop import train_member
     from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
 
     benchmark, preset = run.benchmark, run.preset
@@ -261,7 +261,7 @@ def translate_test(
 ) -> Translated:
     """Translate a test split, or the rows of it that the scale asks for."""
     from cgbench.models.ensemble import Ensemble
-    from cgbench.models.text import read_lines
+    from cgbench.models.text.subwords import read_lines
     from cgbench.reproduction.texts import read_side
 
     source, target = (read_side(run.benchmark, data, split, side) for side in sides)

@@ -8,8 +8,8 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
-from cgbench.models.lexicons import learn_lexicon
-from cgbench.models.text import Subwords, read_lines
+from cgbench.models.lexicons.lexicon import learn_lexicon
+from cgbench.models.text.subwords import Subwords, read_lines
 from cgbench.reproduction.plan import SMOKE, Run
 from cgbench.reproduction.tables import Benchmark
 
@@ -44,7 +44,7 @@ def held_out(pairs: Pairs, share: float, which: str, seed: int) -> tuple[Pairs, 
 
 def augmented(pairs: Pairs, settings: dict, seed: int) -> Pairs:
     """Training pairs with new ones of GECA mixed in."""
-    from cgbench.models.geca import Settings, augment, mixed
+    from cgbench.data_recipes.geca import Settings, augment, mixed
 
     ratio = float(settings.pop("ratio"))
     new = augment(pairs, Settings(**settings, seed=seed)).pairs

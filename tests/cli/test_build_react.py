@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 from small_build import SMALL, release_bytes
 
-from cgbench.data_recipes.demo import write_demo
+from cgbench.data_recipes.demo.corpus import write_demo
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ def built(tmp_path_factory, corpora, demo):
     """A build with a language model of the target side; (release, the model); tests only read it."""
     from click.testing import CliRunner
 
-    from cgbench.benchmark.lm_training import train
     from cgbench.cli import main
+    from cgbench.lm.training import train
 
     folder = tmp_path_factory.mktemp("lm")
     train(demo / "train.en", folder / "en.binary", order=3)
@@ -35,7 +35,7 @@ def release(built, tmp_path):
 
 
 def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
-    from cgbench.benchmark.language_model import LanguageModel
+    from cgbench.lm.language_model import LanguageModel
     from cgbench.steps import hash_file
 
     out, path = built

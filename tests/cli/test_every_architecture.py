@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from cgbench.models.architectures import ARCHITECTURES, UniversalConfig
-from cgbench.models.methods import METHODS
+from cgbench.models.config.architectures import ARCHITECTURES, UniversalConfig
+from cgbench.models.config.methods import METHODS
 
 SMALL = {
     "model.encoder_layers": 2,
@@ -84,7 +84,7 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     run(*words, "--model", "tiny", "--arch", "universal", "--set", "text.merges=50")
     config = json.loads((tmp_path / "m/config.json").read_text())
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
-    from cgbench.cli_models import chosen_preset
+    from cgbench.commands.train import chosen_preset
 
     assert chosen_preset(None, "universal", None, None, ()).model == UniversalConfig()
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from cgbench import __version__
-from cgbench.models.lexicons import LEARNERS
+from cgbench.models.lexicons.lexicon import LEARNERS
 
 TRAIN = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN"), ("run left", "LEFT RUN")]
 TEST = [("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN RUN"), ("hop", "HOP")]

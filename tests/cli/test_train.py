@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from cgbench.models.ensemble_training import ensemble_identity
-from cgbench.models.presets import list_presets
+from cgbench.models.config.presets import list_presets
+from cgbench.models.training.ensemble import ensemble_identity
 
 TINY = ("--model", "tiny", "--set", "training.max_updates=6", "--set", "text.merges=60")
 SHAPE = (
@@ -60,7 +60,7 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
     words = ["train", *corpus, *TINY, "--format", "json", "--out"]
     whole = json.loads(run(*words, tmp_path / "whole").stdout)
     clock = iter(range(0, 100_000, 25))
-    monkeypatch.setattr("cgbench.models.training.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("cgbench.models.training.loop.time.monotonic", lambda: float(next(clock)))
     part = json.loads(run(*words, tmp_path / "part", "--max-time", "1m15s").stdout)
     monkeypatch.undo()
     assert not part["finished"] and not (tmp_path / "part/config.json").exists()

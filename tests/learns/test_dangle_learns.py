@@ -4,7 +4,7 @@ import pytest
 import torch
 from tasks import learns, tasks
 
-from cgbench.models.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import ARCHITECTURES
 
 torch.set_num_threads(1)
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from tasks import tasks
 
-from cgbench.models.config import TrainingConfig, TransformerConfig
-from cgbench.models.methods import METHODS
-from cgbench.models.objective import build_objectives
+from cgbench.models.config.common import TrainingConfig, TransformerConfig
+from cgbench.models.config.methods import METHODS
 from cgbench.models.registry import build_model
 from cgbench.models.search import greedy_search
+from cgbench.models.training.objective import build_objectives
 
 torch.set_num_threads(1)
 UPDATES = 240

@@ -20,7 +20,7 @@ class Signature:
     """How a figure was made, as ordered ``key:value`` items, in a long and a short form.
 
     The keys ``bs``, ``ar`` and ``seed`` have their places reserved after the first item, as in sacrebleu, whose
-    signatures are kept as they are (:meth:`cgbench.benchmark.metrics.sacre.SacreMetric.signature`).
+    signatures are kept as they are (:meth:`cgbench.benchmark.metrics.bleu.SacreMetric.signature`).
     """
 
     def __init__(self, items: dict[str, Any], short: dict[str, str] | None = None, version: str | None = None) -> None:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cgbench.columns import Column
 from cgbench.errors import InputError
+from cgbench.text.columns import Column
 
 LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins

@@ -19,9 +19,9 @@ import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric, Signature
 from cgbench.benchmark.metrics.cter_lexicon import TYPES, Atoms, Lexicon
-from cgbench.columns import Column
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
+from cgbench.text.columns import Column
 
 KINDS = ("NP", "VP", "PP")
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from cgbench.columns import text_lines
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
+from cgbench.text.columns import text_lines
 
 TYPES = ("P", "V", "DET", "ADJ", "N", "MOD")
 _LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()]*")

@@ -1,0 +1,367 @@
+"""Scan a pool for pairs of known words, and measure their compositional degree.
+
+The pool filter and degree of ReaCT (Zheng and Lapata 2023, section 4). A pool is cut into shards at line
+boundaries; a shard's rows depend on its lines and on the learned n-grams alone, and go to one Parquet file, so that
+any number of threads writes the same files and a stopped scan goes on with the shards that are missing. Memory does
+not grow with the pool.
+
+A row is a pair that passed the filter:
+
+=============== ======= ==============================================================================
+column          type    content
+=============== ======= ==============================================================================
+line            int64   line in the pool as a whole (all its corpora one after another), from 0
+pool            int32   number of the corpus
+source_offset   int64   byte offset of the line in the corpus's source file
+target_offset   int64   the same in its target file
+source_length   int32   words
+target_length   int32   words
+pieces          int32   least number of known n-grams that cover the side the degree is computed on
+degree          float64 pieces over that side's words
+content         uint64  hash of the words of both sides, whatever the vocabulary, place and white space
+=============== ======= ==============================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.errors import InputError
+from cgbench.files import atomic_path
+from cgbench.progress import bar
+from cgbench.text.blocks import check_text, join_blocks, padded, read_range, release_memory
+from cgbench.text.corpus import ParallelText, TextFile
+
+CHUNK = 16 << 20  # bytes, both sides together: what one thread holds. Larger: the vocabularies change places less often
+SHARD = 2  # chunks: what goes to one file
+_KEY = b"cgbench.scan"
+NO_LIMIT = 2**31 - 1
+_COUNTS = ("pairs", "empty", "rare", "kept")
+_ODD = {"tab": 9, "CR": 13}
+
+Place = tuple[int, int, int]
+"""A line, and the byte offset where it begins on each side."""
+
+Chunk = tuple[Place, Place]
+"""Lines from one place to another."""
+
+
+def scan(
+    pool: ParallelText,
+    number: int,
+    first_line: int,
+    *,
+    ngrams: KnownNgrams,
+    other_words: Vocabulary | None,
+    out: Path,
+    degree_side: str = "target",
+    filter_sides: str = "both",
+    jobs: int = 1,
+) -> dict[str, Any]:
+    """Filter a corpus of the pool and write the rows of the pairs that are kept to ``out/part-00000.parquet``, ...
+
+    :param number: the corpus's number in the pool, and ``first_line`` the number of lines before it.
+    :param ngrams: learnt on the side ``degree_side``; its own words decide which are rare there.
+    :param other_words: the words of the other side (None: that side is not filtered).
+    :param filter_sides: ``both``, ``source`` or ``target``: where a rare word drops the pair.
+    :param jobs: threads; the files do not depend on it. Parts that are there already are kept.
+    :return: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept`` and
+        ``odd`` (see :func:`_odd`).
+    :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
+    """
+    scanner = _Scanner(pool, number, first_line, ngrams, other_words, degree_side, filter_sides)
+    counts = _scan_shards(scanner, pool, out, jobs)
+    release_memory()
+    total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
+    total["odd"] = _odd(counts)
+    return total
+
+
+def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) -> list[dict[str, Any]]:
+    """Scan the shards whose parts are missing; the counts of all, in order."""
+    limits = chunk_limits(pool)
+    counts: list[dict[str, Any]] = []
+    desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
+    with ExitStack() as stack:
+        files = []
+        for text in (pool.source, pool.target):
+            files.append(os.open(text.path, os.O_RDONLY))
+            stack.callback(os.close, files[-1])
+        for _ in range(jobs):
+            desks.put(_Desk())
+
+        def one(shard: int, chunks: list[Chunk]) -> dict[str, Any]:
+            path = out / f"part-{shard:05d}.parquet"
+            done = _read_counts(path, chunks)
+            if done is None:
+                desk = desks.get()
+                try:
+                    done = scanner.scan_shard(files, chunks, desk, path)
+                finally:
+                    desks.put(desk)
+            return done
+
+        progress = stack.enter_context(bar(pool.lines, f"scan {pool.target.path.name}", "pair"))
+        threads = stack.enter_context(ThreadPoolExecutor(jobs))
+        running: deque[Any] = deque()
+        starts = [
+            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line)) for line in limits
+        ]
+        chunks = list(pairwise(starts))
+        for shard, begin in enumerate(range(0, len(chunks), SHARD)):
+            running.append(threads.submit(one, shard, chunks[begin : begin + SHARD]))
+            if len(running) > 2 * jobs:
+                counts.append(running.popleft().result())
+                progress.update(counts[-1]["pairs"])
+        while running:
+            counts.append(running.popleft().result())
+            progress.update(counts[-1]["pairs"])
+    return counts
+
+
+def chunk_limits(pool: ParallelText) -> list[int]:
+    """The lines where chunks begin, then the number of lines: about ``CHUNK`` bytes apart."""
+    sides = [text.milestones for text in (pool.source, pool.target)]
+    lines = np.unique(np.concatenate([side[:, 0] for side in sides]))
+    lines = lines[lines < pool.lines]
+    # The bytes before a line, to within a milestone: near enough to cut by.
+    before = sum(side[np.searchsorted(side[:, 0], lines, side="right") - 1, 1] for side in sides)
+    limits = [0]
+    last = 0
+    for line, offset in zip(lines.tolist(), np.asarray(before).tolist(), strict=True):
+        if offset - last >= CHUNK:
+            limits.append(line)
+            last = offset
+    return [*limits, pool.lines]
+
+
+def _find_line(file: int, text: TextFile, line: int) -> int:
+    """The byte offset of a line."""
+    if line == text.lines:
+        return text.bytes
+    row = int(np.searchsorted(text.milestones[:, 0], line, side="right")) - 1
+    number, offset = text.milestones[row].tolist()
+    while number < line:
+        chunk = os.pread(file, 1 << 18, offset)
+        if not chunk:
+            raise InputError(f"{text.path}: the file became shorter while it was read; run the command again")
+        newlines = np.flatnonzero(np.frombuffer(chunk, np.uint8) == 10)
+        if number + len(newlines) >= line:
+            return offset + int(newlines[line - number - 1]) + 1
+        number += len(newlines)
+        offset += len(chunk)
+    return offset
+
+
+class _Desk:
+    """The arrays that one shard needs, kept for the next one: fresh memory costs more than the work on it."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, size: int, dtype: Any) -> np.ndarray:
+        held = self.arrays.get(name)
+        if held is None or len(held) < size:
+            self.arrays.pop(name, None)
+            held = self.arrays[name] = np.empty(size + size // 8, dtype)
+        return held
+
+    def buffer(self, name: str, size: int) -> np.ndarray:
+        return self.array(name, len(padded(0)) + size, np.uint8)
+
+
+class _Scanner:
+    """What all shards of a corpus have in common."""
+
+    def __init__(
+        self,
+        pool: ParallelText,
+        number: int,
+        first_line: int,
+        ngrams: KnownNgrams,
+        other_words: Vocabulary | None,
+        degree_side: str,
+        filter_sides: str,
+    ) -> None:
+        self.texts = (pool.source, pool.target)
+        self.number = number
+        self.first_line = first_line
+        self.ngrams = ngrams
+        self.degree = 1 if degree_side == "target" else 0
+        words: list[Vocabulary | None] = [other_words, other_words]
+        words[self.degree] = ngrams.words
+        self.words = [
+            _filter_arrays(held, filter_sides in ("both", side))
+            for held, side in zip(words, ("source", "target"), strict=True)
+        ]
+
+    def scan_shard(self, files: list[int], chunks: list[Chunk], desk: _Desk, path: Path) -> dict[str, Any]:
+        """Write the rows of some chunks to a file; return (and write into the file) what was counted."""
+        rows, counts = zip(*(self.scan_chunk(files, chunk, desk) for chunk in chunks), strict=True)
+        total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
+        total["lines"] = _lines(chunks)
+        total["odd"] = {
+            name: [_add_odd([count["odd"][name][side] for count in counts]) for side in (0, 1)] for name in _ODD
+        }
+        _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
+        return total
+
+    def scan_chunk(self, files: list[int], chunk: Chunk, desk: _Desk) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """The rows of a chunk by column, and its counts."""
+        from cgbench.text import word_kernels as kernels
+
+        lines = chunk[0][0], chunk[1][0]
+        spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
+        blocks = []
+        odd: dict[str, list[list[int]]] = {}
+        for side, (text, (start, stop)) in enumerate(zip(self.texts, spans, strict=True)):
+            buffer = desk.buffer(f"text {side}", stop - start)
+            read_range(files[side], buffer, start, stop, text.path)
+            blocks.append(check_text(buffer, stop - start, lines[0], text.path))
+        for name, flag in (("tab", kernels.TAB), ("CR", kernels.CARRIAGE_RETURN)):
+            odd[name] = [list(b.lines_with(_ODD[name])) if b.oddities & flag else [0, -1] for b in blocks]
+
+        count = lines[1] - lines[0]
+        states = desk.array("states", count, np.uint8)[:count]
+        states[:] = kernels.KEPT
+        found: dict[int, tuple[np.ndarray, ...]] = {}
+        ids = np.empty(0, np.int32)
+        for side in (1 - self.degree, self.degree):
+            block = blocks[side]
+            if side == self.degree:
+                ids = desk.array("ids", block.size // 2 + 1, np.int32)
+            arrays = [
+                desk.array(f"{name} {side}", count, dtype)[:count]
+                for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
+            ]
+            words = self.words[side]
+            read, filled = kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
+            if read != count:
+                raise InputError(f"{self.texts[side].path}: the file changed while it was read; run the command again")
+            found[side] = tuple(arrays)
+        kept = np.flatnonzero(states == kernels.KEPT)
+        offsets, lengths, codes = ([found[side][i][kept] for side in (0, 1)] for i in range(3))
+        pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[self.degree])
+
+        counts = {
+            "pairs": count,
+            "empty": int(np.count_nonzero(states == kernels.EMPTY)),
+            "rare": int(np.count_nonzero(states == kernels.RARE)),
+            "kept": len(kept),
+            "odd": odd,
+        }
+        columns = {
+            "line": kept + (self.first_line + lines[0]),
+            "pool": np.full(len(kept), self.number, np.int32),
+            "source_offset": offsets[0] + spans[0][0],
+            "target_offset": offsets[1] + spans[1][0],
+            "source_length": lengths[0],
+            "target_length": lengths[1],
+            "pieces": pieces,
+            "degree": pieces / lengths[self.degree],
+            "content": _pair_hash(codes[0], codes[1]),
+        }
+        return columns, counts
+
+
+def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
+    """The ``content`` [pairs] uint64 that a scan gives pairs with these words."""
+    from cgbench.text import word_kernels as kernels
+
+    sides = []
+    for lines in (sources, targets):
+        hashes = [np.empty(0, np.uint64)]
+        for block in join_blocks(lines):
+            count = block.count_lines()
+            hashes.append(np.empty(count, np.uint64))
+            kernels.hash_lines(block.buffer, block.size, np.empty(count + 1, np.int64), hashes[-1])
+        sides.append(np.concatenate(hashes))
+    return _pair_hash(*sides)
+
+
+def _pair_hash(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return mix(source * np.uint64(0x9E3779B97F4A7C15) + target)
+
+
+def mix(values: np.ndarray) -> np.ndarray:
+    """Scatter uint64 values, one to one (Steele et al. 2014, SplitMix64's finaliser)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def _filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
+    """(arena, starts, table, usable) for ``kernels.filter_lines``."""
+    if words is None:
+        return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 3), np.uint64), NO_LIMIT
+    return words.arena, words.starts, words.table, words.usable if filters else NO_LIMIT
+
+
+def arrow() -> Any:
+    """pyarrow, with the C library's allocator: its own keeps some 30 MB that are freed."""
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    return pyarrow
+
+
+def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, Any]) -> None:
+    pyarrow = arrow()
+    table = pyarrow.table(columns)
+    table = table.replace_schema_metadata({_KEY: json.dumps(counts, sort_keys=True).encode()})
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(
+            table,
+            temporary,
+            compression="lz4",
+            use_dictionary=["pool", "source_length", "target_length", "pieces", "degree"],
+            column_encoding=dict.fromkeys(("line", "source_offset", "target_offset"), "DELTA_BINARY_PACKED"),
+            write_statistics=False,
+        )
+
+
+def _lines(chunks: list[Chunk]) -> list[int]:
+    return [chunks[0][0][0], chunks[-1][1][0]]
+
+
+def _add_odd(found: list[list[int]]) -> list[int]:
+    """Add up how many lines are odd; the first of them is the first that was found."""
+    return [sum(number for number, _ in found), next((line for number, line in found if number), -1)]
+
+
+def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
+    """The counts of a part that an earlier run finished, or None."""
+    pyarrow = arrow()
+    if not path.is_file():
+        return None
+    try:
+        metadata = pyarrow.parquet.read_schema(path).metadata or {}
+        counts = json.loads(metadata.get(_KEY, b"{}"))
+    except (pyarrow.ArrowInvalid, ValueError):
+        return None
+    return counts if counts.get("lines") == _lines(chunks) else None
+
+
+def _odd(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Characters that hardly belong where they are: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1,
+    number of ``lines``. No file names: the result of a step depends on bytes, not on where they are."""
+    found = []
+    for side in (0, 1):
+        for name in _ODD:
+            lines, first = _add_odd([count["odd"][name][side] for count in counts])
+            if lines:
+                found.append({"side": side, "name": name, "line": first + 1, "lines": lines})
+    return found

@@ -1,0 +1,1 @@
+"""All of ``cgbench stats`` and ``cgbench tagger``: rows, texts, novel n-grams, tags."""

@@ -1,0 +1,186 @@
+"""Part-of-speech tags of given words: by a spaCy pipeline, or from CoNLL-U files.
+
+Words are taken as they are; nothing is tokenised again. Of a pipeline only the tagger runs, and what it reads its
+vectors from. Each distinct sentence is tagged once.
+
+Loading a spaCy pipeline runs the code that it was made with: load only those that you trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from cgbench.errors import InputError, require
+from cgbench.progress import bar
+from cgbench.steps import hash_file
+from cgbench.text.conllu import Tagged, read_conllu
+
+PREFIX = "conllu:"
+VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories of what a tagger may listen to
+BATCH = 256  # sentences at once; fixed, because sums are rounded differently in batches of another size
+
+Words = Sequence[Sequence[str]]
+
+
+class Tags(Protocol):
+    """Where tags come from. ``name`` goes into the signature: the figures depend on it."""
+
+    name: str
+
+    def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
+        """A tag a word for the training text, ``where`` being its name in messages."""
+
+    def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
+        """The same for the test text ``number`` (from 0)."""
+
+
+def tags_from(given: str, tags: str, tests: int) -> Tags:
+    """What ``--pos`` names: a spaCy pipeline (a package or a folder), or ``conllu:TRAIN,TEST[,TEST2...]``.
+
+    :param tags: column of CoNLL-U files, ``xpos`` or ``upos``.
+    :param tests: the number of test texts, each of which needs a CoNLL-U file.
+    :raises InputError: a model is missing, cannot be loaded or has no tagger; the number of files is wrong.
+    """
+    if not given.startswith(PREFIX):
+        if tags != "xpos":
+            raise InputError(
+                f"--tags {tags}: a choice of CoNLL-U files; a spaCy pipeline has the tags it was trained on"
+            )
+        return SpacyTags(given)
+    paths = [Path(path) for path in given.removeprefix(PREFIX).split(",")]
+    if len(paths) != tests + 1:
+        raise InputError(
+            f"--pos {given}: {len(paths)} files for {tests + 1} texts; "
+            "give one for the training text and one for each test text, with a comma between"
+        )
+    return ConlluTags(paths, tags)
+
+
+class SpacyTags:
+    """The fine-grained tags (``token.tag_``) of a spaCy pipeline."""
+
+    def __init__(self, model: str) -> None:
+        self.nlp = load_pipeline(model)
+        self.name = f"{Path(model).name}@{hash_folder(Path(self.nlp.path))[:8]}"
+        self.known: dict[tuple[str, ...], list[str]] = {}
+
+    def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
+        """Tag each distinct sentence once."""
+        from spacy.tokens import Doc
+
+        keys = [tuple(words) for words in sentences]
+        new = [words for words in dict.fromkeys(keys) if words not in self.known]
+        docs = (Doc(self.nlp.vocab, words=list(words)) for words in new)
+        with bar(len(new), f"tag {where}", "sentence") as progress:
+            for words, doc in zip(new, self.nlp.pipe(docs, batch_size=BATCH), strict=True):
+                self.known[words] = [token.tag_ for token in doc]
+                progress.update(1)
+        return [self.known[words] for words in keys]
+
+    def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
+        """As :meth:`tag_train`."""
+        return self.tag_train(sentences, where)
+
+
+def load_pipeline(model: str) -> Any:
+    """A spaCy pipeline by the name of its package or folder, with nothing but what tags words.
+
+    :raises InputError: spaCy is not installed; there is no such pipeline, it cannot be loaded, or it has no tagger.
+    """
+    spacy = require("spacy", "analysis")
+    if Path(model).exists():
+        folder = Path(model)
+        if not (folder / "config.cfg").is_file():
+            raise InputError(f"{model}: not a spaCy pipeline (a folder with config.cfg)")
+    elif spacy.util.is_package(model):
+        folder = _folder_of_package(spacy, model)
+    else:
+        remedy = "" if "/" in model else f"run: python -m spacy download {model}, or "
+        raise InputError(
+            f"{model}: no spaCy pipeline of this name is installed and there is no such folder; {remedy}"
+            "train one: cgbench tagger train TREEBANK.conllu --dev DEV.conllu --out DIR"
+        )
+    try:
+        config = spacy.util.load_config(folder / "config.cfg")
+        factories = {name: config["components"][name].get("factory") for name in config["nlp"]["pipeline"]}
+        taggers = [name for name, factory in factories.items() if factory == "tagger"]
+        if not taggers:
+            raise InputError(
+                f"{model}: this pipeline has no tagger; it has {', '.join(factories) or 'no component'}. "
+                "Choose one with a tagger, such as en_core_web_sm"
+            )
+        wanted = {name for name, factory in factories.items() if factory in ("tagger", *VECTORS)}
+        return spacy.load(folder, exclude=sorted(set(factories) - wanted))
+    except InputError:
+        raise
+    except Exception as error:  # spaCy and what it loads raise many kinds
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{model}: cannot be loaded as a spaCy pipeline ({line})") from None
+
+
+def _folder_of_package(spacy: Any, name: str) -> Path:
+    """Where an installed pipeline has its data: ``NAME/NAME-VERSION``."""
+    package = Path(spacy.util.get_package_path(name))
+    if not (package / "meta.json").is_file():
+        raise InputError(f"{name}: an installed package, but not a spaCy pipeline")
+    meta = spacy.util.get_model_meta(package)
+    return package / f"{meta['lang']}_{meta['name']}-{meta['version']}"
+
+
+def hash_folder(folder: Path) -> str:
+    """The SHA-256 of the names and bytes of all files in a folder, in hex."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{hash_file(path)}\n".encode())
+    return digest.hexdigest()
+
+
+class ConlluTags:
+    """Tags of CoNLL-U files, whose sentences and words must be those of the text."""
+
+    def __init__(self, paths: Sequence[Path], tags: str) -> None:
+        for path in paths:
+            if not path.is_file():
+                raise InputError(f"{path}: no such file")
+        self.paths, self.tags = list(paths), tags
+        hashes = "".join(hash_file(path) for path in paths)
+        self.name = f"conllu-{tags}@{hashlib.sha256(hashes.encode()).hexdigest()[:8]}"
+
+    def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
+        """The tags of the first file."""
+        return self._tag(sentences, where, self.paths[0])
+
+    def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
+        """The tags of the file of that test text."""
+        return self._tag(sentences, where, self.paths[number + 1])
+
+    def _tag(self, sentences: Words, where: str, path: Path) -> list[list[str]]:
+        tagged = list(self._checked(sentences, where, path, read_conllu(path, self.tags)))
+        if len(tagged) != len(sentences):
+            raise InputError(f"{path} has {len(tagged):,} sentences and {where} has {len(sentences):,}: {_SAME}")
+        return tagged
+
+    @staticmethod
+    def _checked(sentences: Words, where: str, path: Path, tagged: Iterator[Tagged]) -> Iterator[list[str]]:
+        for number, sentence in enumerate(tagged, 1):
+            if number <= len(sentences) and list(sentences[number - 1]) != sentence.words:
+                ours = sentences[number - 1]
+                first = next(
+                    (i for i, pair in enumerate(zip(ours, sentence.words, strict=False)) if pair[0] != pair[1]),
+                    min(len(ours), len(sentence.words)),
+                )
+                raise InputError(
+                    f"{path}, sentence {number} (line {sentence.line}): word {first + 1} is "
+                    f"{_at(sentence.words, first)}, in {where} it is {_at(ours, first)}; {_SAME}"
+                )
+            yield sentence.tags
+
+
+_SAME = "the tags must be of the same words, sentence by sentence"
+
+
+def _at(words: Sequence[str], index: int) -> str:
+    return repr(words[index]) if index < len(words) else "missing"

@@ -1,0 +1,118 @@
+"""What ``cgbench stats`` prints: the table, curves, histograms, signatures below."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from cgbench.benchmark.metrics.published import PAPERS
+from cgbench.benchmark.stats.novelty import Novelty
+from cgbench.benchmark.stats.rows import Counts, PublishedRow, Row, as_json
+from cgbench.tables import render
+
+BAR = 40
+
+
+def report(rows: Sequence[Row], published: Sequence[PublishedRow], bins: int, form: str) -> str:
+    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``."""
+    if form == "json":
+        values = [as_json(row, bins) for row in rows]
+        if published:
+            for value in values:
+                value["published"] = [row.as_dict() for row in published]
+        return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
+    parts = [_main_table(rows, published, form)]
+    for row in rows:
+        name = f" of {row.name}" if len(rows) > 1 else ""
+        if bins:
+            parts.append(_histogram(row, name, bins, form))
+        for what, counts in (("word", row.words), ("POS", row.pos)):
+            if counts and counts.curve:
+                parts.append(_curve(counts.curve, f"{what} n-grams{name}", form))
+            if counts and counts.frequent:
+                parts.append(_frequent(counts, f"novel {what} n-grams{name}", form))
+    if form != "tsv":  # there the signature is a column
+        parts.append(_notes(rows, published, form))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _main_table(rows: Sequence[Row], published: Sequence[PublishedRow], form: str) -> str:
+    """The rows of Table 2, the published ones below one's own; with the quantiles of the degree in TSV."""
+    exact = form == "tsv"
+    orders = list(rows[0].words.orders)
+    head = ["test", "examples", "mean length", "degree"]
+    head += [f"{what} {order}" for what in ("word", "POS") for order in orders]
+    quantiles = list(rows[0].quantiles) if exact else []
+    head += [*(f"degree {name}" for name in quantiles), "source", *(["signature", "signature_short"] if exact else [])]
+    lines = []
+    for row in rows:
+        cells = [row.name, _count(row.examples, exact), _number(row.mean_length, exact, 2)]
+        cells += [_number(row.degree, exact, 3)]
+        for counts in (row.words, row.pos):
+            cells += [_count(counts.orders[order].novel, exact) if counts else "" for order in orders]
+        cells += [*(_number(row.quantiles[name], exact, 3) for name in quantiles), ""]
+        lines.append(cells + ([str(row.signature), row.signature.format(short=True)] if exact else []))
+    for one in published:
+        cells = [one.name, _count(one.examples, exact), "", str(one.degree)]
+        for found in (one.words, one.pos):
+            cells += [_count(found[order], exact) if order in found else "" for order in orders]
+        lines.append([*cells, *([""] * len(quantiles)), one.source, *(["", ""] if exact else [])])
+    return render(head, lines, form)
+
+
+def _count(number: int, exact: bool) -> str:
+    return str(number) if exact else f"{number:,}"
+
+
+def _number(number: float | None, exact: bool, width: int) -> str:
+    if number is None:
+        return "" if exact else "-"
+    return repr(number) if exact else f"{number:.{width}f}"
+
+
+def _bar(share: float | None) -> str:
+    return "#" * round(BAR * (share or 0))
+
+
+def _histogram(row: Row, name: str, bins: int, form: str) -> str:
+    """How many examples have which degree; in text with a bar, the longest for the fullest part."""
+    parts = row.histogram(bins)
+    most = max(part["examples"] for part in parts)
+    head = [f"degree{name}", "examples", *([""] if form == "text" else [])]
+    lines: list[list[Any]] = []
+    for number, part in enumerate(parts):
+        close = "]" if number == bins - 1 else ")"
+        cells = [f"[{part['from']:.4g}, {part['to']:.4g}{close}", _count(part["examples"], form == "tsv")]
+        lines.append([*cells, *([_bar(part["examples"] / most).ljust(BAR)] if form == "text" else [])])
+    return render(head, lines, form)
+
+
+def _curve(curve: dict[int, Novelty], what: str, form: str) -> str:
+    exact = form == "tsv"
+    head = [what, "types", "novel", "share", "occurrences", "novel occurrences", *([""] if form == "text" else [])]
+    lines = []
+    for order, found in curve.items():
+        cells = [str(order), _count(found.types, exact), _count(found.novel, exact), _number(found.share, exact, 4)]
+        cells += [_count(found.occurrences, exact), _count(found.novel_occurrences, exact)]
+        lines.append([*cells, *([_bar(found.share).ljust(BAR)] if form == "text" else [])])
+    return render(head, lines, form)
+
+
+def _frequent(counts: Counts, what: str, form: str) -> str:
+    lines = [[ngram, str(order), str(times)] for order, found in counts.frequent.items() for ngram, times in found]
+    return render([what, "n", "occurrences"], lines, form) if lines else ""
+
+
+def _notes(rows: Sequence[Row], published: Sequence[PublishedRow], form: str) -> str:
+    """Signatures, and what the sources of published rows stand for."""
+    lines = []
+    for row in rows:
+        name = f"{row.name}  " if len(rows) > 1 else ""
+        lines.append(f"{name}signature  STATS|{row.signature}")
+        lines.append(f"{name}short      STATS|{row.signature.format(short=True)}")
+    papers = dict.fromkeys(row.source.split()[0] for row in published)
+    lines += [f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS]
+    if form == "latex":
+        lines = [f"% {line}" for line in lines]
+    return "```\n" + "\n".join(lines) + "\n```" if form == "markdown" else "\n".join(lines)

@@ -1,0 +1,283 @@
+"""Statistics of a benchmark: the row of Table 2 of Zheng and Lapata 2023 for a training and a test text.
+
+Examples, compositional degree (the mean over sentences of pieces over words; :mod:`cgbench.benchmark.known_ngrams`),
+and the novel n-grams of the test text, over words and over part-of-speech tags
+(:mod:`cgbench.benchmark.stats.novelty`).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.degree import read_phrases
+from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.metrics.base import Signature
+from cgbench.benchmark.stats.novelty import LARGEST_ORDER, NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
+from cgbench.benchmark.stats.pos import Tags
+from cgbench.benchmark.stats.texts import Change, Identity, Text, check_sentences, identify, read_text, split_label
+from cgbench.errors import InputError
+from cgbench.text.normalisation import Normalisation, normaliser
+
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train": "tr", "test": "te"}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is counted: n-grams of ``orders`` words; of 1 to ``curve`` words, too; ``show`` of each order by name."""
+
+    orders: tuple[int, ...] = (2, 3)
+    curve: int = 0
+    show: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.orders or not all(1 <= order <= LARGEST_ORDER for order in (*self.orders, self.curve or 1)):
+            raise InputError(f"orders of n-grams go from 1 to {LARGEST_ORDER}")
+
+    @property
+    def longest(self) -> int:
+        """The highest order."""
+        return max(*self.orders, self.curve)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Novel n-grams over words, or over tags: by order, the curve from order 1 on, the most frequent ones by order."""
+
+    orders: dict[int, Novelty]
+    curve: dict[int, Novelty]
+    frequent: dict[int, list[tuple[str, int]]]
+
+
+@dataclass(frozen=True)
+class Row:
+    """The statistics of one test text.
+
+    ``pieces`` and ``lengths`` int32 ``[examples]``: a least cover by known n-grams, and the words.
+    """
+
+    name: str
+    train: str
+    pieces: np.ndarray
+    lengths: np.ndarray
+    words: Counts
+    pos: Counts | None
+    signature: Signature
+
+    @property
+    def examples(self) -> int:
+        """The number of test sentences."""
+        return len(self.lengths)
+
+    @property
+    def mean_length(self) -> float:
+        """Words a sentence."""
+        return float(self.lengths.mean())
+
+    @property
+    def degrees(self) -> np.ndarray:
+        """The compositional degree of each sentence, float64 ``[examples]``."""
+        return self.pieces / self.lengths
+
+    @property
+    def degree(self) -> float:
+        """The mean degree."""
+        return float(self.degrees.mean())
+
+    @property
+    def quantiles(self) -> dict[str, float]:
+        """Minimum, quartiles and maximum of the degrees, as a release's manifest names them."""
+        points = np.quantile(self.degrees, QUANTILES)
+        return {f"q{int(100 * share)}": float(point) for share, point in zip(QUANTILES, points, strict=True)}
+
+    def histogram(self, bins: int) -> list[dict[str, Any]]:
+        """Examples in ``bins`` equal parts of the degrees from 0 to 1; a part has its lower end, the last both."""
+        counts, edges = np.histogram(self.degrees, bins, (0.0, 1.0))
+        return [
+            {"from": round(float(low), 10), "to": round(float(high), 10), "examples": int(count)}
+            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+        ]
+
+
+class Training:
+    """A training text: what it makes known, and what it is compared with."""
+
+    def __init__(self, text: Text, min_count: int, phrases: Sequence[str] | None = None) -> None:
+        """``phrases``: take these as the known n-grams, instead of those that occur ``min_count`` times.
+
+        :raises InputError: the text is empty or not UTF-8.
+        """
+        self.text, self.min_count, self.is_list = text, min_count, phrases is not None
+        self.identity: Identity = identify(text)
+        self.known = self._learn(phrases)
+        self.tags: list[list[str]] | None = None
+
+    def _learn(self, phrases: Sequence[str] | None) -> KnownNgrams:
+        path, lines, count = self.text.path, self.text.lines or [], self.min_count
+        if phrases is not None:
+            words = Vocabulary.learn(path, min_count=count) if path else Vocabulary.learn_lines(lines, min_count=count)
+            return KnownNgrams.from_phrases(phrases, words)
+        return KnownNgrams.learn(path, min_count=count) if path else KnownNgrams.learn_lines(lines, min_count=count)
+
+
+def measure(
+    training: Training,
+    test: Text,
+    name: str,
+    wanted: Wanted,
+    normalisation: Normalisation,
+    tags: Tags | None,
+    number: int,
+) -> Row:
+    """The statistics of one test text.
+
+    :param tags: where tags come from, if tags are wanted; ``number`` is that of the test text among them (from 0).
+    :raises InputError: the text is empty or has an empty sentence; its tags are those of other words.
+    """
+    check_sentences(test)
+    assert test.lines is not None
+    pieces, lengths = training.known.measure(test.lines)
+    words = _counts(novel_ngrams(training.text.blocks(), test.lines, wanted.longest), wanted)
+    pos = None
+    if tags:
+        if training.tags is None:
+            training.tags = tags.tag_train(training.text.sentences(), training.text.name)
+        ours = tags.tag_test(test.sentences(), test.name, number)
+        pos = _counts(novel_tag_ngrams(training.tags, ours, wanted.longest), wanted)
+    tokens = normalisation.tokenize
+    items = {
+        "orders": "+".join(map(str, wanted.orders)),
+        "min": "phrases" if training.is_list else training.min_count,
+        "side": test.side or training.text.side,
+        "tok": tokens if tokens == "none" else f"{tokens}-{normalisation.languages[0]}",
+        "case": "lc" if normalisation.lowercase else "mixed",
+        "pos": tags.name if tags else None,
+        "train": training.identity.sha256[:8],
+        "test": identify(test).sha256[:8],
+    }
+    return Row(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT))
+
+
+def text_rows(
+    train: Sequence[Path],
+    tests: Sequence[Sequence[Path]],
+    wanted: Wanted,
+    *,
+    sides: Sequence[str | None],
+    columns: tuple[str, str] | None,
+    normalisation: Normalisation,
+    min_count: int,
+    tags: Tags | None,
+) -> Iterator[Row]:
+    """The rows of texts as a user names them (:func:`~cgbench.benchmark.stats.texts.read_text`): one a side and text.
+
+    :raises InputError: as :func:`read_text`, :class:`Training` and :func:`measure` do.
+    """
+    change = None if normalisation.is_identity else normaliser(normalisation, normalisation.languages[0])
+    labelled = [split_label(paths) for paths in tests]
+    for side in sides:
+        texts = [read_text(paths, columns, side, change, keep=True) for _, paths in labelled]
+        for text in texts:
+            check_sentences(text)  # before the training text, which may take minutes
+        training = Training(read_text(train, columns, side, change, keep=False), min_count)
+        for number, ((name, _), text) in enumerate(zip(labelled, texts, strict=True)):
+            label = f"{name} {side}" if len(sides) > 1 else name
+            yield measure(training, text, label, wanted, normalisation, tags, number)
+
+
+def _counts(found: NovelNgrams, wanted: Wanted) -> Counts:
+    return Counts(
+        found.figures(wanted.orders),
+        found.figures(range(1, wanted.curve + 1)),
+        {order: found.most_frequent(order, wanted.show) for order in wanted.orders} if wanted.show else {},
+    )
+
+
+def phrases_of(path: Path, change: Change | None) -> list[str]:
+    """A given list of known n-grams, normalised as the text is."""
+    return read_phrases(path, change or str)
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A row of a published table: novel n-grams by order, over words and tags; ``source`` is the paper and table."""
+
+    name: str
+    examples: int
+    degree: float
+    words: dict[int, int]
+    pos: dict[int, int]
+    source: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The row as JSON, in the keys of ``cgbench stats``."""
+        return {
+            "name": self.name,
+            "examples": self.examples,
+            "degree": self.degree,
+            "novel_words": {str(order): count for order, count in self.words.items()},
+            "novel_pos": {str(order): count for order, count in self.pos.items()},
+            "source": self.source,
+        }
+
+
+def published_rows() -> list[PublishedRow]:
+    """Table 2 of Zheng and Lapata 2023."""
+    text = (files("cgbench.benchmark") / "published" / "table2.tsv").read_text(encoding="utf-8")
+    rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
+    return [
+        PublishedRow(
+            row["name"],
+            int(row["examples"]),
+            float(row["degree"]),
+            {order: int(row[f"word {order}"]) for order in (2, 3)},
+            {order: int(row[f"pos {order}"]) for order in (2, 3)},
+            row["source"],
+        )
+        for row in rows
+    ]
+
+
+def as_json(row: Row, bins: int = 0) -> dict[str, Any]:
+    """A row as JSON; the schema is in ``docs/formats.md``. ``bins``: those of the histogram, 0 for none."""
+    return {
+        "name": row.name,
+        "train": row.train,
+        "examples": row.examples,
+        "mean_length": row.mean_length,
+        "degree": row.degree,
+        "degree_quantiles": row.quantiles,
+        "degree_histogram": row.histogram(bins) if bins else [],
+        "novel_words": _novel(row.words),
+        "novel_pos": _novel(row.pos),
+        "word_ngrams": _details(row.words.orders),
+        "pos_ngrams": _details(row.pos.orders) if row.pos else None,
+        "word_curve": _details(row.words.curve),
+        "pos_curve": _details(row.pos.curve) if row.pos else None,
+        "word_examples": _frequent(row.words),
+        "pos_examples": _frequent(row.pos) if row.pos else None,
+        "signature": str(row.signature),
+        "signature_short": row.signature.format(short=True),
+    }
+
+
+def _novel(counts: Counts | None) -> dict[str, int] | None:
+    return {str(order): found.novel for order, found in counts.orders.items()} if counts else None
+
+
+def _details(found: dict[int, Novelty]) -> dict[str, dict[str, Any]]:
+    return {str(order): novelty.as_dict() for order, novelty in found.items()}
+
+
+def _frequent(counts: Counts) -> dict[str, list[dict[str, Any]]]:
+    return {
+        str(order): [{"ngram": ngram, "occurrences": times} for ngram, times in found]
+        for order, found in counts.frequent.items()
+    }

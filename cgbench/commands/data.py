@@ -1,0 +1,122 @@
+"""The ``cgbench data`` commands: list, describe and prepare data sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from cgbench.commands.options import Command, Group, Resumable, default_jobs, format_option
+from cgbench.tables import render
+
+SHOWN = 6  # splits or files that are named one by one when many are missing
+
+
+@click.group("data", cls=Group)
+def data_group() -> None:
+    """Data sets of the field, in the form that the papers used."""
+
+
+@data_group.command("list", cls=Command)
+@format_option
+def list_command(form: str) -> None:
+    """Show every data set with its size and licence."""
+    from cgbench.data_recipes.registry import recipes
+
+    if form == "json":
+        keys = ("name", "summary", "size", "download", "licence", "homepage")
+        rows = [{key: recipe.describe()[key] for key in keys} for recipe in recipes().values()]
+        click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        return
+    # one column a fact, to the left: words, not figures
+    table = [(r.name, r.size, r.download or "?", r.licence, r.summary) for r in recipes().values()]
+    head = ("name", "size", "download", "licence", "what")
+    widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
+    for row in (head, *table):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@data_group.command("describe", cls=Command)
+@click.argument("name")
+@format_option
+def describe_command(name: str, form: str) -> None:
+    """Show a data set's splits, sources, licence and citation."""
+    from cgbench.data_recipes.registry import find_recipe
+
+    recipe = find_recipe(name)
+    if form == "json":
+        click.echo(json.dumps(recipe.describe(), ensure_ascii=False, indent=1))
+        return
+    facts = (
+        ("size", recipe.size),
+        ("download", recipe.download or "not known"),
+        ("licence", recipe.licence),
+        ("cite", recipe.citation),
+        ("home", recipe.homepage),
+        ("files", "<split>." + ", <split>.".join(recipe.sides)),
+    )
+    click.echo(f"{recipe.name}: {recipe.summary}\n")
+    for fact, text in facts:
+        click.echo(f"{fact:10}{text}")
+    for note in recipe.notes:
+        click.echo(f"{'note':10}{note}")
+    click.echo()
+    click.echo(render(("split", "rows"), _by_folder({split.name: split.rows for split in recipe.splits})))
+    direct = [source for source in recipe.sources if not source.archive]
+    if direct:
+        click.echo("\nsources, and where a mirror has them:")
+    for source in direct:
+        inside = sum(other.archive == source.name for other in recipe.sources)
+        held = f" (holds {inside} files that a mirror may have one by one)" if inside else ""
+        click.echo(f"  {recipe.folder_of(source)}/{source.name}{held}\n    {source.url or source.by_hand}")
+
+
+@data_group.command("get", cls=Resumable)
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the prepared set (default: data/NAME).")
+@click.option("--mirror", metavar="DIR|URL", help="Take the sources from here, and from nowhere else.")
+@click.option("--offline", is_flag=True, help="Use no network: downloads, a mirror folder, generated data.")
+@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: the cores); changes no byte.")
+@format_option
+def get_command(name: str, out: Path | None, mirror: str | None, offline: bool, jobs: int | None, form: str) -> None:
+    """Prepare the data set NAME: fetch or generate it, check it, write aligned plain text.
+
+    Given again, the command goes on where it was stopped; a set that is there, whole and unchanged, is kept.
+    """
+    from cgbench.data_recipes.registry import find_recipe
+    from cgbench.data_recipes.writer import get
+
+    recipe = find_recipe(name)
+    out = out or Path("data") / recipe.name
+    say = None if form == "json" else lambda line: click.echo(line, err=True)
+    prepared = get(recipe, out, mirror=mirror, offline=offline, jobs=default_jobs(jobs), say=say)
+    record = prepared.record
+    missing = record["missing"]
+    if missing:
+        named = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
+        click.echo(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {named}", err=True)
+        for way in prepared.to_get[:SHOWN]:
+            click.echo(f"  {way}", err=True)
+        if len(prepared.to_get) > SHOWN:
+            click.echo(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}", err=True)
+    if form == "json":
+        click.echo(json.dumps({"out": str(out), "made": prepared.made, **record}, ensure_ascii=False, indent=1))
+        return
+    rows = {split: facts["rows"] for split, facts in record["splits"].items()}
+    click.echo(render(("split", "rows"), _by_folder(rows)))
+    generated = sum(facts["origin"] == "generated" for facts in record["splits"].values())
+    if generated:
+        rest = "" if generated == len(rows) else ", the others are as released"
+        click.echo(f"\n{generated} of {len(rows)} splits are generated{rest}")
+    click.echo(f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})")
+
+
+def _by_folder(rows: dict[str, int | None]) -> list[tuple[str, str]]:
+    """A line a split; splits in a folder of their own on one line."""
+    groups: dict[str, list[str]] = {}
+    for name, count in rows.items():
+        folder, _, part = name.rpartition("/")
+        figure = "?" if count is None else f"{count:,}"
+        groups.setdefault(folder or name, []).append(f"{part} {figure}" if folder else figure)
+    return [(name, ", ".join(figures)) for name, figures in groups.items()]

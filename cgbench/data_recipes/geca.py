@@ -1,0 +1,305 @@
+"""GECA: new training pairs from fragments that occur in the same surroundings (Andreas, 2020).
+
+If two fragments fit one template, each may stand wherever the other was seen. A template is a pair of sentences with
+holes; a fragment is a few words in a row, filled into all places of its hole, in source and target alike, so that
+``jump`` and ``I_JUMP`` together are one tuple of fragments for a template with two holes.
+
+A pair is handled as one string with a character a word: replacing all places of a fragment is ``str.replace``.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.progress import track
+from cgbench.text.formats import Pair
+
+Tuples = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of :func:`augment`; the defaults are those of the authors' code.
+
+    :param size: words of the longest fragment; ``holes``: of a template, at most.
+    :param limit: only fragments that occur at most so often in the text; 0: all.
+    :param max_length: pairs of so many words or more, with one for the border of the sides, give no template; 0: all
+        do.
+    :param window: templates are alike when so many words on each side of their holes are; 0: only equal ones are.
+    :param variants: tuples of fragments tried for each template; 0: all.
+    :param samples: new pairs to make; 0: all.
+    :param unique: count fragments in each distinct pair once.
+    """
+
+    size: int = 4
+    holes: int = 2
+    limit: int = 0
+    max_length: int = 0
+    window: int = 0
+    variants: int = 2
+    samples: int = 1000
+    unique: bool = False
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.holes < 1:
+            raise InputError("size and holes must be at least 1")
+        for name in ("limit", "max_length", "window", "variants", "samples", "seed"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must be at least 0")
+
+
+@dataclass(frozen=True)
+class Augmented:
+    """New pairs in the order in which they were found, and what they were made from.
+
+    :param templates: distinct templates; ``shared`` are those that fit more than one tuple of fragments.
+    :param tuples: distinct tuples of fragments.
+    """
+
+    pairs: list[Pair]
+    training_pairs: int
+    templates: int
+    shared: int
+    tuples: int
+
+
+def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmented:
+    """Make new pairs.
+
+    Neither side of a new pair is that of a training pair. Templates are gone through in a random order.
+
+    :raises InputError: the text has no pair.
+    """
+    settings = settings or Settings()
+    alphabet = Alphabet(settings.holes)
+    text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
+    if not text:
+        raise InputError("there is no pair to learn from")
+    table = Table(text, alphabet, settings)
+    seen = [{pair[side] for pair in text} for side in (0, 1)]
+    new: dict[tuple[str, str], None] = {}
+    for template, fragments in table.proposals(random.Random(settings.seed)):
+        source, target = _fill(template, fragments, alphabet)
+        # A side without a hole is one of a training pair.
+        if source not in seen[0] and target not in seen[1]:
+            new[source, target] = None
+            if len(new) == settings.samples:
+                break
+    made = [(alphabet.decode(source), alphabet.decode(target)) for source, target in new]
+    shared = int((np.diff(table.begin) > 1).sum())
+    return Augmented(made, len(text), len(table.templates), shared, len(table.tuples))
+
+
+def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair]:
+    """Mix new pairs into a training text so that about ``ratio`` of its pairs are new (Andreas, 2020, section 4).
+
+    The authors draw each example from the new pairs with that probability. In a text the shorter part is repeated: all
+    training pairs and, wherever the ratio allows, all new ones are there.
+
+    :raises InputError: the ratio is not between 0 and 1.
+    """
+    if not 0 < ratio < 1:
+        raise InputError(f"ratio={ratio}: must be above 0 and below 1")
+    share = ratio / (1 - ratio)
+    times = max(1, math.ceil(len(new) / (share * len(pairs))))
+    count = round(share * times * len(pairs))
+    return [*list(pairs) * times, *(new[number % len(new)] for number in range(count))]
+
+
+class Alphabet:
+    """Words as characters; the first characters are the holes, then the border of the sides and the ends."""
+
+    def __init__(self, holes: int) -> None:
+        self.holes = [chr(number) for number in range(holes)]
+        self.border, self.first, self.last = (chr(holes + number) for number in range(3))
+        self._words: dict[str, str] = {}
+        self._offset = holes + 3
+
+    def encode(self, sentence: str) -> str:
+        """The words of a sentence, as ASCII white space separates them."""
+        return "".join([self._character(word.decode()) for word in sentence.encode().split()])
+
+    def decode(self, text: str) -> str:
+        """The sentence, with one blank between words."""
+        words = list(self._words)
+        return " ".join(words[ord(character) - self._offset] for character in text)
+
+    def _character(self, word: str) -> str:
+        if word not in self._words:
+            self._words[word] = chr(self._offset + len(self._words))
+        return self._words[word]
+
+
+@dataclass
+class Table:
+    """Which templates fit which tuples of fragments.
+
+    ``fits[begin[t]:begin[t + 1]]`` are the tuples that template t fits, by number, rising.
+    """
+
+    text: Sequence[tuple[str, str]]
+    alphabet: Alphabet
+    settings: Settings
+    templates: list[str] = field(init=False)
+    tuples: list[tuple[str, ...]] = field(init=False)
+    begin: list[int] = field(init=False)
+    fits: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._candidates: dict[tuple[Tuples, Tuples], tuple[list[int], list[int]]] = {}
+        legal = _fragments(dict.fromkeys(self.text) if self.settings.unique else self.text, self.settings)
+        templates: dict[str, int] = {}
+        tuples: dict[tuple[str, ...], int] = {}
+        found = array("q")
+        distinct = dict.fromkeys(self.text)
+        for source, target in track(distinct, len(distinct), "templates", "pair"):
+            joint = source + self.alphabet.border + target
+            if self.settings.max_length and len(joint) >= self.settings.max_length:
+                continue
+            for template, fragments in self._holed(joint, legal, 0, ()):
+                number = templates.setdefault(template, len(templates))
+                found.extend((number, tuples.setdefault(fragments, len(tuples))))
+        self.templates, self.tuples = list(templates), list(tuples)
+        first, second = np.frombuffer(found, np.int64).reshape(-1, 2).T
+        rows = np.unique(first * len(tuples) + second)
+        self.fits = (rows % max(len(tuples), 1)).tolist()
+        self.begin = np.searchsorted(rows, np.arange(len(templates) + 1) * len(tuples)).tolist()
+
+    def _holed(
+        self, joint: str, legal: set[str], begin: int, before: tuple[str, ...]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Every way to put holes into a pair, each after the start of the one before."""
+        hole = self.alphabet.holes[len(before)]
+        used = {word for fragment in before for word in fragment}
+        done = set()  # a fragment's first place offers all that its later ones do
+        for size in range(1, self.settings.size + 1):
+            for start in range(begin, len(joint) + 1 - size):
+                fragment = joint[start : start + size]
+                if fragment in done or fragment not in legal or not used.isdisjoint(fragment):
+                    continue
+                done.add(fragment)
+                template, fragments = joint.replace(fragment, hole), (*before, fragment)
+                yield template, fragments
+                if len(fragments) < self.settings.holes:
+                    yield from self._holed(template, legal, start + 1, fragments)
+
+    def proposals(self, draw: random.Random) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Templates, each with tuples of fragments that it was not seen with."""
+        order = list(range(len(self.templates)))
+        draw.shuffle(order)
+        for template in order:
+            numbers, ends = self.candidates(template)
+            variants = self.settings.variants
+            if variants and ends and ends[-1] > variants:
+                places = draw.sample(range(ends[-1]), variants)
+                numbers = [numbers[place] for place in np.searchsorted(ends, places, side="right").tolist()]
+            for number in numbers:
+                yield self.templates[template], self.tuples[number]
+
+    def candidates(self, template: int) -> tuple[list[int], list[int]]:
+        """The tuples that may go into a template, rising, and the running sums of how often each would be drawn.
+
+        A tuple is drawn for each template that it fits and that shares another tuple with the template's environment.
+        """
+        own = self.of(template)
+        near = own
+        if self.settings.window:
+            environment, together = self._environments
+            near = together[environment[template]]
+        key = (near, own)
+        if key not in self._candidates:
+            self._candidates[key] = self._find(near, own)
+        return self._candidates[key]
+
+    def _find(self, near: Tuples, own: Tuples) -> tuple[list[int], list[int]]:
+        times: Counter[int] = Counter()
+        groups, groups_of = self._groups
+        for group in {group for number in near for group in groups_of.get(number, ())}:
+            for number in group:
+                times[number] += groups[group]
+        fragments = [set(self.tuples[number]) for number in own]
+        chosen = sorted(
+            number
+            for number in times
+            if number not in own and any(seen.isdisjoint(self.tuples[number]) for seen in fragments)
+        )
+        return chosen, np.cumsum([times[number] for number in chosen], dtype=np.int64).tolist()
+
+    @cached_property
+    def _groups(self) -> tuple[Counter[Tuples], dict[int, list[Tuples]]]:
+        """How many templates fit the same tuples, if several; and of each tuple the groups that it is in."""
+        groups = Counter(self.of(template) for template in np.flatnonzero(np.diff(self.begin) > 1).tolist())
+        groups_of: dict[int, list[Tuples]] = {}
+        for group in groups:
+            for number in group:
+                groups_of.setdefault(number, []).append(group)
+        return groups, groups_of
+
+    def of(self, template: int) -> Tuples:
+        """The tuples that a template fits."""
+        return tuple(self.fits[self.begin[template] : self.begin[template + 1]])
+
+    @cached_property
+    def _environments(self) -> tuple[list[int], list[Tuples]]:
+        """The environment of each template, and the tuples that templates of each environment fit."""
+        environments: dict[tuple[str, ...], int] = {}
+        which = [environments.setdefault(self._surroundings(text), len(environments)) for text in self.templates]
+        together: list[set[int]] = [set() for _ in environments]
+        for template, number in enumerate(which):
+            together[number].update(self.of(template))
+        return which, [tuple(sorted(tuples)) for tuples in together]
+
+    def _surroundings(self, template: str) -> tuple[str, ...]:
+        text, width = self.alphabet.first + template + self.alphabet.last, self.settings.window
+        places = [place for place, character in enumerate(text) if character in self.alphabet.holes]
+        return tuple(text[max(place - width, 0) : place + width + 1] for place in places)
+
+
+def _fragments(text: Iterable[tuple[str, str]], settings: Settings) -> set[str]:
+    """The fragments that may be taken out: all up to the longest, or those that are rare enough."""
+    counts = Counter(
+        side[start : start + size]
+        for pair in text
+        for side in pair
+        for size in range(1, settings.size + 1)
+        for start in range(len(side) + 1 - size)
+    )
+    return {fragment for fragment, count in counts.items() if not settings.limit or count <= settings.limit}
+
+
+def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list[str]:
+    """The source and the target that a template and fragments make."""
+    for hole, fragment in zip(alphabet.holes, fragments, strict=False):
+        template = template.replace(hole, fragment)
+    return template.split(alphabet.border)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What new pairs share with a test text: how many of its pairs, and of its sources, are among them."""
+
+    rows: int
+    pairs: int
+    sources: int
+
+
+def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> Overlap:
+    """Count the rows of a test text that the new pairs give away; how many blanks stand between words is no matter."""
+    made = {_words(pair) for pair in new}
+    sources = {source for source, _ in made}
+    rows = [_words(pair) for pair in test]
+    return Overlap(len(rows), sum(row in made for row in rows), sum(row[0] in sources for row in rows))
+
+
+def _words(pair: Pair) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    return tuple(pair[0].encode().split()), tuple(pair[1].encode().split())

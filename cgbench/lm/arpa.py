@@ -1,0 +1,107 @@
+"""Write a language model as an ARPA file, the text format that every tool for n-gram models reads.
+
+The numbers of n-grams come first, then a section an order: log10 of the probability, the words, and log10 of the
+back-off's weight, the last one not for the highest order. As lmplz writes it, ``<s>`` has the probability 1, so that it
+may be scored without effect, and n-grams that end in ``</s>`` have the back-off 0. There is no comment: not every
+reader takes one. Figures have six decimals; a logarithm of 0 is written as -99.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import numpy as np
+
+from cgbench.files import atomic_path
+from cgbench.lm.smoothing import Estimates, Part, Smoothing
+
+_BUFFER = 4 << 20
+T = TypeVar("T")
+
+
+def write_arpa(model: Smoothing, out: Path) -> None:
+    """Estimate a model and write it to ``out``, whole or not at all."""
+    with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
+        header = [f"ngram {order}={kept}\n" for order, kept in enumerate(kept_ngrams(model), 1)]
+        file.write(("\\data\\\n" + "".join(header)).encode())
+        with ThreadPoolExecutor(model.jobs) as pool:
+            for estimates in model.estimate():
+                file.write(f"\n\\{estimates.order}-grams:\n".encode())
+                if estimates.order == 1:
+                    _write_words(model, estimates, file)
+                else:
+                    _write_order(model, estimates, file, pool)
+        file.write(b"\n\\end\\\n")
+
+
+def kept_ngrams(model: Smoothing) -> list[int]:
+    """The number of n-grams of each order in the file: words with ``<unk>`` and ``<s>``, and what is not pruned."""
+    return [model.corpus.words, *(order.kept for order in model.orders[1:])]
+
+
+def _write_words(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None:
+    from cgbench.lm import arpa_kernels
+
+    corpus = model.corpus
+    probabilities, weights = model.of_words(estimates)
+    logs = arpa_kernels.to_millionths(probabilities)
+    backoffs = arpa_kernels.to_millionths(weights[: 0 if estimates.weights is None else None])
+    shown, rows = arpa_kernels.show_words(corpus.arena, corpus.starts)
+    buffer = np.empty(_BUFFER + corpus.longest, np.uint8)
+    word = 0
+    while word < corpus.words:
+        word, size = arpa_kernels.write_words(shown, rows, logs, backoffs, word, buffer)
+        write_all(file, buffer[:size])
+
+
+def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: ThreadPoolExecutor) -> None:
+    from cgbench.lm import arpa_kernels
+
+    corpus, places, order = model.corpus, model.sorted, estimates.order
+    weights = np.empty(0, np.float32) if estimates.weights is None else estimates.weights
+    size = max(_BUFFER, 4 * (order * (corpus.longest + 1) + arpa_kernels.LINE))
+    shown, rows = arpa_kernels.show_words(corpus.arena, corpus.starts)
+    spare: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
+
+    def write(part: Part) -> list[tuple[np.ndarray, int]]:
+        low, node, written = part.low, part.before[order], []
+        while low < part.high:
+            try:
+                buffer = spare.get_nowait()
+            except queue.Empty:
+                buffer = np.empty(size, np.uint8)
+            low, node, filled = arpa_kernels.write_ngrams(
+                corpus.text, places.places, places.shared, places.depths, low, part.high, order,
+                model.thresholds[order - 1], shown, rows, corpus.longest, estimates.probabilities,
+                weights, node, buffer,
+            )  # fmt: skip
+            written.append((buffer, filled))
+        return written
+
+    for written in ahead(pool, write, model.parts, model.jobs + 2):
+        for buffer, filled in written:
+            write_all(file, buffer[:filled])
+            spare.put(buffer)
+
+
+def ahead(pool: ThreadPoolExecutor, work: Callable[[Part], T], parts: Sequence[Part], most: int) -> Iterator[T]:
+    """The results of ``work`` in order, ``most`` parts being worked on ahead of the one that is taken."""
+    waiting: deque[Future[T]] = deque()
+    for part in parts:
+        waiting.append(pool.submit(work, part))
+        if len(waiting) > most:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def write_all(file: BinaryIO, data: np.ndarray) -> None:
+    """Write all bytes to an unbuffered file, which may take fewer at a time."""
+    view = data.data
+    while view:
+        view = view[file.write(view) :]

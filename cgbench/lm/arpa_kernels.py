@@ -1,0 +1,221 @@
+"""The compiled loops that write n-grams as text: a line each, figures with six decimals.
+
+Each has a slow, obvious twin in ``tests/unit/twins_lm.py``.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from cgbench.text.word_kernels import load64
+
+LINE = 64  # room for the figures of a line and for copies that run over a word's end
+MILLIONTHS = 1_000_000
+LEAST = -99 * MILLIONTHS  # written for the logarithm of 0
+
+_BLOCK = 256
+_PAIRS = np.array([ord(digit) for number in range(100) for digit in f"{number:02}"], np.uint8)
+_ROOT = np.int64(0x3FE6A09E667F3BCD)  # the bits of the square root of 1/2
+_LOG10_2, _LOG10_E = math.log10(2), math.log10(math.e)
+
+
+@intrinsic
+def store64(context: Any, array: Any, index: Any, value: Any) -> Any:
+    """Write 8 bytes into a uint8 array from ``index`` on, aligned or not, little end first."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(64).as_pointer())
+        builder.store(arguments[2], pointer, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.uint64), generate
+
+
+@njit
+def _logarithms(values, size, logs):
+    """log10 of the first ``size`` values, as it is written: int64 millionths, at most 0 and at least LEAST.
+
+    Arithmetic alone and no branch, so that it is fast and the same everywhere: ln x = 2 artanh((x - 1) / (x + 1)) for
+    x between the roots of 1/2 and 2, to 1e-12; the rest is the exponent's.
+    """
+    bits = values.view(np.int64)
+    for i in range(size):
+        exponent = (bits[i] - _ROOT) >> 52
+        bits[i] -= exponent << 52
+        s = (values[i] - 1) / (values[i] + 1)
+        t = s * s
+        series = 1 / 9 + t * (1 / 11 + t * (1 / 13 + t * (1 / 15 + t / 17)))
+        series = 1 + t * (1 / 3 + t * (1 / 5 + t * (1 / 7 + t * series)))
+        log = exponent * _LOG10_2 + 2 * s * series * _LOG10_E
+        logs[i] = max(-np.int64(0.5 - min(log, 0.0) * MILLIONTHS), LEAST)
+
+
+@njit(nogil=True, cache=True)
+def to_millionths(values):
+    """log10 of probabilities or weights, float32, in millionths: at most 0, LEAST for 0."""
+    logs = np.empty(values.size, np.int64)
+    _logarithms(values.astype(np.float64), values.size, logs)
+    return logs
+
+
+@njit(inline="always")
+def write_figure(value, out, i):
+    """Write millionths (at most 0) as a decimal number; returns where it ends."""
+    if value == 0:
+        out[i] = 48
+        return i + 1
+    value = np.uint32(-value)
+    whole = value // np.uint32(MILLIONTHS)
+    rest = np.int64(value - whole * np.uint32(MILLIONTHS))
+    out[i] = 45
+    i += 1
+    if whole >= 10:
+        out[i] = 48 + whole // np.uint32(10)
+        whole = whole % np.uint32(10)
+        i += 1
+    out[i] = 48 + whole
+    out[i + 1] = 46
+    for pair in (rest // 10000, rest // 100 % 100, rest % 100):
+        out[i + 2] = _PAIRS[2 * pair]
+        out[i + 3] = _PAIRS[2 * pair + 1]
+        i += 2
+    return i + 2
+
+
+@njit(nogil=True, cache=True)
+def show_words(arena, starts):
+    """The words as :func:`write_ngrams` copies them: (uint8 arena, uint64 ``[words, 2]``).
+
+    The arena has a blank behind each word. A row holds the first 8 bytes from a word's begin on, and where it begins
+    << 32 | its bytes with the blank, so that most words take one access to memory.
+    """
+    words = starts.size - 1
+    shown = np.zeros(starts[words] + words + 8, np.uint8)
+    rows = np.empty((words, 2), np.uint64)
+    filled = 0
+    for word in range(words):
+        rows[word, 1] = np.uint64(filled << 32 | (starts[word + 1] - starts[word] + 1))
+        for i in range(starts[word], starts[word + 1]):
+            shown[filled] = arena[i]
+            filled += 1
+        shown[filled] = 32
+        filled += 1
+    for word in range(words):
+        rows[word, 0] = load64(shown, np.int64(rows[word, 1] >> np.uint64(32)))
+    return shown, rows
+
+
+@njit(inline="always")
+def write_word(eight, where, shown, out, i):
+    """Copy a word and its blank, eight bytes at a time; what runs over the end is written over later.
+
+    ``eight`` and ``where`` are its row of :func:`show_words`.
+    """
+    store64(out, i, eight)
+    size = np.int64(where & np.uint64(0xFFFFFFFF))
+    if size > 8:
+        start = np.int64(where >> np.uint64(32))
+        for at in range(8, size, 8):
+            store64(out, i + at, load64(shown, start + at))
+    return i + size
+
+
+@njit(nogil=True, cache=True)
+def write_words(shown, rows, logs, backoffs, word, out):
+    """Write the lines of words from ``word`` on, as long as there is room; log10 in millionths, by word.
+
+    :return: (the next word, bytes written)
+    """
+    i = 0
+    while word < logs.size and i + np.int64(rows[word, 1] & np.uint64(0xFFFFFFFF)) + LINE <= out.size:
+        i = write_figure(logs[word], out, i)
+        out[i] = 9
+        i = write_word(rows[word, 0], rows[word, 1], shown, out, i + 1)
+        if backoffs.size > 0:
+            out[i - 1] = 9
+            i = write_figure(backoffs[word], out, i) + 1
+        out[i - 1] = 10
+        word += 1
+    return word, i
+
+
+@njit(nogil=True, cache=True)
+def write_ngrams(
+    text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out
+):
+    """Write the lines of the n-grams that begin from ``low`` on, as long as there is room.
+
+    :param threshold: n-grams that occur so often or less are left out.
+    :param longest: bytes of the longest word.
+    :param values: float32, probabilities by node; ``weights`` of the back-off, empty for the highest order.
+    :param node: the number of the first node from ``low`` on.
+    :return: (where to go on, number of the node there, bytes written)
+    """
+    i = 0
+    words = np.empty((_BLOCK, order), np.int32)
+    parts = np.empty((_BLOCK, order, 2), np.uint64)
+    heads, nodes = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    logs, backoffs = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    figures = np.empty(_BLOCK, np.float64)
+    backs_off = weights.size > 0
+    room = order * (longest + 1) + LINE
+    while low < high:
+        most = min(_BLOCK, (out.size - i) // room)
+        if most == 0:
+            break
+        held = 0
+        if threshold == 0:
+            while low < high and held < most:
+                heads[held] = low
+                nodes[held] = node + held
+                held += shared[low] < order <= depths[low]
+                low += 1
+            node += held
+        else:
+            while low < high and held < most:
+                k = low
+                low += 1
+                if shared[k] < order <= depths[k]:
+                    while low < high and shared[low] >= order:
+                        low += 1
+                    heads[held] = k
+                    nodes[held] = node
+                    held += low - k > threshold
+                    node += 1
+        # Memory is read in loops of its own, so that no branch waits for it.
+        for row in range(held):
+            place = np.uint64(places[heads[row]])  # unsigned, so that it is not asked whether it counts from the end
+            for back in range(np.uint64(order)):
+                words[np.uint64(row), np.uint64(order - 1) - back] = text[place - back]
+            words[row, 0] -= words[row, 0] == 2  # in front of a sentence stands its <s>, as the id of </s>
+            figures[row] = values[nodes[row]]
+        for row in range(np.uint64(held)):
+            for position in range(np.uint64(order)):
+                word = np.uint64(words[row, position])
+                parts[row, position, 0] = rows[word, 0]
+                parts[row, position, 1] = rows[word, 1]
+        _logarithms(figures, held, logs)
+        if backs_off:
+            for row in range(held):
+                figures[row] = weights[nodes[row]]
+            _logarithms(figures, held, backoffs)
+        for row in range(held):
+            i = write_figure(logs[row], out, i)
+            out[i] = 9
+            i += 1
+            for position in range(order):
+                i = write_word(parts[row, position, 0], parts[row, position, 1], shown, out, i)
+            if backs_off:
+                out[i - 1] = 9
+                i = write_figure(backoffs[row], out, i) + 1
+            out[i - 1] = 10
+    return low, node, i

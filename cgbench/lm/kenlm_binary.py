@@ -1,0 +1,132 @@
+"""Write a language model as a KenLM binary file of the "probing" kind, which loads at once by memory mapping.
+
+The format, as read in KenLM's sources (lm/binary_format.cc, lm/vocab.cc, lm/vocab.hh, lm/search_hashed.hh, lm/blank.hh,
+lm/read_arpa.cc, util/probing_hash_table.hh, util/murmur_hash.cc). Numbers are little-endian; float is IEEE single
+precision; V is the number of words, ``<unk>``, ``<s>`` and ``</s>`` included; ids follow the unigrams of the ARPA file.
+
+=============== ==============================================================================================
+part            content
+=============== ==============================================================================================
+magic           56 bytes: "mmap lm http://kheafield.com/code format version 5\\n", zeros
+sanity          float 0, 1, -0.5; uint32 1, 2^32 - 1, 0; uint64 1
+fixed           uint8 order, 3 zeros; float 1.5 (buckets an entry); uint32 0 (probing); uint8 1 (words follow),
+                3 zeros; uint32 0 (version of the search)
+counts          uint64 an order: n-grams
+words           uint32 0 (version), uint32 V; a hash table of V entries: uint64 hash of the bytes (MurmurHash64A,
+                seed 0), uint32 id; ``<unk>`` is left out
+unigrams        V + 1 times float log10 probability, float log10 back-off; the last row is not used
+middle orders   a hash table each: uint64 key, float log10 probability, float log10 back-off
+highest order   a hash table: uint64 key, float log10 probability
+strings         the words by id, each ended by a zero byte
+=============== ==============================================================================================
+
+A hash table for n entries has max(n + 1, floor(1.5 n)) buckets, the product in single precision; an entry is in the
+first free bucket from (key mod buckets) on, and a key of 0 is an empty bucket. The key of an n-gram begins with the id
+of its last word and takes in the words before it, one by one: key <- key * 8978948897894561157 xor
+(1 + id) * 17894857484156487943, modulo 2^64.
+
+The sign bit of a probability says that no n-gram has one word more on its left (unigrams: it is as it is, or cleared);
+a back-off of -0.0 that no n-gram begins with this one. Both spare the reader look-ups.
+
+Entries go in as they stand in the ARPA file, so these are the bytes that KenLM's ``build_binary F.arpa F.binary``
+makes of the ARPA file of the same corpus (tested on small ones).
+"""
+
+from __future__ import annotations
+
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from cgbench.files import atomic_path
+from cgbench.lm.arpa import ahead, kept_ngrams, write_all
+from cgbench.lm.smoothing import Estimates, Part, Smoothing
+
+MAGIC = b"mmap lm http://kheafield.com/code format version 5\n"
+ORDERS = range(2, 7)
+"""The orders that the kenlm package reads, as it is built by default."""
+
+
+def write_binary(model: Smoothing, out: Path) -> None:
+    """Estimate a model of one of the :data:`ORDERS` and write it to ``out``, whole or not at all."""
+    counts = kept_ngrams(model)
+    with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
+        write_all(file, np.frombuffer(_header(counts), np.uint8))
+        _write_vocabulary(model, file)
+        with ThreadPoolExecutor(model.jobs) as pool:
+            for estimates in model.estimate():
+                if estimates.order == 1:
+                    _write_unigrams(model, estimates, file)
+                else:
+                    _write_table(model, estimates, counts[estimates.order - 1], file, pool)
+        corpus = model.corpus
+        ends = np.cumsum(np.diff(corpus.starts))
+        write_all(file, np.insert(corpus.arena[: ends[-1]], ends, 0))
+
+
+def buckets(entries: int) -> int:
+    """The size of a hash table."""
+    return max(entries + 1, int(np.float32(1.5) * np.float32(entries)))
+
+
+def _header(counts: list[int]) -> bytes:
+    sanity = struct.pack("<3f3IQ", 0, 1, -0.5, 1, 2**32 - 1, 0, 1)
+    fixed = struct.pack("<B3xfIB3xI", len(counts), 1.5, 0, 1, 0)
+    header = MAGIC.ljust(56, b"\0") + sanity + fixed + struct.pack(f"<{len(counts)}Q", *counts)
+    return header.ljust(-(-len(header) // 8) * 8, b"\0")
+
+
+def _write_vocabulary(model: Smoothing, file: BinaryIO) -> None:
+    from cgbench.lm import kenlm_kernels
+
+    corpus = model.corpus
+    table = np.zeros((buckets(corpus.words), 3), np.uint32)
+    kenlm_kernels.enter_words(corpus.arena, corpus.starts, table)
+    write_all(file, np.array([0, corpus.words], np.uint32).view(np.uint8))
+    write_all(file, table.reshape(-1).view(np.uint8))
+
+
+def _write_unigrams(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None:
+    from cgbench.lm import count_kernels as lm_kernels
+    from cgbench.lm import kenlm_kernels
+
+    places = model.sorted
+    probabilities, weights = model.of_words(estimates)
+    rows = np.zeros((model.corpus.words + 1, 2), np.float32)
+    rows[:-1, 0] = kenlm_kernels.figures(probabilities)
+    extended = np.zeros(model.corpus.words, np.bool_)
+    kenlm_kernels.extend_words(places.shared, places.depths, places.starts, model.thresholds[1], extended)
+    extended[lm_kernels.BEGIN] = True  # its probability is written as 0, not -0
+    rows[:-1, 0] = np.where(extended, np.abs(rows[:-1, 0]), rows[:-1, 0])
+    rows[:-1, 1] = np.where(weights > 1, np.float32(-0.0), kenlm_kernels.figures(weights))
+    write_all(file, rows.reshape(-1).view(np.uint8))
+
+
+def _write_table(
+    model: Smoothing, estimates: Estimates, entries: int, file: BinaryIO, pool: ThreadPoolExecutor
+) -> None:
+    from cgbench.lm import kenlm_kernels
+
+    places, order = model.sorted, estimates.order
+    highest = estimates.weights is None
+    weights = np.empty(0, np.float32) if estimates.weights is None else estimates.weights
+    above = -1 if highest else model.thresholds[order]
+
+    def make(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        most = part.high - part.low
+        keys, logs = np.empty(most, np.uint64), np.empty(most, np.float32)
+        backoffs = np.empty(0 if highest else most, np.float32)
+        filled = kenlm_kernels.make_entries(
+            model.corpus.text, places.places, places.shared, places.depths, part.low, part.high, order,
+            model.thresholds[order - 1], above, estimates.probabilities, weights, part.before[order], keys, logs,
+            backoffs,
+        )  # fmt: skip
+        return keys[:filled], logs[:filled], backoffs[:filled]
+
+    table = np.zeros((buckets(entries), 3 if highest else 4), np.uint32)
+    for made in ahead(pool, make, model.parts, model.jobs + 2):
+        kenlm_kernels.insert(*made, table)
+    write_all(file, table.reshape(-1).view(np.uint8))

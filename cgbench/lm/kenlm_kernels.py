@@ -1,0 +1,167 @@
+"""The compiled loops that fill the hash tables of a KenLM binary file; ``kenlm_binary.py`` describes the format."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from cgbench.lm.arpa_kernels import MILLIONTHS, to_millionths
+from cgbench.text.word_kernels import load64
+
+_M = np.uint64(0xC6A4A7935BD1E995)
+_47 = np.uint64(47)
+_LEFT, _RIGHT = np.uint64(8978948897894561157), np.uint64(17894857484156487943)
+_SIGN = np.uint32(1 << 31)
+_BLOCK = 512
+
+
+@njit
+def murmur(data, start, end):
+    """MurmurHash64A (Austin Appleby, public domain) of ``data[start:end]`` with seed 0; 8 bytes must follow."""
+    code = np.uint64(end - start) * _M
+    while start + 8 <= end:
+        part = load64(data, start) * _M
+        part = (part ^ (part >> _47)) * _M
+        code = (code ^ part) * _M
+        start += 8
+    if start < end:
+        code = (code ^ (load64(data, start) & ((np.uint64(1) << np.uint64(8 * (end - start))) - np.uint64(1)))) * _M
+    code = (code ^ (code >> _47)) * _M
+    return code ^ (code >> _47)
+
+
+@njit
+def _combine(code, word):
+    return (code * _LEFT) ^ (np.uint64(1 + word) * _RIGHT)
+
+
+@njit(nogil=True, cache=True)
+def enter_words(arena, starts, table):
+    """Enter all words but the first, ``<unk>``, into a table of uint32 ``[buckets, 3]``: hash (two halves), id."""
+    buckets = np.uint64(table.shape[0])
+    for word in range(1, starts.size - 1):
+        code = murmur(arena, starts[word], starts[word + 1])
+        at = np.int64(code % buckets)
+        while table[at, 0] | table[at, 1] != 0:
+            at = at + 1 if at + 1 < table.shape[0] else 0
+        table[at, 0] = np.uint32(code & np.uint64(0xFFFFFFFF))
+        table[at, 1] = np.uint32(code >> np.uint64(32))
+        table[at, 2] = word
+
+
+@njit(nogil=True, cache=True)
+def figures(values):
+    """log10 as a reader of the ARPA file has it: the nearest float32 to six decimals."""
+    logs = to_millionths(values)
+    result = np.empty(values.size, np.float32)
+    for i in range(values.size):
+        result[i] = np.float32(logs[i] / MILLIONTHS)
+    return result
+
+
+@njit
+def _extends(shared, depths, k, end, order, threshold):
+    """Is there an n-gram with one word more on the left that is kept?"""
+    if depths[k] <= order:
+        return False
+    if threshold == 0:
+        return True
+    begin = k
+    for i in range(k + 1, end):
+        if shared[i] <= order:
+            if i - begin > threshold:
+                return True
+            begin = i
+    return end - begin > threshold
+
+
+@njit(nogil=True, cache=True)
+def extend_words(shared, depths, starts, threshold, extended):
+    """Which words have an n-gram of two words that ends in them and is kept."""
+    for word in range(starts.size - 1):
+        begin, end = starts[word], starts[word + 1]
+        extended[word] = begin < end and _extends(shared, depths, begin, end, 1, threshold)
+
+
+@njit(nogil=True, cache=True)
+def make_entries(
+    text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs
+):
+    """The entries of the n-grams of a part that are kept, in order.
+
+    :param above: the threshold of the next order; -1 for the highest order.
+    :param keys: uint64 out; ``logs`` float32 out, the sign bit of which says that nothing stands on the left;
+        ``backoffs`` float32 out (empty for the highest order), -0.0 where the n-gram begins no other.
+    :return: how many.
+    """
+    filled = 0
+    signs = np.empty(logs.size, np.uint32)
+    words = np.empty((_BLOCK, order), np.int32)
+    heads = np.empty(_BLOCK, np.int64)
+    ends = np.empty(_BLOCK, np.int64)
+    nodes = np.empty(_BLOCK, np.int64)
+    while low < high:
+        held = 0
+        while low < high and held < _BLOCK:
+            k = low
+            low += 1
+            if shared[k] < order <= depths[k]:
+                if threshold > 0 or above > 0:
+                    while low < high and shared[low] >= order:
+                        low += 1
+                if low - k > threshold:
+                    heads[held], ends[held], nodes[held] = k, low, node
+                    held += 1
+                node += 1
+        for row in range(held):
+            place = np.int64(places[heads[row]])
+            for back in range(order):
+                words[row, back] = text[place - back]
+        for row in range(held):
+            key = np.uint64(words[row, 0])
+            for back in range(1, order):
+                word = words[row, back]
+                word -= (back == order - 1) & (word == 2)  # in front of a sentence stands <s>
+                key = _combine(key, word)
+            keys[filled] = key
+            logs[filled] = values[nodes[row]]
+            k = heads[row]
+            extended = above >= 0 and _extends(shared, depths, k, ends[row], order, above)
+            signs[filled] = np.uint32(0) if extended else _SIGN
+            if above >= 0:
+                backoffs[filled] = weights[nodes[row]]
+            filled += 1
+    bits = logs.view(np.uint32)
+    logs[:filled] = figures(logs[:filled])
+    for i in range(filled):
+        bits[i] = (bits[i] & ~_SIGN) | signs[i]
+    if above >= 0:
+        found = figures(backoffs[:filled])
+        for i in range(filled):
+            backoffs[i] = np.float32(-0.0) if backoffs[i] > 1 else found[i]
+    return filled
+
+
+@njit(nogil=True, cache=True)
+def insert(keys, logs, backoffs, table):
+    """Insert entries in order by linear probing; the table is uint32 ``[buckets, 3 or 4]``: key, log, back-off."""
+    buckets = np.uint64(table.shape[0])
+    bits = logs.view(np.uint32)
+    backoff_bits = backoffs.view(np.uint32)
+    homes = np.empty(_BLOCK, np.int64)
+    for begin in range(0, keys.size, _BLOCK):
+        size = min(_BLOCK, keys.size - begin)
+        for row in range(size):
+            homes[row] = np.int64(keys[begin + row] % buckets)
+        for row in range(size):
+            at = homes[row]
+            while table[at, 0] | table[at, 1] != 0:
+                at = at + 1 if at + 1 < table.shape[0] else 0
+            key = keys[begin + row]
+            table[at, 0] = np.uint32(key & np.uint64(0xFFFFFFFF))
+            table[at, 1] = np.uint32(key >> np.uint64(32))
+            table[at, 2] = bits[begin + row]
+            if table.shape[1] > 3:
+                table[at, 3] = backoff_bits[begin + row]

@@ -1,0 +1,231 @@
+"""Interpolated modified Kneser-Ney smoothing, order by order, as KenLM's lmplz does it.
+
+Chen and Goodman (1998), section 3; Heafield, Pouzyrevsky, Clark and Koehn (2013), sections 3.1 to 3.4. The adjusted
+count of an n-gram is the number of different words on its left, but the plain count for the highest order and for
+n-grams that begin with ``<s>``. Each order has three discounts, for adjusted counts of 1, 2, and 3 or more, from the
+numbers of n-grams with counts of 1 to 4. What they take away goes to the shorter context, and in the end to the
+uniform distribution over the vocabulary, ``<unk>`` included and ``<s>`` not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+
+from cgbench.lm.counts import Corpus, SortedPlaces, cut_words, split
+from cgbench.progress import bar
+
+FALLBACK = (0.5, 1.0, 1.5)
+"""The discounts of an order whose counts do not give any; those of lmplz --discount_fallback."""
+
+_PART = 1 << 19
+
+
+@dataclass(frozen=True)
+class Part:
+    """A range of sorted places, cut where no n-gram of two words or more goes on; ``before[n]`` nodes of n words begin
+    in front of it.
+    """
+
+    low: int
+    high: int
+    before: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What there is to say of an order before it is estimated.
+
+    ``nodes`` is the number of n-grams, ``kept`` of those that are not pruned, ``tally`` of those with adjusted counts
+    of 1, 2, 3 and 4, ``discounts`` those for 1, 2, and 3 or more; ``problem`` says why they are a fallback, or is "".
+    """
+
+    nodes: int
+    kept: int
+    tally: tuple[int, ...]
+    discounts: tuple[float, float, float]
+    problem: str
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """An order's figures, float32 ``[nodes]`` in the order of the sorted places: probabilities, and the weights of
+    the back-off (None for the highest order).
+    """
+
+    order: int
+    probabilities: np.ndarray
+    weights: np.ndarray | None
+
+
+def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | None, str]:
+    """The discounts for adjusted counts 1, 2, and 3 or more: Chen and Goodman (1998), equation 26.
+
+    :param tally: how many n-grams have adjusted counts of 1, 2, 3 and 4.
+    :return: the discounts, or None and what is wrong.
+    """
+    for count in (1, 2, 3):
+        if not tally[count - 1]:
+            return None, f"no n-gram with an adjusted count of {count}"
+    y = tally[0] / (tally[0] + 2 * tally[1])
+    found = tuple(count - (count + 1) * y * tally[count] / tally[count - 1] for count in (1, 2, 3))
+    for count, discount in enumerate(found, 1):
+        if not 0 <= discount <= count:
+            return None, f"the discount for an adjusted count of {count} would be {discount:.4f}"
+    return (found[0], found[1], found[2]), ""
+
+
+def _clear(cells: np.ndarray, part: tuple[int, int]) -> None:
+    cells[part[0] : part[1]] = 0
+
+
+def begin_of(order: int) -> Callable[[Part], int]:
+    """The number of a part's first node of an order."""
+    return lambda part: part.before[order]
+
+
+class Smoothing:
+    """Estimates a model from the sorted places of a corpus.
+
+    ``thresholds[n - 1]``: n-grams of n words that occur so often or less are pruned (rising, 0 for words).
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        places: SortedPlaces,
+        thresholds: Sequence[int],
+        fallback: tuple[float, float, float],
+        jobs: int,
+    ) -> None:
+        from cgbench.lm import smoothing_kernels as kernels
+
+        self.corpus, self.sorted, self.thresholds, self.jobs = corpus, places, thresholds, jobs
+        self.highest = places.order
+        self.word_counts = np.zeros(corpus.words, np.int64)
+        kernels.count_words(places.shared, places.starts, self.highest, self.word_counts)
+        self.parts, figures = self._tally()
+        self.orders = []
+        for nodes, kept, *tally in figures:
+            found, problem = discounts_of(tally)
+            self.orders.append(Order(nodes, kept, tuple(tally), found or fallback, problem))
+
+    def estimate(self) -> Iterator[Estimates]:
+        """The figures of order 1, 2, and so on; those of two are in memory at a time."""
+        from cgbench.lm import smoothing_kernels as kernels
+
+        probabilities = self._words()
+        cells = np.empty((len(self.corpus.text) if self.highest > 1 else 0, 2), np.float32)
+        counts = cells.view(np.uint32)
+        with ThreadPoolExecutor(self.jobs) as pool, bar(self.highest, "estimate", "order") as progress:
+            for order in range(1, self.highest):
+                list(pool.map(_clear, repeat(counts), split(len(counts), self.jobs)))
+                self._each(
+                    pool, kernels.enter_counts, order + 1, self.highest, self.thresholds[order], counts
+                )  # fmt: skip
+                discounts = np.array([0, *self.orders[order].discounts])
+                weights = np.empty(self.orders[order - 1].nodes, np.float32)
+                self._each(
+                    pool, kernels.weigh_contexts, order, discounts, cells, counts, weights, begin_of(order),
+                    parts=self._word_parts() if order == 1 else None,
+                )  # fmt: skip
+                yield Estimates(order, probabilities, weights)
+                del weights
+                longer = np.empty(self.orders[order].nodes, np.float32)
+                self._each(
+                    pool, kernels.interpolate, order + 1, cells, probabilities, begin_of(order), longer,
+                    begin_of(order + 1),
+                )  # fmt: skip
+                probabilities = longer
+                del longer
+                progress.update()
+            del cells, counts
+            yield Estimates(self.highest, probabilities, None)
+            progress.update()
+
+    def of_words(self, estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
+        """Probabilities and weights of all words by their ids, float32 ``[words]``, from the estimates of order 1.
+
+        What those hold of ``</s>`` is its own as a word, but ``<s>``'s as a context. ``<s>`` has the probability 1.
+        """
+        from cgbench.lm.count_kernels import BEGIN, END, UNKNOWN
+        from cgbench.lm.smoothing_kernels import NO_EXTENSION
+
+        present = np.diff(self.sorted.starts) > 0
+        probabilities = np.zeros(self.corpus.words, np.float32)
+        probabilities[UNKNOWN] = self.unknown()
+        probabilities[present] = estimates.probabilities
+        probabilities[BEGIN] = 1
+        weights = np.full(self.corpus.words, NO_EXTENSION, np.float32)
+        if estimates.weights is not None:
+            weights[present] = estimates.weights
+            weights[BEGIN], weights[END] = weights[END], NO_EXTENSION
+        return probabilities, weights
+
+    def _each(
+        self, pool: ThreadPoolExecutor, kernel: Callable[..., None], *given: Any, parts: Sequence[Part] | None = None
+    ) -> None:
+        """Run a loop over all parts; what is given as a function depends on the part."""
+        sort = self.sorted
+
+        def work(part: Part) -> None:
+            own = (value(part) if callable(value) else value for value in given)
+            kernel(sort.places, sort.shared, sort.depths, part.low, part.high, *own)
+
+        list(pool.map(work, self.parts if parts is None else parts))
+
+    def _tally(self) -> tuple[list[Part], list[list[int]]]:
+        """Cut the places into parts and count their nodes: nodes, kept ones and the tally of each order."""
+        from cgbench.lm import smoothing_kernels as kernels
+
+        shared, depths = self.sorted.shared, self.sorted.depths
+        cuts = [0]
+        while cuts[-1] < len(shared):
+            cuts.append(kernels.next_cut(shared, min(cuts[-1] + _PART, len(shared))))
+        figures = np.zeros((len(cuts) - 1, self.highest + 1, 6), np.int64)
+
+        def tally(index: int) -> None:
+            low, high = cuts[index], cuts[index + 1]
+            figures[index, 1, 0] = np.count_nonzero(shared[low:high] == 0)
+            for order in range(2, self.highest + 1):
+                kernels.tally_order(
+                    shared, depths, low, high, order, self.highest, self.thresholds[order - 1], figures[index, order]
+                )
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(tally, range(len(cuts) - 1)))
+        before = np.cumsum(figures[:, :, 0], axis=0) - figures[:, :, 0]
+        parts = [Part(low, high, tuple(row)) for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)]
+        totals = figures.sum(axis=0)
+        words = int(totals[1, 0])
+        totals[1] = [words, words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
+        return parts, totals[1:].tolist()
+
+    def _word_parts(self) -> list[Part]:
+        """Parts that are cut where the last word changes."""
+        starts = self.sorted.starts
+        present = np.concatenate([[0], np.cumsum(np.diff(starts) > 0)])
+        cuts = cut_words(starts, _PART)
+        return [Part(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
+
+    def unknown(self) -> float:
+        """The probability of a word of which nothing is known: that of ``<unk>`` where no word of the text is."""
+        return self._uniform() / (self.corpus.words - 1)
+
+    def _uniform(self) -> float:
+        counts = self.word_counts
+        of_each = [0, *self.orders[0].discounts]
+        lost = sum(of_each[count] * np.count_nonzero(counts == count) for count in (1, 2))
+        lost += of_each[3] * np.count_nonzero(counts > 2)
+        return float(lost / counts.sum())
+
+    def _words(self) -> np.ndarray:
+        """The probabilities of the words that occur, by their ids."""
+        counts = self.word_counts[np.diff(self.sorted.starts) > 0]
+        discounts = np.array([0, *self.orders[0].discounts])[np.minimum(counts, 3)]
+        return ((counts - discounts) / counts.sum() + self.unknown()).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Architectures, one paper per file, and what some of them share."""

@@ -1,0 +1,109 @@
+"""COMPOSITION: decoder layers read learned mixtures of all encoder sublayers (Lin et al., 2023, section 3.2).
+
+The outputs of the encoder's 2M sublayers, C_1 .. C_2M (self-attention and feed-forward of layer 1, of layer 2, ...),
+are mixed anew for the keys and for the values of every decoder layer: K_l = W^K_l sum_i wk_{l,i} C_i and
+V_l = W^V_l sum_i wv_{l,i} C_i, with free weights w (equations 7 and 8). The embedding is not among them. With norms
+before the sublayers each C_i passes the encoder's last norm first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cgbench.models.architectures.transformer import Encoded, Transformer
+from cgbench.models.config.architectures import CompositionConfig
+from cgbench.models.parts.attention import KeysValues, full_precision_on_cpu, widen_on_cpu
+from cgbench.models.parts.ragged import Layout, Pairing
+
+
+@dataclass
+class Mixed(Encoded):
+    """What the encoder says of a batch, and its mixtures for each decoder layer, both [layers, M, width]."""
+
+    keys: Tensor
+    values: Tensor
+
+
+class Composition(Transformer):
+    """A Transformer whose decoder layers read mixtures of the encoder's sublayers.
+
+    ``mixture`` holds the weights [2, decoder layers, sublayers], for keys and values, or [1, 1, sublayers] where one
+    mixture serves all; with a last dimension of the width where each component has its own.
+    """
+
+    config: CompositionConfig
+
+    def __init__(self, config: CompositionConfig, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        mixtures = (2, config.decoder_layers) if config.mixtures == "keys_values" else (1, 1)
+        weights = torch.full((*mixtures, len(mixed_sublayers(config))), 1 / len(mixed_sublayers(config)))
+        if config.initial == "top":
+            weights.zero_()[..., -1] = 1
+        if config.weights == "vector":
+            weights = weights[..., None].repeat(1, 1, 1, config.width)
+        if config.initial == "normal":
+            weights = weights + 0.01 * torch.randn(weights.shape)
+        self.mixture = nn.Parameter(weights)
+
+    def undecayed_parameters(self) -> set[str]:
+        """See :class:`Transformer`."""
+        return {"mixture"}
+
+    def encode_embedded(self, x: Tensor, layout: Layout) -> Mixed:
+        """See :class:`Transformer`."""
+        outputs = list(sublayer_outputs(self, x, layout))
+        collected = torch.stack([outputs[layer][sublayer] for layer, sublayer in mixed_sublayers(self.config)])
+        # Products of few rows, of ever new shapes: see the function.
+        with full_precision_on_cpu(x.device):
+            mixing = "plid,ind->plnd" if self.config.weights == "vector" else "pli,ind->plnd"
+            mixtures = torch.einsum(mixing, self.mixture, widen_on_cpu(collected))
+        keys, values = mixtures.expand(2, self.config.decoder_layers, -1, -1)
+        return Mixed(outputs[-1][1], layout, keys, values)
+
+    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+        """See :class:`Transformer`."""
+        cross = self.decoder_stack()[number].cross
+        keys = cross.project_keys(encoded.keys[number])
+        values = cross.project_values(encoded.values[number])
+        return cross.join(pairing.grids(keys), pairing.grids(values))
+
+
+def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield what the self-attention and the feed-forward sublayer of each encoder layer give, as a decoder reads it."""
+    for layer in model.encoder_stack():
+        attended = layer.attend(x, layout)
+        x = layer.feed(attended)
+        yield model.encoder_norm(attended), model.encoder_norm(x)
+
+
+def mixed_sublayers(config: CompositionConfig) -> list[tuple[int, int]]:
+    """Return which sublayers are mixed, from the bottom: (encoder layer, 0 for self-attention, 1 for feed-forward)."""
+    kinds = {"both": (0, 1), "self_attention": (0,), "feed_forward": (1,)}[config.sublayers]
+    first = config.encoder_layers - config.top_layers if config.top_layers else 0
+    return [(layer, kind) for layer in range(first, config.encoder_layers) for kind in kinds]
+
+
+def mixture_weights(model: Composition) -> np.ndarray:
+    """Return how much each mixture takes from each sublayer: |w| / sum |w|, float64.
+
+    The sum is over the sublayers of one mixture; of weights that are vectors the mean of |w| is taken first. The
+    paper's Figure 4 shows these figures "after normalized", without a definition, and of feed-forward sublayers alone.
+
+    :return: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers that are
+        not mixed have nan; where all layers share one mixture, it is repeated.
+    """
+    config = model.config
+    weights = model.mixture.detach().double().abs().cpu()
+    if config.weights == "vector":
+        weights = weights.mean(-1)
+    weights = (weights / weights.sum(-1, keepdim=True)).expand(2, config.decoder_layers, -1)
+    result = np.full((2, config.decoder_layers, config.encoder_layers, 2), np.nan)
+    for number, (layer, kind) in enumerate(mixed_sublayers(config)):
+        result[:, :, layer, kind] = weights[:, :, number].numpy()
+    return result

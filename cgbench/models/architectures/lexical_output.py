@@ -1,0 +1,107 @@
+"""The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that may translate a word.
+
+A decoder with hidden state h, features f and attention α over the source words x_1..x_n gives the word w the
+probability
+
+* ``class`` (the authors' code): s(w) + g·Σ_j α_j L[x_j, w], where s is a softmax over the vocabulary and one more
+  class, and g is the probability of that class, whose logit is a linear map of f;
+* ``sigmoid`` (the paper, equations 6 to 8): p·s(w) + (1 - p)·Σ_j α_j L[x_j, w], p = σ(v·h).
+
+L is the lexicon: a distribution over target words for each source word, or none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cgbench.models.config.lexical import LexicalConfig
+from cgbench.models.parts.linear import Linear
+from cgbench.models.text.subwords import BOS, PAD
+
+NOTHING = 1e-7  # what the authors add to every probability before the logarithm
+
+
+@dataclass
+class LexicalStates:
+    """What a decoder hands to :class:`LexicalOutput`; can be cut like a tensor of tokens.
+
+    :param features: what words are produced from, [N, width]; ``hidden``: the decoder's state, [N, width].
+    :param attention: weights of the source words, 0 where there is none, [N, columns].
+    :param words: source ids at these columns, [N, columns].
+    """
+
+    features: Tensor
+    hidden: Tensor
+    attention: Tensor
+    words: Tensor
+
+    def __getitem__(self, part: slice) -> LexicalStates:
+        return LexicalStates(self.features[part], self.hidden[part], self.attention[part], self.words[part])
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+
+class LexicalOutput(nn.Module):
+    """From logits of words, features and attention to log-probabilities. The lexicon is empty until :meth:`load`."""
+
+    aligned: Tensor
+    rows: Tensor
+
+    def __init__(self, width: int, source_size: int, target_size: int, config: LexicalConfig) -> None:
+        super().__init__()
+        self.gate_is_class = config.gate == "class"
+        self.gate = Linear(width, 1, bias=self.gate_is_class)
+        self.learned, self.one_word = config.lexicon_is_learned, config.lexicon_is_one_word
+        if self.one_word:
+            # The target word of each source word; padding, which is never produced, where there is none.
+            self.register_buffer("aligned", torch.full((source_size,), PAD))
+        elif self.learned:
+            self.rows = nn.Parameter(torch.zeros(source_size, target_size))  # logits
+        else:
+            self.register_buffer("rows", torch.zeros(source_size, target_size))
+
+    @torch.no_grad()
+    def load(self, matrix: Tensor) -> None:
+        """Take a lexicon.
+
+        :param matrix: L, [source vocabulary, target vocabulary]; a row sums to 1, or to 0 where a word has no entry.
+        """
+        if self.one_word:
+            best, word = matrix.max(1)
+            self.aligned.copy_(torch.where(best > 0, word, PAD))
+        else:
+            self.rows.copy_((matrix + NOTHING).log() if self.learned else matrix)
+
+    def forward(self, logits: Tensor, states: LexicalStates) -> Tensor:
+        """Return log-probabilities [N, target vocabulary], not yet normalised again.
+
+        :param logits: of words, [N, target vocabulary].
+        """
+        never = torch.zeros(logits.shape[1], device=logits.device)
+        never[[BOS, PAD]] = -torch.inf
+        logits = logits.float() + never
+        gate = self.gate(states.features if self.gate_is_class else states.hidden).float()
+        lexical = self.translate(states, logits) * never.exp()
+        if self.gate_is_class:
+            p = torch.softmax(torch.cat((logits, gate), 1), 1)
+            mass = p[:, :-1] + p[:, -1:] * lexical
+        else:
+            keep = torch.sigmoid(gate)
+            mass = keep * torch.softmax(logits, 1) + (1 - keep) * lexical
+        return (mass + NOTHING).log()
+
+    def translate(self, states: LexicalStates, like: Tensor) -> Tensor:
+        """Return Σ_j α_j L[x_j, w], shaped and typed as ``like``, [N, target vocabulary]."""
+        attention, words = states.attention.to(like.dtype), states.words
+        if self.one_word:
+            return torch.zeros_like(like).scatter_add(1, self.aligned[words], attention)
+        rows = self.rows
+        if self.learned:
+            met, words = words.unique(return_inverse=True)
+            rows = torch.softmax(rows[met], 1)
+        return F.embedding_bag(words, rows, per_sample_weights=attention, mode="sum")

@@ -1,0 +1,91 @@
+"""The Transformer with lexical translation in its output layer, as Akyürek and Andreas (2021, section 6) suggest.
+
+Which source words may be translated is decided by an attention of its own over the encoder's states: cross-attention
+has several heads and layers, of which none is *the* alignment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalStates
+from cgbench.models.architectures.transformer import Encoded, Transformer
+from cgbench.models.config.architectures import LexicalTransformerConfig
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.ragged import Ragged, grid_index
+from cgbench.models.parts.source_attention import Memory, SourceAttention, as_tensor
+from cgbench.models.text.subwords import BOS
+
+
+@dataclass
+class EncodedWords(Encoded):
+    """With the ids of the source, [M]."""
+
+    ids: Tensor
+
+
+@dataclass
+class LexicalState:
+    """What the Transformer remembers, and what may be translated, a row a hypothesis."""
+
+    plain: Any
+    memory: Memory
+
+    def reorder(self, index: Tensor) -> None:
+        """Keep the rows ``index``, in that order."""
+        self.plain.reorder(index)
+        self.memory = self.memory.select(index)
+
+
+class LexicalTransformer(Transformer):
+    """Encoder and decoder as ever; ``project`` takes
+    :class:`~cgbench.models.architectures.lexical_output.LexicalStates`."""
+
+    def __init__(self, config: LexicalTransformerConfig, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        self.alignment = SourceAttention(config.width)
+        self.lexical = LexicalOutput(config.width, source_size, target_size, config)
+
+    def encode(self, source: Ragged) -> EncodedWords:
+        """Encode source ids."""
+        encoded = super().encode(source)
+        ids = source.preceded(BOS).ids if self.config.begin_source else source.ids
+        return EncodedWords(encoded.states, encoded.layout, ids)
+
+    def decode(self, encoded: Any, target: Ragged) -> Any:
+        """Return what :class:`LexicalOutput` needs at the ids that the decoder reads."""
+        features = super().decode(encoded, target)
+        layout = target.layout
+        memory = self.alignment.remember(encoded, np.arange(len(layout)))
+        table, real = grid_index(layout.starts, layout.lengths[:, None])
+        queries = features[as_tensor(table, features)]
+        scores = queries @ memory.keys.transpose(1, 2) + memory.offset.unsqueeze(1)
+        weights = torch.softmax(scores, 2)[as_tensor(real, features)]
+        return LexicalStates(features, features, weights, memory.words[layout.sequence])
+
+    def project(self, states: Any) -> Tensor:
+        """Return log-probabilities [N, target vocabulary], not normalised again."""
+        log_probabilities: Tensor = self.lexical(super().project(states.features), states)
+        return log_probabilities
+
+    def start(self, encoded: Any, copies: int = 1) -> LexicalState:
+        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
+        order = np.repeat(np.arange(len(encoded.layout)), copies)
+        return LexicalState(super().start(encoded, copies), self.alignment.remember(encoded, order))
+
+    def step(self, tokens: Tensor, state: Any) -> Tensor:
+        """Consume one id a row [rows] and return the log-probabilities of the next [rows, target vocabulary]."""
+        features, memory = self.step_states(tokens, state.plain), state.memory
+        return self.project(LexicalStates(features, features, self.alignment.weights(memory, features), memory.words))
+
+
+def build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:
+    """Build a Transformer, with a lexicon if the configuration asks for one."""
+    if isinstance(config, LexicalTransformerConfig) and config.lexicon != "none":
+        return LexicalTransformer(config, source_size, target_size)
+    return Transformer(config, source_size, target_size)

@@ -1,0 +1,147 @@
+"""LRF: each layer attends to the layers below it, place by place (Lin et al., 2023, Layer-wise Representation Fusion).
+
+Before the feed-forward sublayer of layer l a token attends to its own vectors H^0, ..., H^{l-1}, the embedding and the
+outputs of the layers below, by multi-head attention with weights of its own (equations 9 and 10). As other sublayers it
+is residual with a norm; the paper leaves both out of all its equations "for brevity". Only the current place is read,
+so search needs no memory of it. With norms before sublayers, one norm serves the query and what it looks at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cgbench.models.architectures.transformer import Transformer
+from cgbench.models.config.architectures import LRFConfig
+from cgbench.models.parts.attention import full_precision_on_cpu, widen_on_cpu
+from cgbench.models.parts.dropout import dropout
+from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, build_cross_attention
+from cgbench.models.parts.linear import linear
+from cgbench.models.parts.ragged import Ragged
+
+
+class FuseAttention(nn.Module):
+    """Multi-head attention from each token to its own vectors in the layers below.
+
+    A query has few keys, so it is cheaper to bring the query into the space of the layers, and to mix layers before
+    they are projected, than to project every layer: q·(W h) = (Wᵀ q)·h.
+    """
+
+    def __init__(self, config: LRFConfig) -> None:
+        super().__init__()
+        self.heads, self.dropout = config.attention_heads, config.attention_dropout
+        self.projections = build_cross_attention(config)
+
+    def forward(self, x: Tensor, below: Tensor) -> Tensor:
+        """Attend from tokens ``x`` [N, width] to their vectors ``below`` [N, layers, width]."""
+        weights = self.weights(x, below)
+        if self.training:
+            weights = dropout(weights, self.dropout)
+        with full_precision_on_cpu(x.device):
+            mixed = weights @ widen_on_cpu(below)
+        projection = self.projections.project_memory
+        _, values = projection.weight.chunk(2)
+        projected = self._by_head(mixed, values.unflatten(0, (self.heads, -1)))
+        if projection.bias is not None:
+            bias = projection.bias.chunk(2)[1].view(self.heads, -1)
+            projected = projected + weights.sum(-1, keepdim=True) * bias
+        return self.projections.project_out(projected.flatten(1))
+
+    def weights(self, x: Tensor, below: Tensor) -> Tensor:
+        """Return how much each head of each token attends to each layer below, [N, heads, layers]."""
+        query = self.projections.project_query(x).unflatten(-1, (self.heads, -1))
+        keys, _ = self.projections.project_memory.weight.chunk(2)
+        carried = self._by_head(query, keys.unflatten(0, (self.heads, -1)).transpose(1, 2))
+        with full_precision_on_cpu(x.device):
+            # The bias of the keys would add the same to all logits of a query, which the softmax takes away again.
+            logits = widen_on_cpu(carried) @ widen_on_cpu(below).transpose(1, 2)
+            return torch.softmax(logits / math.sqrt(query.shape[-1]), -1)
+
+    @staticmethod
+    def _by_head(x: Tensor, weights: Tensor) -> Tensor:
+        """Map [N, heads, in] to [N, heads, out] by a matrix a head, [heads, out, in]."""
+        return torch.stack([linear(part, weight) for part, weight in zip(x.unbind(1), weights, strict=True)], 1)
+
+
+class Fuse(nn.Module):
+    """The sublayer around :class:`FuseAttention`, of an encoder or a decoder layer."""
+
+    def __init__(self, config: LRFConfig) -> None:
+        super().__init__()
+        self.attention = FuseAttention(config)
+        self.norm = nn.LayerNorm(config.width) if config.residual else None
+
+    def forward(self, layer: EncoderLayer | DecoderLayer, x: Tensor, below: Sequence[Tensor]) -> Tensor:
+        """Fuse into tokens [N, width] of ``layer`` their vectors in the layers below."""
+        layers = torch.stack(list(below), 1)
+        if self.norm is None:
+            return self.attention(x, layers)
+        return layer.after(self.norm, x, self.attention(layer.before(self.norm, x), layer.before(self.norm, layers)))
+
+
+class LRF(Transformer):
+    """A Transformer whose layers attend to the layers below."""
+
+    config: LRFConfig
+
+    def __init__(self, config: LRFConfig, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        self.encoder_fuse = self._build(config.encoder_layers if config.fuse != "target" else 0)
+        self.decoder_fuse = self._build(config.decoder_layers if config.fuse != "source" else 0)
+
+    def _build(self, layers: int) -> nn.ModuleDict:
+        """Return the sublayers of one stack, by the number of their layer."""
+        first = max(layers - 1, 0) if self.config.fuse_layers == "top" else 0
+        return nn.ModuleDict({str(number): Fuse(self.config) for number in range(first, layers)})
+
+    def sublayers(self, side: str) -> dict[int, Fuse]:
+        """The sublayers of fuse-attention of a stack, ``encoder`` or ``decoder``, by the number of their layer."""
+        modules = self.encoder_fuse if side == "encoder" else self.decoder_fuse
+        return {int(number): cast(Fuse, module) for number, module in modules.items()}
+
+    def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
+        """See :class:`Transformer`."""
+        sublayers, below = self.sublayers(side), [x]
+        for number, layer in enumerate(self.stack(side)):
+            x = attend(number, x)
+            if number in sublayers:
+                x = sublayers[number](layer, x, below)
+            x = layer.feed(x)
+            below.append(x)
+        return x
+
+
+@torch.no_grad()
+def fuse_weights(model: LRF, source: Ragged, target: Ragged) -> dict[str, np.ndarray]:
+    """Return what each layer takes from the layers below, the mean over tokens and heads (the paper's Figure 4).
+
+    :param target: the translations, each with its end.
+    :return: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k, so
+        column 0 is the embedding. What is not below a layer, and all of a layer without fuse-attention, is nan.
+    """
+    result = {side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")}
+    rows: dict[nn.Module, np.ndarray] = {}
+    hooks = []
+
+    def record(module: nn.Module, given: tuple[Tensor, Tensor], output: Tensor) -> None:
+        mean = cast(FuseAttention, module).weights(*given).double().mean((0, 1))
+        rows[module][: len(mean)] = mean.cpu().numpy()
+
+    for side, table in result.items():
+        for number, sublayer in model.sublayers(side).items():
+            rows[sublayer.attention] = table[number]
+            hooks.append(sublayer.attention.register_forward_hook(record))
+    training = model.training
+    try:
+        model.eval()
+        model.decode(model.encode(source), target.shifted())
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
+    return result

@@ -1,0 +1,219 @@
+"""LSTM encoder-decoder with input feeding and attention, plain, copying, or with a lexicon (Akyürek and Andreas, 2021).
+
+As the authors' code: a unidirectional encoder whose last states start the decoder; at each step the decoder reads the
+last word and the last feature vector (input feeding), attends to the encoder's outputs with a bilinear score, and mixes
+all of these linearly, without a nonlinearity, to the next feature vector.
+
+Input feeding leaves nothing of the decoder to be done for all positions at once but what meets the words alone: these
+products come first, together. Rows are sorted by length, so that a step computes living rows only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalStates
+from cgbench.models.config.architectures import LSTMLexiconConfig
+from cgbench.models.parts.dropout import Dropout
+from cgbench.models.parts.linear import Linear, linear
+from cgbench.models.parts.ragged import Layout, Ragged, grid_index
+from cgbench.models.parts.recurrent import StepProduct
+from cgbench.models.parts.source_attention import Memory, SourceAttention, as_tensor
+from cgbench.models.text.subwords import BOS, PAD
+
+
+@dataclass
+class Hidden:
+    """The decoder's recurrent state: h and c of each layer and the feature vector, each [rows, width]."""
+
+    h: list[Tensor]
+    c: list[Tensor]
+    feed: Tensor
+
+    def first(self, rows: int) -> Hidden:
+        """Return the first rows."""
+        return Hidden([h[:rows] for h in self.h], [c[:rows] for c in self.c], self.feed[:rows])
+
+    def select(self, index: Tensor) -> Hidden:
+        """Return the rows ``index``, in that order."""
+        take = [part.index_select(0, index) for part in (*self.h, *self.c, self.feed)]
+        return Hidden(take[: len(self.h)], take[len(self.h) : -1], take[-1])
+
+
+@dataclass
+class Products:
+    """The linear maps of a step: of [input; h] in each cell, with what is added, and of [feature; h; context]."""
+
+    cells: list[StepProduct]
+    biases: list[Tensor]
+    mix: StepProduct
+
+
+@dataclass
+class LSTMState:
+    """Everything that decoding step by step remembers."""
+
+    hidden: Hidden
+    memory: Memory
+    products: Products
+
+    def reorder(self, index: Tensor) -> None:
+        """Keep the rows ``index``, in that order."""
+        self.hidden, self.memory = self.hidden.select(index), self.memory.select(index)
+
+
+@dataclass
+class EncodedLSTM:
+    """Outputs of the top layer [M, width], their layout and ids; the last h and c of each layer [layers, S, width]."""
+
+    states: Tensor
+    layout: Layout
+    ids: Tensor
+    last: tuple[Tensor, Tensor]
+
+
+class LSTMLexicon(nn.Module):
+    """Encoder and decoder of LSTMs; used like :class:`~cgbench.models.architectures.transformer.Transformer`."""
+
+    def __init__(self, config: LSTMLexiconConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config = config
+        width, layers = config.width, config.encoder_layers
+        self.source_embedding = nn.Embedding(source_size, width, padding_idx=PAD)
+        self.target_embedding = nn.Embedding(target_size, width, padding_idx=PAD)
+        self.dropout, self.feature_dropout = Dropout(config.dropout), Dropout(config.feature_dropout)
+        self.encoder = nn.LSTM(width, width, layers, dropout=config.dropout if layers > 1 else 0.0)
+        self.cells = nn.ModuleList(nn.LSTMCell(width * (1 if k else 2), width) for k in range(layers))
+        self.attention = SourceAttention(width)
+        self.mix = Linear(4 * width, width)
+        self.output = Linear(width, target_size)
+        self.lexical = None if config.lexicon == "none" else LexicalOutput(width, source_size, target_size, config)
+
+    def encode(self, source: Ragged) -> EncodedLSTM:
+        """Encode source ids, with <s> before each."""
+        source = source.preceded(BOS)
+        layout, x = source.layout, self.dropout(self.source_embedding(source.ids))
+        order, sizes, index = time_major(layout.lengths)
+        inverse = np.empty_like(index)
+        inverse[index] = np.arange(len(index))
+        packed = PackedSequence(x[as_tensor(index, x)], torch.from_numpy(sizes))
+        output, (h, c) = self.encoder(packed)
+        back = as_tensor(np.argsort(order), x)
+        last = h.index_select(1, back), c.index_select(1, back)
+        return EncodedLSTM(output.data[as_tensor(inverse, x)], layout, source.ids, last)
+
+    def decode(self, encoded: EncodedLSTM, target: Ragged) -> Any:
+        """Return the features at the ids that the decoder reads, or what :class:`LexicalOutput` needs of them."""
+        layout = target.layout
+        order, sizes, index = time_major(layout.lengths)
+        y = self.dropout(self.target_embedding(target.ids[as_tensor(index, encoded.states)]))
+        # Cut once: the gradient of a slice is as large as what it is cut from.
+        first, mixed = (part.split(sizes.tolist()) for part in self._of_words(y))
+        products = self._products()
+        memory = self.attention.remember(encoded, order)
+        hidden = self._begin(encoded, as_tensor(order, y))
+        features, tops, attention = [], [], []
+        for gates, mixture in zip(first, mixed, strict=True):
+            if len(gates) < len(hidden.feed):
+                hidden, memory = hidden.first(len(gates)), memory.first(len(gates))
+            hidden, weights = self._advance(gates, mixture, hidden, memory, products)
+            features.append(hidden.feed)
+            tops.append(hidden.h[-1])
+            attention.append(weights)
+        inverse = np.empty_like(index)
+        inverse[index] = np.arange(len(index))
+        back = as_tensor(inverse, y)
+        found = torch.cat(features)[back]
+        if self.lexical is None:
+            return found
+        columns = as_tensor(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
+        words = encoded.ids[columns][layout.sequence]
+        return LexicalStates(found, torch.cat(tops)[back], torch.cat(attention)[back], words)
+
+    def project(self, states: Any) -> Tensor:
+        """Return logits, or log-probabilities, [N, target vocabulary]."""
+        if self.lexical is None:
+            return cast("Tensor", self.output(states))
+        return cast("Tensor", self.lexical(self.output(states.features), states))
+
+    def forward(self, source: Ragged, target: Ragged) -> Tensor:
+        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
+        return self.project(self.decode(self.encode(source), target))
+
+    def start(self, encoded: EncodedLSTM, copies: int = 1) -> LSTMState:
+        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
+        count = len(encoded.layout)
+        rows = torch.arange(count, device=encoded.states.device)
+        memory = self.attention.remember(encoded, np.arange(count))
+        state = LSTMState(self._begin(encoded, rows), memory, self._products())
+        if copies > 1:
+            state.reorder(rows.repeat_interleave(copies))
+        return state
+
+    def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
+        """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
+        y = self.dropout(self.target_embedding(tokens))
+        state.hidden, weights = self._advance(*self._of_words(y), state.hidden, state.memory, state.products)
+        if self.lexical is None:
+            return self.project(state.hidden.feed)
+        return self.project(LexicalStates(state.hidden.feed, state.hidden.h[-1], weights, state.memory.words))
+
+    def _begin(self, encoded: EncodedLSTM, rows: Tensor) -> Hidden:
+        h, c = (part.index_select(1, rows) for part in encoded.last)
+        return Hidden(list(h.unbind(0)), list(c.unbind(0)), torch.zeros_like(h[0]))
+
+    def _cells(self) -> list[nn.LSTMCell]:
+        return cast("list[nn.LSTMCell]", list(self.cells))
+
+    def _of_words(self, y: Tensor) -> tuple[Tensor, Tensor]:
+        """What the word read adds to the gates of the lowest cell and to the mixture, for all tokens at once."""
+        cell, width = self._cells()[0], y.shape[-1]
+        gates = linear(y, cell.weight_ih[:, :width], cell.bias_ih + cell.bias_hh)
+        return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
+
+    def _products(self) -> Products:
+        """The linear maps of all steps of one pass."""
+        lowest, *others = self._cells()
+        width = self.config.width
+        inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in others)]
+        joined = [torch.cat((own, cell.weight_hh), 1) for own, cell in zip(inputs, self._cells(), strict=True)]
+        biases = [cell.bias_ih + cell.bias_hh for cell in others]
+        return Products([StepProduct(weight) for weight in joined], biases, StepProduct(self.mix.weight[:, width:]))
+
+    def _advance(
+        self, gates: Tensor, mixed: Tensor, hidden: Hidden, memory: Memory, products: Products
+    ) -> tuple[Hidden, Tensor]:
+        """One step of all rows; returns the new state and the attention weights [rows, columns].
+
+        :param gates: what the word read adds to those of the lowest cell, [rows, 4 width]; ``mixed``: to the mixture.
+        """
+        x = feed = self.dropout(hidden.feed)
+        added = [gates, *products.biases]
+        h: list[Tensor] = []
+        c: list[Tensor] = []
+        for product, own, last_h, last_c in zip(products.cells, added, hidden.h, hidden.c, strict=True):
+            into, forget, new, out = (product(torch.cat((x, last_h), 1)) + own).chunk(4, 1)
+            c.append(forget.sigmoid() * last_c + into.sigmoid() * new.tanh())
+            h.append(out.sigmoid() * c[-1].tanh())
+            x = self.dropout(h[-1])
+        weights = self.attention.weights(memory, h[-1])
+        context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
+        mixture = mixed + products.mix(torch.cat((feed, h[-1], context), 1))
+        return Hidden(h, c, self.feature_dropout(self.dropout(mixture))), weights
+
+
+def time_major(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Order sequences by length, longest first, and their tokens by position.
+
+    :return: the sequences in order, [S]; how many have a token at each position, [longest]; the token of each place
+        when all first tokens come first, then all second ones, [N].
+    """
+    order = np.argsort(-lengths, kind="stable")
+    table, real = grid_index((np.cumsum(lengths) - lengths)[order], lengths[order, None])
+    return order, real.sum(0), table.T[real.T]

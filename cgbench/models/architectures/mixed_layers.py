@@ -1,0 +1,65 @@
+"""Mixed layers: encoder layers over a source and a target prefix (Zheng and Lapata, 2022).
+
+Attention is bidirectional over both. With relative positions, source and target have tables of distances of their own,
+and between the two there is one vector for each direction (:class:`SegmentedDistanceTable`); with absolute positions it
+is plain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cgbench.models.architectures.prefixes import Prefixes
+from cgbench.models.config.architectures import DangleConfig, RDangleConfig
+from cgbench.models.parts.layers import EncoderLayer, build_self_attention
+from cgbench.models.parts.positions import SegmentedDistanceTable
+from cgbench.models.parts.ragged import Layout
+
+
+class MixedLayer(EncoderLayer):
+    """An encoder layer over two parts, with its own number of heads."""
+
+    def __init__(self, config: DangleConfig | RDangleConfig) -> None:
+        heads = config.mixed_attention_heads
+        relative = None
+        if config.positions == "relative":
+            relative = SegmentedDistanceTable(config.max_relative_position, config.width // heads)
+        super().__init__(config, build_self_attention(config, heads, relative))
+
+    def ends(self, x: Tensor, layout: Layout, wanted: np.ndarray, causal: bool = False) -> Tensor:
+        """Map to the last tokens of each part alone, [queries, width]; of the others keys and values are all there is.
+
+        :param x: the tokens of ``layout``, or the table that they are copies of.
+        :param wanted: how many tokens of each part of each sequence, [S, 2].
+        """
+        return self.feed(self.attend_from(x, layout, layout.ends(wanted), causal))
+
+
+def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
+    """Apply the layers; arguments and result as for :meth:`MixedLayer.ends`."""
+    for layer in layers[:-1]:
+        x = layer(x, layout)
+        layout = layout.plain
+    return layers[-1].ends(x, layout, wanted)
+
+
+def run_causal(layers: Sequence[MixedLayer], source: Tensor, target: Tensor, end: Tensor, prefixes: Prefixes) -> Tensor:
+    """Apply the layers where target tokens see no later ones; return the source's states for each prefix.
+
+    Beyond the paper: a target token sees the tokens up to itself and the source as it enters the layers, so its states
+    are the same for all prefixes. Only the source and END are computed for each.
+
+    :param source: vectors of all sources, [M, width]; ``target``: of all targets, [N, width]; ``end``: [1, width].
+    """
+    own = np.stack((prefixes.encodings.lengths, np.ones(len(prefixes), np.int64)), 1)
+    x, read = torch.cat((source, target, end)), prefixes.mixed(len(source), len(target))
+    pairs = prefixes.pairs(len(source))
+    for layer in layers[:-1]:
+        changed = layer.ends(x, read, own)
+        target = layer.ends(torch.cat((source, target)), pairs, pairs.parts * (0, 1), causal=True)
+        x, read = torch.cat((changed, target)), prefixes.mixed_anew(read.plain)
+    return layers[-1].ends(x, read, own * (1, 0))

@@ -1,0 +1,167 @@
+"""R-Dangle (Zheng and Lapata, 2023): the source is encoded anew at intervals, for the keys of cross-attention alone.
+
+At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as Dangle does at every position,
+and the decoder reads the whole prefix again with the new encodings; between these points it goes on as an ordinary one.
+With ``values=separate`` the values of cross-attention come from an encoder that sees the source alone.
+
+The paper leaves open, and the authors' code settles: the norms above both encoders, the constants that multiply what
+they return, and that the lowest layers of the value encoder are mixed layers, too, over the source and one learned
+vector. What is marked "beyond the paper" in :class:`RDangleConfig` is neither's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cgbench.models.architectures.dangle import EncoderDecoderDangle, PrefixState, learned_vector
+from cgbench.models.architectures.interval_attention import History
+from cgbench.models.architectures.mixed_layers import MixedLayer, run_causal, run_mixed
+from cgbench.models.architectures.prefixes import Prefixes
+from cgbench.models.architectures.transformer import Encoded
+from cgbench.models.config.architectures import RDangleConfig
+from cgbench.models.parts.attention import KeysValues
+from cgbench.models.parts.layers import EncoderLayer
+from cgbench.models.parts.ragged import Copies, Layout, Pairing, Ragged, ranges
+
+INTERVALS = (1, 2, 4, 8)
+
+
+@dataclass
+class Sources(Encoded):
+    """What depends on the sources alone.
+
+    :param states: what the mixed layers read of them, [M, width].
+    :param values: values of each decoder layer's cross-attention, [M, width]; none where they are encoded anew.
+    """
+
+    values: list[Tensor]
+
+
+class RDangle(EncoderDecoderDangle):
+    """Dangle with intervals, and with values of their own."""
+
+    config: RDangleConfig
+
+    def __init__(self, config: RDangleConfig, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        self.static = nn.ModuleList(EncoderLayer(config) for _ in range(config.static_layers))
+        pre = config.norm == "pre"
+        self.static_norm = nn.LayerNorm(config.width) if pre and config.static_layers else nn.Identity()
+        self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        if config.values == "separate":
+            kind = MixedLayer if config.value_encoder == "mixed" else EncoderLayer
+            self.value_encoder = nn.ModuleList(kind(config) for _ in range(config.mixed_layers))
+            self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        if config.values == "separate" and config.value_encoder == "mixed":
+            self.source_end = learned_vector(config.width)
+
+    def encode_embedded(self, x: Tensor, layout: Layout) -> Sources:
+        """Run what does not see the target: the static layers and the value encoder."""
+        for layer in self.static:
+            x = layer(x, layout)
+        values = []
+        if self.config.values == "separate":
+            states = self._encode_values(x, layout)
+            values = [layer.cross.project_values(states) for layer in self.decoder_stack()]
+        return Sources(self.static_norm(x), layout, values)
+
+    def _encode_values(self, x: Tensor, layout: Layout) -> Tensor:
+        if self.config.value_encoder == "mixed":
+            lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
+            starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
+            read = Copies(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
+            table = torch.cat((x, self.source_end.to(x.dtype)[None]))
+            layers = cast("list[MixedLayer]", list(self.value_encoder))
+            x = run_mixed(layers, table, read, lengths * (1, 0))
+        else:
+            for layer in self.value_encoder:
+                x = layer(x, layout)
+        return self.value_norm(self.encode_top(x, layout)) * self.config.value_scale
+
+    def decode(self, encoded: Any, target: Ragged) -> Tensor:
+        """See :class:`Transformer`. All prefixes of a target share the dropout of its vectors."""
+        return self.decode_embedded(encoded, self.embed_target(target), target.layout)
+
+    def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
+        """See :class:`Transformer`."""
+        interval, offset = self.config.interval, None
+        if self.training and self.config.random_interval:
+            interval = INTERVALS[int(torch.randint(len(INTERVALS), ()))]
+            offset = int(torch.randint(1, interval + 1, ()))
+        prefixes = Prefixes.at_intervals(encoded.layout, layout, interval, offset)
+        return self.decode_prefixes(encoded, self.encode_anew(encoded, y, prefixes), y, prefixes)
+
+    def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
+        """See :class:`EncoderDecoderDangle`."""
+        if self.config.causal_target:
+            x = run_causal(self.mixed_stack(), encoded.states, y, self.end.to(y.dtype)[None], prefixes)
+            x = self.encode_top(x, prefixes.encodings)
+        else:
+            x = super().encode_anew(encoded, y, prefixes)
+        return self.encoder_norm(x) * self.config.key_scale
+
+    def decode_prefixes(
+        self, encoded: Any, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState | None = None
+    ) -> Tensor:
+        """See :class:`EncoderDecoderDangle`."""
+        if not self.config.keep_history:
+            return super().decode_prefixes(encoded, states, y, prefixes, state)
+        history = History(states, prefixes)
+        layout = prefixes.target
+        values = Pairing(layout, encoded.layout, prefixes.source_of)
+        for number, layer in enumerate(self.decoder_stack()):
+            y = layer.attend(y, layout, causal=True)
+            given = layer.before(layer.cross_norm, y)
+            grids = values.grids(encoded.values[number]) if encoded.values else None
+            y = layer.feed(layer.after(layer.cross_norm, y, history.attend(layer.cross, given, grids)))
+        return self.decoder_norm(y)
+
+    def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
+        """See :class:`EncoderDecoderDangle`."""
+        pairings = super().pair(encoded, prefixes, layout)
+        return [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)] if encoded.values else pairings
+
+    def remember_anew(self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KeysValues]:
+        """See :class:`EncoderDecoderDangle`."""
+        if not encoded.values:
+            return super().remember_anew(number, encoded, states, pairings)
+        cross = self.decoder_stack()[number].cross
+        keys = pairings[0].heads(cross.project_keys(states), 1, cross.heads)
+        values = pairings[1].heads(encoded.values[number], 1, cross.heads)
+        return [KeysValues(key, value) for (key,), (value,) in zip(keys, values, strict=True)]
+
+    def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
+        """See :class:`Transformer`."""
+        length = state.prefix.shape[1]
+        state.prefix = torch.cat((state.prefix, tokens[:, None]), 1)
+        if length % self.config.interval == 0:
+            prefixes = Prefixes.whole(state.encoded.layout, state.sentence, length + 1)
+            y = self.embed(self.target_embedding, state.prefix.flatten(), prefixes.target.positions)
+            states = self.encode_anew(state.encoded, y, prefixes)
+            if not self.config.keep_history:
+                return self.project(self._read_anew(states, y, prefixes, state))
+            self._change_keys(states, prefixes, state)
+        y = self.embed_step(tokens, length)
+        for layer, target, source in zip(self.decoder_stack(), state.target, state.source, strict=True):
+            y = layer.step(y, target, source, state.mask)
+        return self.project(self.decoder_norm(y))
+
+    def _read_anew(self, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState) -> Tensor:
+        """Forget what was remembered, read the whole prefixes and return their last states [rows, width]."""
+        state.target, state.source = [], []
+        needed = state if self.config.interval > 1 else None
+        return super().decode_prefixes(state.encoded, states, y, prefixes, needed)
+
+    def _change_keys(self, states: Tensor, prefixes: Prefixes, state: PrefixState) -> None:
+        """Put the new encodings in the place of the old, and leave what the decoder remembers of the target."""
+        pairings = self.pair(state.encoded, prefixes, Layout(np.ones(len(prefixes), np.int64), states.device))
+        layers = self.decoder_stack()
+        state.source = [self.remember_anew(n, state.encoded, states, pairings)[0] for n in range(len(layers))]
+        state.mask = pairings[0].masks[0]
+        state.target = state.target or [layer.attention.empty(len(prefixes), state.source[0].keys) for layer in layers]

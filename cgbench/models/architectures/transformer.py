@@ -1,0 +1,278 @@
+"""The Transformer (Vaswani et al., 2017), and what every architecture of this package shares with it.
+
+By default it is fairseq's ``transformer_iwslt_de_en``: separate source and target embeddings, the target's tied to the
+output projection, ReLU, layers with the norm before or after each sublayer. With relative positions both stacks use
+relative self-attention, there are no absolute positions, and cross-attention is plain.
+
+A model is used through ``encode``, ``decode`` and ``project`` (teacher forcing) and ``start`` and ``step`` (search).
+Other architectures override parts of these; both ways must give the same logits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.attention import KeysValues
+from cgbench.models.parts.dropout import Dropout
+from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
+from cgbench.models.parts.linear import linear
+from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
+from cgbench.models.parts.ragged import Layout, Pairing, Ragged
+
+BOS, PAD = 0, 1
+
+
+@dataclass
+class Encoded:
+    """What the encoder says of a batch: ``states`` of its tokens [M, width], and their layout."""
+
+    states: Tensor
+    layout: Layout
+
+
+@dataclass
+class State:
+    """Everything that decoding step by step remembers, a row for each sentence.
+
+    The hypotheses of a sentence, ``copies`` adjacent ones, share its row: each step stores the keys and values of all
+    of them, and ``seen`` says which belong to the past of which. So nothing is moved when a beam changes its order.
+
+    :param source: one fixed memory a decoder layer; ``source_mask``: its bias, [rows, 1, 1, source length], or None
+        without padding.
+    :param target: one growing memory a decoder layer; ``places``: the position of each of its columns, [stored].
+    :param seen: the bias of ``target``, [rows, 1, copies, stored], or None where all that is stored belongs to all.
+    :param length: number of positions consumed.
+    """
+
+    source: list[KeysValues]
+    source_mask: Tensor | None
+    target: list[KeysValues]
+    places: Tensor
+    copies: int
+    seen: Tensor | None = None
+    length: int = 0
+
+    def advance(self) -> None:
+        """Make room for the next position of every hypothesis."""
+        if self.copies > 1:
+            rows = len(self.source[0])
+            own = torch.full((self.copies, self.copies), -math.inf, device=self.places.device).fill_diagonal_(0)
+            before = own.new_zeros(rows, 1, self.copies, len(self.places)) if self.seen is None else self.seen
+            self.seen = torch.cat((before, own.expand(rows, 1, -1, -1)), 3)
+        elif self.seen is not None:
+            self.seen = F.pad(self.seen, (0, 1))
+        self.places = torch.cat((self.places, self.places.new_full((self.copies,), self.length)))
+        self.length += 1
+
+    def reorder(self, index: Tensor) -> None:
+        """Keep the hypotheses ``index`` [new hypotheses], in that order, of all state."""
+        sentence = index.cpu().numpy() // self.copies
+        first = np.flatnonzero(np.diff(sentence, prepend=-1))
+        copies = np.unique(np.diff(first, append=len(sentence)))
+        if self.seen is not None:
+            self.seen = self.seen.view(-1, 1, 1, self.seen.shape[3]).index_select(0, index)
+        # Where sentences have different numbers of hypotheses, each of these gets a row of its own.
+        self.copies, rows = (int(copies[0]), sentence[first]) if len(copies) == 1 else (1, sentence)
+        if self.seen is not None:
+            self.seen = self.seen.view(-1, 1, self.copies, self.seen.shape[3])
+        if len(rows) == len(self.source[0]) and bool((rows == np.arange(len(rows))).all()):
+            return
+        kept = torch.from_numpy(rows).to(index.device)
+        for memory in (*self.source, *self.target):
+            memory.select(kept)
+        if self.source_mask is not None:
+            self.source_mask = self.source_mask.index_select(0, kept)
+
+
+class Transformer(nn.Module):
+    """Encoder and decoder over subword ids; the decoder's input begins with </s>."""
+
+    def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.scale, self.position_scale = embedding_scales(config)
+        self.source_embedding = build_embedding(source_size, config)
+        self.target_embedding = build_embedding(target_size, config)
+        self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
+        self.encoder = nn.ModuleList(self.build_encoder_layer(number) for number in range(self.distinct_encoder_layers))
+        self.decoder = nn.ModuleList(self.build_decoder_layer(number) for number in range(self.distinct_decoder_layers))
+        pre = config.norm == "pre"
+        self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
+
+    # What the stacks are made of.
+
+    @property
+    def distinct_encoder_layers(self) -> int:
+        """Number of encoder layers with parameters of their own."""
+        return self.config.encoder_layers
+
+    @property
+    def distinct_decoder_layers(self) -> int:
+        """Number of decoder layers with parameters of their own."""
+        return self.config.decoder_layers
+
+    def build_encoder_layer(self, number: int) -> nn.Module:
+        """Build encoder layer 0, 1, ..., from the bottom."""
+        return EncoderLayer(self.config)
+
+    def build_decoder_layer(self, number: int) -> nn.Module:
+        """Build decoder layer 0, 1, ..., from the bottom."""
+        return DecoderLayer(self.config)
+
+    def encoder_stack(self) -> list[EncoderLayer]:
+        """The encoder layers in the order in which they are applied."""
+        return cast("list[EncoderLayer]", list(self.encoder))
+
+    def decoder_stack(self) -> list[DecoderLayer]:
+        """The decoder layers in the order in which they are applied."""
+        return cast("list[DecoderLayer]", list(self.decoder))
+
+    def stack(self, side: str) -> Sequence[Layer]:
+        """The layers of a stack, ``encoder`` or ``decoder``."""
+        return self.encoder_stack() if side == "encoder" else self.decoder_stack()
+
+    def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
+        """Take vectors through a stack, ``encoder`` or ``decoder``.
+
+        Teacher forcing and search both come here, so an architecture says once how its layers are connected.
+
+        :param attend: all attention sublayers of layer 0, 1, ..., given its number and its input.
+        """
+        for number, layer in enumerate(self.stack(side)):
+            x = layer.feed(attend(number, x))
+        return x
+
+    def undecayed_parameters(self) -> set[str]:
+        """Return the names of the parameters without weight decay."""
+        return set()
+
+    # Teacher forcing: all positions at once.
+
+    def encode(self, source: Ragged) -> Encoded:
+        """Encode source ids."""
+        return self.encode_embedded(*self.embed_source(source))
+
+    def embed_source(self, source: Ragged) -> tuple[Tensor, Layout]:
+        """Return the vectors of source ids that the encoder reads, [M, width], and their layout."""
+        if self.config.begin_source:
+            source = source.preceded(BOS)
+        return self.embed(self.source_embedding, source.ids, source.layout.positions), source.layout
+
+    def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
+        """Encode source vectors [M, width]."""
+        layers = self.encoder_stack()
+        x = self.through("encoder", x, lambda number, x: layers[number].attend(x, layout))
+        return Encoded(self.encoder_norm(x), layout)
+
+    def decode(self, encoded: Any, target: Ragged) -> Tensor:
+        """Return the decoder's last states [N, width] at the ids that it reads (</s>, then all but the last)."""
+        return self.decode_embedded(encoded, self.embed_target(target), target.layout)
+
+    def embed_target(self, target: Ragged) -> Tensor:
+        """Return the vectors [N, width] of the ids that the decoder reads."""
+        return self.embed(self.target_embedding, target.ids, target.layout.positions)
+
+    def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
+        """Return the decoder's last states [N, width] for target vectors [N, width]."""
+        layers, pairing = self.decoder_stack(), Pairing(layout, encoded.layout)
+
+        def attend(number: int, y: Tensor) -> Tensor:
+            memory = self.remember(number, encoded, pairing)
+            y = layers[number].attend(y, layout, causal=True)
+            return layers[number].attend_source(y, layout, memory, pairing.masks)
+
+        return self.decoder_norm(self.through("decoder", y, attend))
+
+    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+        """Return the keys and values that decoder layer ``number`` attends to."""
+        return self.decoder_stack()[number].cross.remember(encoded.states, pairing)
+
+    def project(self, states: Tensor) -> Tensor:
+        """Return logits [..., target vocabulary] of states [..., width]."""
+        return linear(states, self.target_embedding.weight, self.output_bias)
+
+    def forward(self, source: Ragged, target: Ragged) -> Tensor:
+        """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
+        return self.project(self.decode(self.encode(source), target))
+
+    # Search: one position a row at a time.
+
+    def start(self, encoded: Any, copies: int = 1) -> Any:
+        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
+        rows, device = len(encoded.layout), encoded.states.device
+        # A layout of one token a sentence, so that the sentences of the batch are one grid in their order.
+        pairing = Pairing(Layout([1] * rows, device), encoded.layout)
+        source = [self.remember(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
+        target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
+        places = torch.empty(0, dtype=torch.int64, device=device)
+        return State(source, pairing.masks[0], target, places, copies)
+
+    def step(self, tokens: Tensor, state: Any) -> Tensor:
+        """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
+        return self.project(self.step_states(tokens, state))
+
+    def step_states(self, tokens: Tensor, state: Any) -> Tensor:
+        """Consume one id a row [rows] and return the decoder's last states [rows, width]."""
+        y = self.embed_step(tokens, state.length)
+        state.advance()
+        layers, ages = self.decoder_stack(), state.length - 1 - state.places
+
+        def attend(number: int, y: Tensor) -> Tensor:
+            y = layers[number].step_attention(y, state.target[number], state.seen, ages)
+            return layers[number].step_cross(y, state.source[number], state.source_mask)
+
+        return self.decoder_norm(self.through("decoder", y, attend))
+
+    def embed_step(self, tokens: Tensor, position: int) -> Tensor:
+        """Return the vectors [rows, width] of the ids [rows] at one position."""
+        return self.embed(self.target_embedding, tokens, torch.tensor([position], device=tokens.device))
+
+    def embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+        """Return scaled embeddings with absolute positions, where the architecture has them, after dropout."""
+        return self.dropout(self.vectors(embedding, ids, positions))
+
+    def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+        """The same before dropout."""
+        x = embedding(ids) * self.scale
+        # On a CPU whole activations are kept in the type of the products: casts would cost more than they save.
+        if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
+            x = x.to(torch.get_autocast_dtype("cpu"))
+        if self.config.positions == "sinusoidal":
+            x = x + (sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
+        elif self.config.positions == "interleaved":
+            x = x + (interleaved_sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
+        return x
+
+
+def embedding_scales(config: TransformerConfig) -> tuple[float, float]:
+    """Return the factors of word embeddings and of positions."""
+    up = math.sqrt(config.width)
+    return {"fairseq": (up, 1.0), "unit": (up, 1.0), "teu": (up, 1.0), "ped": (1.0, 1 / up)}.get(
+        config.embedding, (1.0, 1.0)
+    )
+
+
+def build_embedding(size: int, config: TransformerConfig) -> nn.Embedding:
+    """Build a table of ``size`` word embeddings, started as ``config.embedding`` says; padding's row is 0."""
+    embedding = nn.Embedding(size, config.width, padding_idx=PAD)
+    with torch.no_grad():
+        if config.embedding in ("teu", "xavier"):
+            nn.init.xavier_uniform_(embedding.weight)
+        else:
+            deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
+            embedding.weight.normal_(std=deviation)
+        if config.embedding == "unit":
+            embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True))
+        embedding.weight[PAD] = 0
+    return embedding

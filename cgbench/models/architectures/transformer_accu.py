@@ -1,0 +1,66 @@
+"""Transformer-accu: plain sums of layers, the control without learned weights of two papers, which mean different ones.
+
+* ``inputs`` (Lin et al., 2023, LRF, "Transformer-accu"): layer i of either stack reads y_0 + ... + y_{i-1}, the
+  embedding and the outputs of all layers below.
+* ``all`` (Lin et al., 2023, COMPOSITION, the text): every decoder layer reads the sum of all encoder sublayers.
+* ``prefix`` (its footnote): decoder layer i reads y_0 + ... + y_{i-1} of the encoder.
+
+With norms before the sublayers, what is summed for the decoder passes the encoder's last norm first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from torch import Tensor
+
+from cgbench.models.architectures.composition import sublayer_outputs
+from cgbench.models.architectures.transformer import Encoded, Transformer
+from cgbench.models.config.architectures import AccuConfig
+from cgbench.models.parts.attention import KeysValues
+from cgbench.models.parts.ragged import Layout, Pairing
+
+
+@dataclass
+class Summed(Encoded):
+    """What the encoder says of a batch; ``memories`` [M, width]: what each decoder layer reads."""
+
+    memories: list[Tensor]
+
+
+class TransformerAccu(Transformer):
+    """A Transformer with sums of layers in place of single ones."""
+
+    config: AccuConfig
+
+    def through(self, side: str, x: Tensor, attend: Callable[[int, Tensor], Tensor]) -> Tensor:
+        """See :class:`Transformer`."""
+        if self.config.form != "inputs":
+            return super().through(side, x, attend)
+        total = x
+        for number, layer in enumerate(self.stack(side)):
+            x = layer.feed(attend(number, total))
+            total = total + x
+        return x
+
+    def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
+        """See :class:`Transformer`."""
+        if self.config.form == "inputs":
+            return super().encode_embedded(x, layout)
+        count = self.config.decoder_layers
+        outputs = list(sublayer_outputs(self, x, layout))
+        top = outputs[-1][1]
+        if self.config.form == "all":
+            (*_, total) = accumulate(output for layer in outputs for output in layer)
+            return Summed(top, layout, [total] * count)
+        sums = accumulate([self.encoder_norm(x), *(output for _, output in outputs)])
+        return Summed(top, layout, list(sums)[:count])
+
+    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+        """See :class:`Transformer`."""
+        if self.config.form == "inputs":
+            return super().remember(number, encoded, pairing)
+        return self.decoder_stack()[number].cross.remember(encoded.memories[number], pairing)

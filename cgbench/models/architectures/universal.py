@@ -1,0 +1,33 @@
+"""A Transformer that shares its weights in depth (Dehghani et al., 2019, in the form of Csordás et al., 2021).
+
+One encoder layer is applied ``encoder_layers`` times and one decoder layer ``decoder_layers`` times. There is no
+adaptive halting and no vector of the step; positions enter once, at the bottom, or in every self-attention if they are
+relative. Each application remembers its own keys and values in search.
+"""
+
+from __future__ import annotations
+
+from cgbench.models.architectures.transformer import Transformer
+from cgbench.models.parts.layers import DecoderLayer, EncoderLayer
+
+
+class Universal(Transformer):
+    """A Transformer of one encoder layer and one decoder layer."""
+
+    @property
+    def distinct_encoder_layers(self) -> int:
+        """See :class:`Transformer`."""
+        return 1
+
+    @property
+    def distinct_decoder_layers(self) -> int:
+        """See :class:`Transformer`."""
+        return 1
+
+    def encoder_stack(self) -> list[EncoderLayer]:
+        """See :class:`Transformer`."""
+        return super().encoder_stack() * self.config.encoder_layers
+
+    def decoder_stack(self) -> list[DecoderLayer]:
+        """See :class:`Transformer`."""
+        return super().decoder_stack() * self.config.decoder_layers

@@ -1,0 +1,1 @@
+"""What a model is called, made of and trained with: settings, papers, presets. No torch."""

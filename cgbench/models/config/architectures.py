@@ -1,0 +1,364 @@
+"""Architectures by name: what each adds to the common configuration, where its code is, and where it comes from.
+
+This file imports no torch, so that ``cgbench models`` and every check of a configuration are instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cgbench.models.config.common import ModelConfig, TransformerConfig
+from cgbench.models.config.lexical import LexicalConfig
+
+
+@dataclass(frozen=True)
+class UniversalConfig(TransformerConfig):
+    """One encoder layer applied ``encoder_layers`` times, one decoder layer likewise."""
+
+    architecture: str = "universal"
+
+
+@dataclass(frozen=True)
+class DangleConfig(TransformerConfig):
+    """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix.
+
+    :param form: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no decoder).
+    :param mixed_layers: k1, layers over source and target prefix.
+    :param encoder_layers: k2, source-only layers above them; ``encoder_only`` has neither these nor ``decoder_layers``.
+    :param mixed_attention_heads: heads of the mixed layers.
+    :param positions: ``relative``, or ``sinusoidal``: of the target, counted from the end of each prefix.
+    """
+
+    architecture: str = "dangle"
+    form: str = "encoder_decoder"
+    mixed_layers: int = 4
+    encoder_layers: int = 4
+    decoder_layers: int = 4
+    positions: str = "relative"
+    mixed_attention_heads: int = 8
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("form", "encoder_decoder", "encoder_only")
+        self._choose("positions", "relative", "sinusoidal")
+        self._require("mixed_layers", self.mixed_layers >= 1, "at least 1")
+        self._divides("mixed_attention_heads")
+        if self.form == "encoder_only":
+            for name in ("encoder_layers", "decoder_layers"):
+                rule = "0 with model.form=encoder_only, whose layers are model.mixed_layers"
+                self._require(name, getattr(self, name) == 0, rule)
+
+    def least_layers(self, name: str) -> int:
+        """See :class:`ModelConfig`."""
+        return 0 if name == "encoder_layers" or self.form == "encoder_only" else 1
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`; each prefix has vectors of its own."""
+        return False
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: the source is encoded for a prefix."""
+        return False
+
+
+@dataclass(frozen=True)
+class RDangleConfig(TransformerConfig):
+    """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix.
+
+    :param mixed_layers: k1, layers over source and target prefix; ``encoder_layers``: k2, source-only layers above.
+    :param mixed_attention_heads: heads of the mixed layers.
+    :param interval: o, target tokens between two re-encodings.
+    :param values: ``separate`` (only the keys of cross-attention are encoded anew) or ``shared`` (keys and values are).
+    :param key_scale, value_scale: of ``separate``: constants that multiply the normalised encodings.
+    :param value_encoder: of ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the source and one
+        learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, then the same).
+    :param static_layers: source-only layers below everything, run once a sentence.
+    :param keep_history: *beyond the paper*: a target token attends to the source as encoded in its own interval, and
+        the decoder is run once.
+    :param causal_target: *beyond the paper*: in mixed layers target tokens do not see later ones.
+    :param random_interval: *beyond the paper*: in training, draw the interval (1, 2, 4 or 8) and the first re-encoding
+        point anew for every batch.
+    """
+
+    architecture: str = "r_dangle"
+    mixed_layers: int = 2
+    encoder_layers: int = 8
+    decoder_layers: int = 12
+    positions: str = "relative"
+    norm: str = "pre"
+    mixed_attention_heads: int = 8
+    interval: int = 1
+    values: str = "separate"
+    key_scale: float = 1.0
+    value_scale: float = 1.0
+    value_encoder: str = "mixed"
+    static_layers: int = 0
+    keep_history: bool = False
+    causal_target: bool = False
+    random_interval: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("positions", "relative")
+        self._choose("values", "separate", "shared")
+        self._choose("value_encoder", "mixed", "plain")
+        for name in ("mixed_layers", "interval"):
+            self._require(name, getattr(self, name) >= 1, "at least 1")
+        self._require("static_layers", self.static_layers >= 0, "at least 0")
+        self._divides("mixed_attention_heads")
+        if self.values == "shared":
+            for name, default in (("key_scale", 1.0), ("value_scale", 1.0), ("value_encoder", "mixed")):
+                self._require(name, getattr(self, name) == default, f"{default} (unused) with model.values=shared")
+
+    def least_layers(self, name: str) -> int:
+        """See :class:`ModelConfig`."""
+        return 0 if name == "encoder_layers" else 1
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: the source is encoded for a prefix."""
+        return False
+
+
+@dataclass(frozen=True)
+class CompositionConfig(TransformerConfig):
+    """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers.
+
+    :param sublayers: which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``.
+    :param weights: ``scalar`` or ``vector`` (one weight a component).
+    :param mixtures: ``keys_values``, two mixtures a decoder layer, or ``encoder``, one for all.
+    :param top_layers: encoder layers whose sublayers are mixed, from the top; 0 for all.
+    :param initial: how weights start: ``mean``, ``top`` (the encoder's output alone) or ``normal`` (mean and noise).
+    """
+
+    architecture: str = "composition"
+    sublayers: str = "both"
+    weights: str = "scalar"
+    mixtures: str = "keys_values"
+    top_layers: int = 0
+    initial: str = "mean"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("sublayers", "both", "self_attention", "feed_forward")
+        self._choose("weights", "scalar", "vector")
+        self._choose("mixtures", "keys_values", "encoder")
+        self._choose("initial", "mean", "top", "normal")
+        if self.initial == "top":
+            rule = "mean or normal where model.sublayers=self_attention, which leaves the top out"
+            self._require("initial", self.sublayers != "self_attention", rule)
+        rule = f"from 0 to model.encoder_layers ({self.encoder_layers})"
+        self._require("top_layers", 0 <= self.top_layers <= self.encoder_layers, rule)
+
+
+@dataclass(frozen=True)
+class LRFConfig(TransformerConfig):
+    """LRF (Lin et al., 2023, layer-wise representation fusion): each layer attends to the layers below, place by place.
+
+    :param fuse: stacks with fuse-attention: ``both``, ``source`` or ``target``.
+    :param fuse_layers: ``all``, or ``top``, the highest of each stack alone.
+    :param residual: add fuse-attention to its input and normalise, as every other sublayer.
+    """
+
+    architecture: str = "lrf"
+    fuse: str = "both"
+    fuse_layers: str = "all"
+    residual: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("fuse", "both", "source", "target")
+        self._choose("fuse_layers", "all", "top")
+
+
+@dataclass(frozen=True)
+class AccuConfig(TransformerConfig):
+    """Transformer-accu: sums of layers instead of the top one; two papers mean two (three) things by the name.
+
+    :param form: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all layers before),
+        ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) or ``prefix``
+        (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i).
+    """
+
+    architecture: str = "transformer_accu"
+    form: str = "inputs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("form", "inputs", "all", "prefix")
+        if self.form == "prefix":
+            rule = f"at most model.encoder_layers + 1 ({self.encoder_layers + 1}) with model.form=prefix"
+            self._require("decoder_layers", self.decoder_layers <= self.encoder_layers + 1, rule)
+
+
+@dataclass(frozen=True)
+class DLCLConfig(TransformerConfig):
+    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and all earlier layers.
+
+    :param initial: how weights start: ``average`` or ``ones``.
+    """
+
+    architecture: str = "dlcl"
+    initial: str = "average"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("initial", "average", "ones")
+
+
+@dataclass(frozen=True)
+class LexicalTransformerConfig(LexicalConfig, TransformerConfig):
+    """The Transformer; with ``lexicon``, one whose output layer may translate single words."""
+
+    architecture: str = "transformer"
+
+    def __post_init__(self) -> None:
+        TransformerConfig.__post_init__(self)
+        LexicalConfig.__post_init__(self)
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`; what a lexicon translates are words."""
+        return self.lexicon == "none"
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return self.lexicon == "none"
+
+
+@dataclass(frozen=True)
+class LSTMLexiconConfig(LexicalConfig, ModelConfig):
+    """LSTM encoder-decoder with a lexicon in its output layer (Akyürek and Andreas, 2021).
+
+    :param encoder_layers: of the encoder, and of the decoder, which starts from the encoder's last states.
+    :param feature_dropout: on the features that predict, once more (the authors' ``highdrop``, 0.5).
+    """
+
+    architecture: str = "lstm_lexicon"
+    encoder_layers: int = 2
+    decoder_layers: int = 2
+    dropout: float = 0.4
+    feature_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        ModelConfig.__post_init__(self)
+        LexicalConfig.__post_init__(self)
+        self._probability("feature_dropout")
+        rule = f"model.encoder_layers ({self.encoder_layers})"
+        self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
+
+    @property
+    def begin_source(self) -> bool:
+        """Whether <s> is put before each source: always, as in the authors' code."""
+        return True
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return False
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return self.lexicon == "none"
+
+
+@dataclass(frozen=True)
+class SyntacticAttentionConfig(ModelConfig):
+    """Syntactic attention (Russin et al., 2019): attention sees syntax alone, predictions see meanings alone.
+
+    :param width: of both directions of the second encoder together, and of the decoder.
+    :param syntax_width: of the embeddings that attention is computed from; ``meaning_width``: of those that are read.
+    :param read_syntax: let predictions read the attended syntax states, too.
+    """
+
+    architecture: str = "syntactic_attention"
+    encoder_layers: int = 1
+    decoder_layers: int = 1
+    width: int = 400
+    dropout: float = 0.5
+    syntax_width: int = 100
+    meaning_width: int = 120
+    read_syntax: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least_one("syntax_width", "meaning_width")
+        self._require("width", self.width % 2 == 0, "even")
+        for name in ("encoder_layers", "decoder_layers"):
+            self._require(name, getattr(self, name) == 1, "1")
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: states and meanings are kept apart."""
+        return False
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return False
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`: it has none, what is read are words."""
+        return False
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One row of the table: its configuration, where the class that builds it is, and its source."""
+
+    config: type[ModelConfig]
+    module: str
+    builder: str
+    summary: str
+    paper: str
+
+
+ARCHITECTURES = {
+    "transformer": Architecture(
+        LexicalTransformerConfig,
+        "lexical_transformer",
+        "build_transformer",
+        "encoder and decoder of self-attention",
+        "Vaswani et al. 2017",
+    ),
+    "universal": Architecture(
+        UniversalConfig, "universal", "Universal", "layers that share their weights", "Csordás et al. 2021"
+    ),
+    "dangle": Architecture(
+        DangleConfig, "dangle", "build_dangle", "source encoded anew for every prefix", "Zheng and Lapata 2022"
+    ),
+    "r_dangle": Architecture(
+        RDangleConfig, "r_dangle", "RDangle", "source encoded anew at intervals, for keys", "Zheng and Lapata 2023"
+    ),
+    "composition": Architecture(
+        CompositionConfig,
+        "composition",
+        "Composition",
+        "mixtures of encoder sublayers",
+        "Lin et al. 2023 (COMPOSITION)",
+    ),
+    "lrf": Architecture(LRFConfig, "lrf", "LRF", "attention to the layers below", "Lin et al. 2023 (LRF)"),
+    "transformer_accu": Architecture(
+        AccuConfig, "transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023 (both)"
+    ),
+    "dlcl": Architecture(DLCLConfig, "dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
+    "lstm_lexicon": Architecture(
+        LSTMLexiconConfig,
+        "lstm_lexicon",
+        "LSTMLexicon",
+        "LSTMs; plain, copying, or with a lexicon",
+        "Akyürek and Andreas 2021",
+    ),
+    "syntactic_attention": Architecture(
+        SyntacticAttentionConfig,
+        "syntactic_attention",
+        "SyntacticAttention",
+        "attention sees syntax, output sees words",
+        "Russin et al. 2019",
+    ),
+}

@@ -1,0 +1,76 @@
+"""Settings of the lexical translation mechanism, which several architectures have; imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cgbench.errors import InputError
+from cgbench.models.config.common import require_field
+
+WITH_FILE = ("hard", "soft", "learned")
+LEXICONS = ("none", "copy", *WITH_FILE, "uniform", "random")
+
+
+@dataclass(frozen=True)
+class LexicalConfig:
+    """How the output layer translates single words (Akyürek and Andreas, 2021).
+
+    :param lexicon: ``none``; ``copy``: words of both dictionaries stand for themselves; what a lexicon file says, as
+        ``hard`` (one word for each), ``soft`` (distributions) or ``learned`` (these, trained on with the model); or
+        learned from a ``uniform`` or ``random`` start, without a file.
+    :param gate: how translating a word is weighed against producing one: ``class`` (one more output class, as the
+        authors' code) or ``sigmoid`` (as the paper).
+    :param lexicon_temperature: of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.
+    :param lexicon_rules: how words without an entry are translated: as ``coded`` or as ``described``
+        (docs/lexicon.md).
+    """
+
+    lexicon: str = "none"
+    gate: str = "class"
+    lexicon_temperature: float = 0.1
+    lexicon_rules: str = "coded"
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("lexicon", LEXICONS),
+            ("gate", ("class", "sigmoid")),
+            ("lexicon_rules", ("coded", "described")),
+        ):
+            value = getattr(self, name)
+            require_field("model", name, value, value in choices, f"one of {', '.join(choices)}")
+        temperature = self.lexicon_temperature
+        require_field("model", "lexicon_temperature", temperature, temperature > 0, "above 0")
+
+    @property
+    def needs_lexicon(self) -> bool:
+        """Whether a lexicon file says what words stand for."""
+        return self.lexicon in WITH_FILE
+
+    @property
+    def lexicon_is_learned(self) -> bool:
+        """Whether the lexicon is trained with the model."""
+        return self.lexicon in ("learned", "uniform", "random")
+
+    @property
+    def lexicon_is_one_word(self) -> bool:
+        """Whether every source word stands for one target word at most."""
+        return self.lexicon == "copy" or (self.lexicon == "hard" and self.lexicon_rules == "coded")
+
+
+def check_lexicon(model: object, given: object, init: object = None) -> None:
+    """Check that there is a lexicon file where a model needs one, and only there.
+
+    :param model: any model's configuration; ``given``: the file, or None.
+    :param init: the checkpoint that the model starts from, whose lexicon it takes, or None.
+    :raises InputError: there is none, or there is one.
+    """
+    needed = isinstance(model, LexicalConfig) and model.needs_lexicon
+    if given is not None and init is not None:
+        raise InputError(f"{given}: a model that starts from {init} has its lexicon; leave --lexicon or --init out")
+    if needed and given is None and init is None:
+        raise InputError(
+            f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn and "
+            "give it to cgbench train or train-ensemble with --lexicon"
+        )
+    if given is not None and not needed:
+        raise InputError(f"{given}: this model reads no lexicon; set model.lexicon to {', '.join(WITH_FILE)}")

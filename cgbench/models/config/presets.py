@@ -1,0 +1,232 @@
+"""Presets, and configurations from names and values: a YAML file, ``--set key=value``, a checkpoint.
+
+A preset names one model, one training recipe and one way to cut words into subwords; presets are YAML files under
+``presets/``. A file that begins ``base: other`` says only what differs from that preset.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any, TypeVar, get_type_hints
+
+from cgbench.errors import InputError
+from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
+from cgbench.models.config.methods import METHODS, check_method
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A model, its training and its subwords under one name.
+
+    :param method: what is minimised in training.
+    :param paper: where the numbers are from; ``vocabulary``: sizes of its source and target dictionaries, specials
+        included. Both are for people: nothing is computed from them.
+    """
+
+    name: str
+    model: ModelConfig
+    training: TrainingConfig
+    text: TextConfig
+    method: MethodConfig = field(default_factory=MethodConfig)
+    paper: str = ""
+    vocabulary: tuple[int, int] | None = None
+
+    def __post_init__(self) -> None:
+        check_method(self.model, self.method)
+
+    def replace(self, changes: Mapping[str, Any]) -> Preset:
+        """Return a copy with fields replaced by dotted name; strings are read by the type of the field.
+
+        :raises InputError: an unknown name (with the nearest known one) or a value that does not fit.
+        """
+        sections: dict[str, dict[str, Any]] = {name: {} for name in _SECTIONS}
+        for key, value in changes.items():
+            section, _, field = key.partition(".")
+            if section not in _SECTIONS or not field:
+                raise _unknown(key, _all_keys())
+            sections[section][field] = value
+        return dataclasses.replace(
+            self,
+            **{section: self._changed(section, fields) for section, fields in sections.items() if fields},
+        )
+
+    def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:
+        before = getattr(self, section)
+        values = to_dict(before)
+        kind = _kind(section, {**values, **fields})
+        if kind is not type(before):
+            # What the new architecture or method does not have is left behind; what it adds has its defaults.
+            known = {field.name for field in dataclasses.fields(kind)}
+            values = {key: value for key, value in values.items() if key in known}
+        return _build(kind, section, {**values, **fields})
+
+
+_SECTIONS: dict[str, Any] = {
+    "model": ModelConfig,
+    "training": TrainingConfig,
+    "text": TextConfig,
+    "method": MethodConfig,
+}
+# Sections of which one setting decides what the others are, and the table of its values.
+_FAMILIES: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "model": ("architecture", ARCHITECTURES),
+    "method": ("name", METHODS),
+}
+_NOTES = ("paper", "vocabulary")
+
+
+def list_presets() -> list[str]:
+    """Return the names of the presets, sorted."""
+    files = resources.files("cgbench.models.config").joinpath("presets").iterdir()
+    return sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml"))
+
+
+def load_preset(name: str) -> Preset:
+    """Read a preset by name.
+
+    :raises InputError: there is no such preset.
+    """
+    if name not in (names := list_presets()):
+        raise InputError(f"unknown model preset {name!r}{_nearest(name, names)}; presets: {', '.join(names)}")
+    data = with_bases(name, _read_file)
+    if unknown := sorted(data.keys() - _SECTIONS.keys() - set(_NOTES)):
+        raise _unknown(unknown[0], [*_SECTIONS, *_NOTES])
+    parts = {key: _build(_kind(key, data.get(key) or {}), key, data.get(key) or {}) for key in _SECTIONS}
+    sizes = data.get("vocabulary")
+    vocabulary = (int(sizes["source"]), int(sizes["target"])) if sizes else None
+    return Preset(name, paper=data.get("paper", ""), vocabulary=vocabulary, **parts)
+
+
+def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the file of a preset says, over what the preset says that it names as its ``base``, and so on.
+
+    :param read: returns what one file says.
+    :raises InputError: a base leads back to itself.
+    """
+    names, files = [name], [dict(read(name))]
+    while base := files[-1].pop("base", None):
+        if base in names:
+            raise InputError(f"model preset {name}: its bases never end: {', '.join([*names, base])}")
+        names.append(base)
+        files.append(dict(read(base)))
+    result: dict[str, Any] = {}
+    for data in reversed(files):
+        for key, value in data.items():
+            result[key] = {**result.get(key, {}), **value} if isinstance(value, Mapping) else value
+    return result
+
+
+def _read_file(name: str) -> Mapping[str, Any]:
+    import yaml
+
+    text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+
+
+def architecture_preset(architecture: str) -> Preset:
+    """Return the defaults of an architecture, as a preset without a name.
+
+    :raises InputError: there is no such architecture.
+    """
+    parts = {key: kind() for key, kind in _SECTIONS.items() if key != "model"}
+    return Preset("", model=model_config({"architecture": architecture}), **parts)
+
+
+def model_config(values: Mapping[str, Any]) -> ModelConfig:
+    """Return the :class:`ModelConfig` that a checkpoint stored.
+
+    :raises InputError: an unknown field, or a value that does not fit.
+    """
+    return _build(_kind("model", values), "model", values)
+
+
+def training_config(values: Mapping[str, Any]) -> TrainingConfig:
+    """Return the :class:`TrainingConfig` that a checkpoint stored (errors as :func:`model_config`)."""
+    return _build(TrainingConfig, "training", values)
+
+
+def method_config(values: Mapping[str, Any]) -> MethodConfig:
+    """Return the :class:`MethodConfig` that a checkpoint stored (errors as :func:`model_config`)."""
+    return _build(_kind("method", values), "method", values)
+
+
+def _kind(section: str, values: Mapping[str, Any]) -> Any:
+    """Return the class that configures a section with these values.
+
+    :raises InputError: there is no such architecture or method.
+    """
+    if section not in _FAMILIES:
+        return _SECTIONS[section]
+    choice, table = _FAMILIES[section]
+    name = str(values.get(choice, next(iter(table))))
+    if name not in table:
+        noun = "architecture" if section == "model" else "method"
+        raise InputError(
+            f"{section}.{choice}={name}: unknown{_nearest(name, list(table))}; {noun}s: {', '.join(table)}"
+        )
+    return table[name].config
+
+
+def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
+    hints = get_type_hints(kind)
+    for key in values:
+        if key not in hints:
+            choice, table = _FAMILIES.get(section, ("", {}))
+            owners = [name for name, entry in table.items() if key in get_type_hints(entry.config)]
+            if owners:
+                noun = "architecture" if section == "model" else "method"
+                raise InputError(
+                    f"{section}.{key}: not a setting of {noun} {values.get(choice, next(iter(table)))}, "
+                    f"but of {', '.join(owners)}"
+                )
+            raise _unknown(f"{section}.{key}", _all_keys())
+    return kind(**{key: _read(f"{section}.{key}", value, hints[key]) for key, value in values.items()})
+
+
+def _read(key: str, value: Any, kind: type) -> Any:
+    """Return ``value`` as ``kind``; a string is parsed, so that the command line and YAML mean the same."""
+    text = str(value).strip().lower()
+    try:
+        if kind is bool:
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text]
+        if kind is int:
+            if isinstance(value, bool):
+                raise ValueError
+            return int(text.replace("_", ""))
+        if kind is float:
+            number = float(text)
+            if number != number or number in (float("inf"), float("-inf")):
+                raise ValueError
+            return number
+    except (KeyError, ValueError):
+        kinds = {bool: "true or false", int: "a whole number", float: "a number"}
+        raise InputError(f"{key}={value}: must be {kinds[kind]}") from None
+    return str(value)
+
+
+def _all_keys() -> list[str]:
+    families = ((section, entry.config) for section, (_, table) in _FAMILIES.items() for entry in table.values())
+    kinds = [*_SECTIONS.items(), *families]
+    return list(
+        dict.fromkeys(f"{section}.{field.name}" for section, kind in kinds for field in dataclasses.fields(kind))
+    )
+
+
+def _unknown(key: str, known: list[str]) -> InputError:
+    return InputError(f"unknown setting {key!r}{_nearest(key, known)}")
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    # A forgotten section is the likeliest slip, so the last part alone counts as well.
+    by_field = {name.rpartition(".")[2]: name for name in known}
+    field = key.rpartition(".")[2]
+    near = [by_field[field]] if field in by_field else difflib.get_close_matches(key, known, n=1)
+    near = near or [by_field[name] for name in difflib.get_close_matches(field, list(by_field), n=1)]
+    return f"; did you mean {near[0]!r}?" if near else ""

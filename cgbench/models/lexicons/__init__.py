@@ -1,0 +1,1 @@
+"""Which target words a source word stands for: learners, files, matrix, picture."""

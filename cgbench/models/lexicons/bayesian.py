@@ -1,0 +1,162 @@
+"""Lexicons from a Bayesian model of how children learn words (Frank, Goodman and Tenenbaum, 2007).
+
+As Akyürek and Andreas (2021) state it, sections 4.1 and C.2; their code was not published. A lexicon is a set of pairs
+of words; its posterior is explored by Metropolis-Hastings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.models.lexicons.bitext import Bitext, meetings
+from cgbench.models.lexicons.counting import Entries, check_rules
+
+
+@dataclass(frozen=True)
+class BayesianSettings:
+    """Settings of :func:`bayesian`; the defaults are the paper's.
+
+    :param alpha: the prior of a lexicon of n entries is exp(-alpha n).
+    :param gamma: probability that a word refers; ``kappa``: how likely words of the lexicon are not to refer.
+    :param rules: a value counts the samples that have the entry, as the authors' file does (``coded``), or is their
+        share (``described``).
+    :param steps: proposals a run; of those after ``burn_in`` every ``every``-th lexicon is a sample. The paper does
+        not say how many steps; 5000 gives as many samples, 399 a run, as the authors' file for Colors counts.
+    """
+
+    alpha: float = 2.0
+    gamma: float = 0.95
+    kappa: float = 0.1
+    runs: int = 5
+    steps: int = 5000
+    burn_in: int = 1000
+    every: int = 10
+    seed: int = 1
+    rules: str = "coded"
+
+    def __post_init__(self) -> None:
+        check_rules(self.rules)
+        if not (0 < self.gamma < 1 and 0 < self.kappa <= 1):
+            raise InputError("gamma must be between 0 and 1, kappa above 0 and at most 1")
+        if min(self.runs, self.every) < 1 or min(self.burn_in, self.seed) < 0:
+            raise InputError("runs and every must be at least 1, burn_in and seed at least 0")
+        if self.steps - self.burn_in <= self.every:
+            raise InputError("no sample would be taken: steps must exceed burn_in by more than every")
+
+
+def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
+    """Sample lexicons.
+
+    Half of the proposals add an entry, drawn in proportion to the number of sentence pairs that both words occur in;
+    half remove one, all being alike.
+
+    :returns: source ids, target ids, and how many samples of all runs have the entry, or which share of them.
+    """
+    posterior = Posterior(text, settings)
+    proposals = np.cumsum(posterior.sentences) / posterior.sentences.sum()
+    samples, taken = np.zeros(len(proposals), np.int64), 0
+    for run in range(settings.runs):
+        random = np.random.default_rng([settings.seed, run])
+        posterior.clear()
+        for step in range(settings.steps):
+            _propose(posterior, proposals, random)
+            if step > settings.burn_in and step % settings.every == 0:
+                samples += posterior.linked
+                taken += 1
+    found = np.flatnonzero(samples)
+    values = samples[found] if settings.rules == "coded" else samples[found] / taken
+    return posterior.source[found], posterior.target[found], values
+
+
+def _propose(posterior: Posterior, proposals: np.ndarray, random: np.random.Generator) -> None:
+    """Add or remove one entry, or leave the lexicon as it is."""
+    add = random.random() < 0.5
+    drawn, accept = random.random(), random.random()
+    size = posterior.size
+    if add:
+        entry = int(np.searchsorted(proposals, drawn, side="right"))
+        if posterior.linked[entry]:
+            return
+    else:
+        if not size:
+            return
+        entry = int(np.flatnonzero(posterior.linked)[int(drawn * size)])
+    share = proposals[entry] - (proposals[entry - 1] if entry else 0.0)
+    # How likely this step is to be undone, over how likely it is to be done.
+    ratio = 1 / ((size + 1) * share) if add else size * share
+    changed = posterior.toggled(entry)
+    if accept < ratio * np.exp(min(changed.log - posterior.log, 700.0)):
+        posterior.accept(changed)
+
+
+@dataclass(frozen=True)
+class _Toggled:
+    entry: int
+    referring: np.ndarray
+    log: float
+
+
+class Posterior:
+    """A lexicon and the logarithm of its posterior, up to a constant (equation 14).
+
+    ``linked`` says of each pair of words that meet whether it is an entry, bool [P]; ``source``, ``target``: its words.
+    A word that does not refer is drawn from all source words, those of the lexicon being ``kappa`` times as likely; one
+    that does is drawn, for each target word of the sentence, from the source words linked to it, all being alike.
+    """
+
+    def __init__(self, text: Bitext, settings: BayesianSettings) -> None:
+        met = meetings(text, cells=True)
+        if not len(met.source):
+            raise InputError("no sentence pair has words on both sides to learn from")
+        self.source, self.target, self.sentences = met.source, met.target, met.sentences
+        self._settings, self._words = settings, text.source.ids
+        # Which source words stand beside which target word, by target word: the meeting, the source word's place, and
+        # how often the target word occurs in that sentence.
+        place = np.repeat(np.arange(len(self._words)), np.repeat(text.target.lengths, text.source.lengths))
+        beside, first, self._times = np.unique(
+            met.target[met.cells] * np.int64(len(self._words)) + place, return_index=True, return_counts=True
+        )
+        self._cells, self._places = met.cells[first], place[first]
+        words = beside // len(self._words)
+        self._begin = np.searchsorted(words, np.arange(len(text.target.words) + 1))
+        self.clear()
+
+    def clear(self) -> None:
+        """Start from the lexicon without entries."""
+        self.linked = np.zeros(len(self.source), bool)
+        self.size = 0
+        self._entries = np.zeros(int(self._words.max()) + 1, np.int64)  # of each source word
+        self._referring = np.zeros(len(self._words))  # probability of each place, if it refers
+        self.log = self._log(0, self._entries, self._referring)
+
+    def toggled(self, entry: int) -> _Toggled:
+        """Return what adding ``entry``, or removing it where it is one, would change."""
+        sign = -1 if self.linked[entry] else 1
+        span = slice(self._begin[self.target[entry]], self._begin[self.target[entry] + 1])
+        cells = self._cells[span]
+        before = self.linked[cells]
+        after = np.where(cells == entry, sign > 0, before)
+        links = int((self.linked & (self.target == self.target[entry])).sum())
+        change = after / max(links + sign, 1) - before / max(links, 1)
+        referring = self._referring.copy()
+        referring[self._places[span]] += self._times[span] * change
+        entries = self._entries.copy()
+        entries[self.source[entry]] += sign
+        return _Toggled(entry, referring, self._log(self.size + sign, entries, referring))
+
+    def accept(self, changed: _Toggled) -> None:
+        """Make a change."""
+        sign = -1 if self.linked[changed.entry] else 1
+        self.linked[changed.entry] ^= True
+        self.size += sign
+        self._entries[self.source[changed.entry]] += sign
+        self._referring, self.log = changed.referring, changed.log
+
+    def _log(self, size: int, entries: np.ndarray, referring: np.ndarray) -> float:
+        settings = self._settings
+        other = np.where(entries > 0, settings.kappa, 1.0)
+        other *= (1 - settings.gamma) / other.sum()
+        return float(np.log(other[self._words] + settings.gamma * referring).sum()) - settings.alpha * size

@@ -1,0 +1,119 @@
+"""Parallel text as ids, and which words of one side meet which of the other: what every lexicon learner starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cgbench.errors import InputError
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a parallel text.
+
+    :param words: by id, in the order of their first occurrence.
+    :param ids: the words of all sentences, one after another, int32 [N].
+    :param lengths: words of each sentence, int64 [S].
+    """
+
+    words: list[str]
+    ids: np.ndarray
+    lengths: np.ndarray
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The first word of each sentence, int64 [S]."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def sentences(self) -> np.ndarray:
+        """In how many sentences each word occurs, int64 [V]."""
+        sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
+        present = np.unique(sentence * len(self.words) + self.ids)
+        return np.bincount(present % len(self.words), minlength=len(self.words))
+
+
+@dataclass(frozen=True)
+class Bitext:
+    """Pairs of sentences as ids; words are what ASCII white space separates."""
+
+    source: Side
+    target: Side
+
+    @classmethod
+    def read(cls, pairs: Iterable[tuple[str, str]]) -> Bitext:
+        """Number the words of sentence pairs.
+
+        :raises InputError: one side of the text has no word.
+        """
+        sides: tuple[_Numbering, _Numbering] = _Numbering(), _Numbering()
+        for pair in pairs:
+            for side, sentence in zip(sides, pair, strict=True):
+                side.add(sentence)
+        for side, name in zip(sides, ("source", "target"), strict=True):
+            if not side.words:
+                raise InputError(f"there is no word on the {name} side to learn from")
+        return cls(sides[0].done(), sides[1].done())
+
+    def __len__(self) -> int:
+        return len(self.source.lengths)
+
+
+class _Numbering:
+    def __init__(self) -> None:
+        self.words: dict[bytes, int] = {}
+        self.ids: list[int] = []
+        self.lengths: list[int] = []
+
+    def add(self, sentence: str) -> None:
+        words = sentence.encode().split()
+        known = self.words
+        self.ids.extend([known.setdefault(word, len(known)) for word in words])
+        self.lengths.append(len(words))
+
+    def done(self) -> Side:
+        words = [word.decode() for word in self.words]
+        return Side(words, np.array(self.ids, np.int32), np.array(self.lengths, np.int64))
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """The pairs of a source and a target word that occur in one sentence pair, each once, by source word.
+
+    :param source: id of the source word, int32 [P]; ``target``: of the target word, int32 [P].
+    :param sentences: in how many sentence pairs both occur, int64 [P].
+    :param cells: the number of the meeting of each source word i with each target word j of a sentence pair, int32;
+        that of sentence pair s is at ``offsets[s] + i * (target words) + j``. Empty if not asked for.
+    """
+
+    source: np.ndarray
+    target: np.ndarray
+    sentences: np.ndarray
+    cells: np.ndarray
+    offsets: np.ndarray
+
+
+def meetings(text: Bitext, cells: bool = False) -> Meetings:
+    """Count which words meet; ``cells``: and say of each place where two do which meeting it is (4 bytes a place)."""
+    from cgbench.models.lexicons.kernels import number_meetings
+
+    source, target = text.source, text.target
+    sizes = source.lengths * target.lengths
+    offsets = np.cumsum(sizes) - sizes
+    found, sentences, counts, numbers = number_meetings(
+        np.argsort(source.ids, kind="stable"),
+        np.bincount(source.ids, minlength=len(source.words)),
+        np.repeat(np.arange(len(text)), source.lengths),
+        source.starts,
+        target.ids,
+        target.starts,
+        target.lengths,
+        len(target.words),
+        offsets,
+        np.empty(int(sizes.sum()) if cells else 0, np.int32),
+    )
+    return Meetings(np.repeat(np.arange(len(source.words), dtype=np.int32), counts), found, sentences, numbers, offsets)

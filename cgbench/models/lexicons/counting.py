@@ -1,0 +1,112 @@
+"""Lexicons from counts alone: the Simple rule and pointwise mutual information (Akyürek and Andreas, 2021, section 4).
+
+A sentence pair counts once for a word however often the word occurs in it. Where the authors' code and their paper
+differ, ``rules`` chooses: ``coded`` or ``described``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.models.lexicons.bitext import Bitext, meetings
+
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+RULES = ("coded", "described")
+MOST_PAIRS = 20_000_000  # entries of a lexicon that a machine can still hold as text
+
+
+@dataclass(frozen=True)
+class SimpleSettings:
+    """Settings of :func:`simple`.
+
+    :param epsilon: a target word that more source words than this suffice for is left out (paper: 3).
+    :param rules: which keep all sufficient source words of a target word when several of them are necessary, too
+        (``coded``), or these alone (``described``, equation 19); only the code adds 1 to the value of a word that
+        stands for itself.
+    """
+
+    epsilon: int = 3
+    rules: str = "coded"
+
+    def __post_init__(self) -> None:
+        check_rules(self.rules)
+        if self.epsilon < 1:
+            raise InputError("epsilon must be at least 1")
+
+
+def simple(text: Bitext, settings: SimpleSettings) -> Entries:
+    """Words that occur together for logical reasons (section 4.2, equations 15 to 20).
+
+    A source word is sufficient for a target word that never lacks beside it, and necessary for one that never occurs
+    without it. A sufficient word stands for the target word unless another is sufficient and necessary.
+
+    :returns: source ids, target ids, and in how many pairs both occur.
+    """
+    met = meetings(text)
+    sufficient = met.sentences == text.source.sentences[met.source]
+    source, target, value = met.source[sufficient], met.target[sufficient], met.sentences[sufficient]
+    winner = value == text.target.sentences[target]
+    explained_by = np.bincount(target)[target]
+    winners = np.bincount(target, winner)[target]
+    loses = ~winner & ((winners == 1) if settings.rules == "coded" else (winners > 0))
+    keep = (explained_by <= settings.epsilon) & ~loses
+    source, target, value = source[keep], target[keep], value[keep]
+    if settings.rules == "coded":
+        words, others = np.array(text.source.words, object), np.array(text.target.words, object)
+        value = value + (words[source] == others[target])
+    return source, target, value
+
+
+@dataclass(frozen=True)
+class PMISettings:
+    """Settings of :func:`pmi`.
+
+    :param rules: the value is 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``,
+        equation 13).
+    :param all_pairs: also list the words that never meet, as the authors' files do (their values are next to nothing).
+    """
+
+    rules: str = "coded"
+    all_pairs: bool = False
+
+    def __post_init__(self) -> None:
+        check_rules(self.rules)
+        if self.all_pairs and self.rules != "coded":
+            raise InputError("all_pairs belongs to rules=coded: words that never meet have no mutual information")
+
+
+def pmi(text: Bitext, settings: PMISettings) -> Entries:
+    """Pointwise mutual information of all words that meet (section 4.1, equation 13)."""
+    met = meetings(text)
+    tiny = 1e-7
+    rows, columns = len(text.source.words), len(text.target.words)
+    if settings.rules == "described":
+        expected = text.source.sentences[met.source] * text.target.sentences[met.target]
+        return met.source, met.target, np.log(met.sentences * len(text) / expected)
+    # exp(pmi), but for constants of a row, which the softmax removes
+    weight = met.sentences / (text.target.sentences[met.target] + tiny)
+    rest = tiny / (text.target.sentences + tiny)  # of words that do not meet
+    total = np.bincount(met.source, weight - rest[met.target], rows) + rest.sum()
+    if not settings.all_pairs:
+        return met.source, met.target, 100 * weight / total[met.source]
+    if rows * columns > MOST_PAIRS:
+        raise InputError(f"all_pairs: {rows:,} x {columns:,} words make too many entries; leave it out")
+    value = np.tile(rest, (rows, 1))
+    value[met.source, met.target] = weight
+    return (
+        np.repeat(np.arange(rows), columns),
+        np.tile(np.arange(columns), rows),
+        (100 * value / total[:, None]).ravel(),
+    )
+
+
+def check_rules(rules: str) -> None:
+    """Check a setting.
+
+    :raises InputError: it is none of :data:`RULES`.
+    """
+    if rules not in RULES:
+        raise InputError(f"rules={rules}: choose {' or '.join(RULES)}")

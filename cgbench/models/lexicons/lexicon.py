@@ -1,0 +1,235 @@
+"""Lexicons: which target words a source word stands for; files of them; the learners by name.
+
+From *Lexicon Learning for Few-Shot Neural Sequence Modeling* (Akyürek and Andreas, 2021), section 4. A lexicon is
+learnt once from the training text and handed to a model as a matrix (:mod:`cgbench.models.lexicons.matrix`).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench import __version__
+from cgbench.errors import InputError
+from cgbench.files import read_json, write_atomic
+from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
+from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
+from cgbench.models.lexicons.bitext import Bitext
+from cgbench.models.lexicons.counting import PMISettings, SimpleSettings, pmi, simple
+from cgbench.settings import apply_settings, did_you_mean
+from cgbench.text.formats import Pair, read_lines
+
+HEADER = "source\ttarget\tvalue"
+BLOCK = 1 << 20  # entries made into text at a time
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """How strongly source and target words belong together; what a value means is the learner's.
+
+    The source words of a learnt lexicon stand in the order of their first occurrence in the text, the targets of each
+    from the strongest down. It is kept in arrays: one of a large text has millions of entries.
+
+    :param source_words: those with entries; ``target_words``: by the numbers in ``targets``.
+    :param begin: the first entry of each source word, int64 [source words + 1].
+    :param targets, values: of each entry, [E].
+    """
+
+    source_words: Sequence[str]
+    target_words: Sequence[str]
+    begin: np.ndarray
+    targets: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, entries: Mapping[str, Mapping[str, float]]) -> Lexicon:
+        """Take ``entries[source word][target word]``; words without entries are left out."""
+        entries = {word: row for word, row in entries.items() if row}
+        numbers: dict[str, int] = {}
+        targets = [numbers.setdefault(target, len(numbers)) for row in entries.values() for target in row]
+        values = [value for row in entries.values() for value in row.values()]
+        lengths = [len(row) for row in entries.values()]
+        return cls(
+            list(entries), list(numbers), np.cumsum([0, *lengths]), np.array(targets, np.int64), np.array(values)
+        )
+
+    @property
+    def entries(self) -> dict[str, dict[str, float]]:
+        """``{source word: {target word: value}}``."""
+        return dict(self.items())
+
+    def items(self) -> Iterator[tuple[str, dict[str, float]]]:
+        """Each source word with its target words and values."""
+        for number, word in enumerate(self.source_words):
+            span = slice(self.begin[number], self.begin[number + 1])
+            targets = [self.target_words[target] for target in self.targets[span].tolist()]
+            yield word, dict(zip(targets, self.values[span].tolist(), strict=True))
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @classmethod
+    def load(cls, path: Path) -> Lexicon:
+        """Read a lexicon: JSON as the paper's authors write it (``{"dax": {"RED": 6}}``), or TSV by the name's end.
+
+        :raises InputError: the file is missing, damaged, of another form, or has no entry.
+        """
+        check_suffix(path)
+        if path.suffix == ".tsv":
+            lexicon = cls.of(_read_tsv(path))
+        else:
+            lexicon = cls.of(_checked(read_json(path, lambda pairs: _unique(pairs, path)), path))
+        if not len(lexicon):
+            raise InputError(f"{path}: the lexicon is empty")
+        return lexicon
+
+    def save(self, path: Path) -> None:
+        """Write what :meth:`load` reads: TSV (a row an entry, under a header) to a name in .tsv, else JSON."""
+        if path.suffix == ".tsv":
+            write_atomic(path, "\n".join([HEADER, *self._texts("\t", "\n")]) + "\n")
+        else:
+            write_atomic(path, "{" + ",\n".join(self._texts(": ", ", ")) + "}\n")
+
+    def _texts(self, colon: str, comma: str) -> Iterator[str]:
+        """The entries of each source word as text. PyArrow's numbers are the shortest that give back the value, as
+        Python's are, and several times as fast."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        tsv = colon == "\t"
+        sources, targets = (
+            pa.array(list(words) if tsv else [json.dumps(word, ensure_ascii=False) for word in words], pa.string())
+            for words in (self.source_words, self.target_words)
+        )
+        firsts = np.unique(np.searchsorted(self.begin, np.arange(0, len(self), BLOCK), side="right") - 1).tolist()
+        for first, last in zip(firsts, [*firsts[1:], len(self.source_words)], strict=True):
+            begin = self.begin[first : last + 1]
+            span = slice(begin[0], begin[-1])
+            values = pa.array(self.values[span]).cast(pa.string())
+            parts = [targets.take(pa.array(self.targets[span])), values]
+            if tsv:
+                parts.insert(0, sources.take(pa.array(np.repeat(np.arange(first, last), np.diff(begin)))))
+            entries = pc.binary_join_element_wise(*parts, colon)
+            rows = pc.binary_join(pa.ListArray.from_arrays((begin - begin[0]).astype(np.int32), entries), comma)
+            words = sources.slice(first, last - first)
+            yield from (rows if tsv else pc.binary_join_element_wise(words, ": {", rows, "}", "")).to_pylist()
+
+
+def _read_tsv(path: Path) -> dict[str, dict[str, float]]:
+    entries: dict[str, dict[str, float]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if number == 1 and line == HEADER:
+            continue
+        try:
+            source, target, value = line.split("\t")
+            strength = _number(value)
+        except ValueError:
+            raise InputError(
+                f"{path}, row {number}: source word, target word and a number are needed, with tabs between"
+            ) from None
+        row = entries.setdefault(source, {})
+        if target in row:
+            raise InputError(f"{path}, row {number}: {source!r} has {target!r} twice; keep one of the two rows")
+        row[target] = strength
+    return entries
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not np.isfinite(value):
+        raise ValueError
+    return int(text) if text.lstrip("-").isdigit() else value
+
+
+def _checked(data: Any, path: Path) -> dict[str, dict[str, float]]:
+    if not isinstance(data, dict):
+        raise InputError(f'{path}: a lexicon is an object of objects, such as {{"dax": {{"RED": 6}}}}')
+    for word, row in data.items():
+        if not isinstance(row, dict) or not all(_is_number(value) for value in row.values()):
+            raise InputError(f"{path}: the entry of {word!r} is not an object of words and numbers")
+    return data
+
+
+def _is_number(value: Any) -> bool:
+    largest = sys.float_info.max
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def _unique(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
+    """An object whose names differ; the others' entries would be lost without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
+        raise InputError(f"{path}: {twice!r} is there twice; make one entry of the two")
+    return found
+
+
+def check_suffix(path: Path) -> None:
+    """Check that a lexicon is not packed.
+
+    :raises InputError: its name says that it is.
+    """
+    if path.suffix in (".gz", ".zst"):
+        raise InputError(f"{path}: lexicons are plain .json or .tsv; leave {path.suffix} out")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One learner: its settings, and the function from a text and settings to source ids, target ids and values."""
+
+    settings: Any
+    learn: Callable[[Bitext, Any], tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
+LEARNERS = {
+    "simple": Learner(SimpleSettings(), simple),
+    "pmi": Learner(PMISettings(), pmi),
+    "ibm1": Learner(IBM1Settings(), ibm),
+    "ibm2": Learner(IBM2Settings(), ibm),
+    "bayesian": Learner(BayesianSettings(), bayesian),
+}
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A lexicon, how it was learnt, and what of (``pairs``, ``source_words``, ``target_words``: types)."""
+
+    lexicon: Lexicon
+    signature: str
+    pairs: int
+    source_words: int
+    target_words: int
+
+
+def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any] | None = None) -> Learnt:
+    """Learn a lexicon from sentence pairs.
+
+    :param method: one of :data:`LEARNERS`; ``changes``: of its settings.
+    :raises InputError: an unknown method or setting, or a text without words.
+    """
+    if method not in LEARNERS:
+        raise InputError(f"there is no lexicon learner {method}{did_you_mean(method, LEARNERS)}")
+    learner = LEARNERS[method]
+    settings = apply_settings(learner.settings, changes or {})
+    text = Bitext.read(pairs)
+    source, target, values = learner.learn(text, settings)
+    order = np.lexsort((-values, source))
+    found, counts = np.unique(source, return_counts=True)
+    words = [text.source.words[number] for number in found.tolist()]
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    lexicon = Lexicon(words, text.target.words, begin, target[order], values[order])
+    items = "|".join(f"{name}:{value}" for name, value in vars(settings).items())
+    return Learnt(
+        lexicon,
+        f"lexicon:{method}|{items}|v:{__version__}",
+        len(text),
+        len(text.source.words),
+        len(text.target.words),
+    )

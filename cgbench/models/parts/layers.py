@@ -1,0 +1,176 @@
+"""Encoder and decoder layers, and how their parameters start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.attention import CrossAttention, KeysValues, SelfAttention
+from cgbench.models.parts.dropout import Dropout
+from cgbench.models.parts.linear import Linear
+from cgbench.models.parts.positions import DistanceTable, RelativeLogits, SinusoidalDistance
+from cgbench.models.parts.ragged import Copies, Layout
+
+
+class FeedForward(nn.Module):
+    """Two linear maps with a ReLU between."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.expand = Linear(config.width, config.feedforward_width)
+        self.contract = Linear(config.feedforward_width, config.width)
+        self.dropout = Dropout(config.activation_dropout)
+        if config.initialization == "csordas":
+            nn.init.xavier_uniform_(self.expand.weight, gain=math.sqrt(2))
+            nn.init.xavier_uniform_(self.contract.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map [..., width] to [..., width]."""
+        return self.contract(self.dropout(F.relu(self.expand(x), inplace=True)))
+
+
+class Layer(nn.Module):
+    """What encoder and decoder layers share: residual sublayers with the norm before or after.
+
+    :param attention: the layer's self-attention; built from ``config`` if not given.
+    """
+
+    def __init__(self, config: TransformerConfig, attention: SelfAttention | None = None) -> None:
+        super().__init__()
+        self.pre = config.norm == "pre"
+        self.dropout = Dropout(config.dropout)
+        self.attention = attention or build_self_attention(config)
+        self.attention_norm = nn.LayerNorm(config.width)
+        self.feed_forward = FeedForward(config)
+        self.feed_forward_norm = nn.LayerNorm(config.width)
+
+    def before(self, norm: nn.Module, x: Tensor) -> Tensor:
+        """Return the input of a sublayer."""
+        return norm(x) if self.pre else x
+
+    def after(self, norm: nn.Module, x: Tensor, change: Tensor) -> Tensor:
+        """Add what a sublayer computed to its input."""
+        x = x + self.dropout(change)
+        return x if self.pre else norm(x)
+
+    def attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """Apply the self-attention sublayer to tokens [N, width], or to the table that they are copies of."""
+        change = self.attention(self.before(self.attention_norm, x), layout, causal)
+        return self.after(self.attention_norm, layout.spread(x), change)
+
+    def attend_from(self, x: Tensor, layout: Layout, ends: Copies, causal: bool = False) -> Tensor:
+        """The same for the last tokens of each part alone, [queries, width] (see :meth:`Layout.ends`)."""
+        given = self.before(self.attention_norm, x)
+        change = self.attention.mix_ends(given, self.attention.project_memory(given), layout, ends, causal)
+        return self.after(self.attention_norm, ends.spread(x), change)
+
+    def feed(self, x: Tensor) -> Tensor:
+        """Apply the feed-forward sublayer."""
+        return self.after(self.feed_forward_norm, x, self.feed_forward(self.before(self.feed_forward_norm, x)))
+
+
+class EncoderLayer(Layer):
+    """Self-attention, feed-forward."""
+
+    def forward(self, x: Tensor, layout: Layout) -> Tensor:
+        """Map tokens [N, width] to the same shape."""
+        return self.feed(self.attend(x, layout))
+
+
+class DecoderLayer(Layer):
+    """Causal self-attention, cross-attention, feed-forward."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__(config)
+        self.cross = build_cross_attention(config)
+        self.cross_norm = nn.LayerNorm(config.width)
+
+    def forward(
+        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Map tokens [N, width] to the same shape, all positions at once.
+
+        :param memory: keys and values of the source for each bucket of ``layout``, and their ``masks``.
+        """
+        return self.consult(self.attend(x, layout, causal=True), layout, memory, masks)
+
+    def consult(
+        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Apply the cross-attention and feed-forward sublayers to tokens [N, width]."""
+        return self.feed(self.attend_source(x, layout, memory, masks))
+
+    def attend_source(
+        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+    ) -> Tensor:
+        """Apply the cross-attention sublayer to tokens [N, width]."""
+        change = self.cross(self.before(self.cross_norm, x), layout, memory, masks)
+        return self.after(self.cross_norm, x, change)
+
+    def step(self, x: Tensor, target: KeysValues, source: KeysValues, mask: Tensor | None) -> Tensor:
+        """Map one position a row [rows, width], appending it to ``target``."""
+        return self.feed(self.step_cross(self.step_attention(x, target), source, mask))
+
+    def step_attention(
+        self, x: Tensor, target: KeysValues, seen: Tensor | None = None, ages: Tensor | None = None
+    ) -> Tensor:
+        """The self-attention sublayer of :meth:`step`; see :meth:`SelfAttention.step`."""
+        change = self.attention.step(self.before(self.attention_norm, x), target, seen, ages)
+        return self.after(self.attention_norm, x, change)
+
+    def step_cross(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
+        """The cross-attention sublayer of :meth:`step`."""
+        return self.after(self.cross_norm, x, self.cross.step(self.before(self.cross_norm, x), source, mask))
+
+
+def build_self_attention(
+    config: TransformerConfig, heads: int | None = None, relative: RelativeLogits | None = None
+) -> SelfAttention:
+    """Build the self-attention that a configuration describes.
+
+    :param heads: another number of heads; ``relative``: another relative form.
+    """
+    heads = heads or config.attention_heads
+    attention = SelfAttention(
+        config.width,
+        heads,
+        config.attention_dropout,
+        relative or _relative(config, heads),
+        config.attention_bias,
+    )
+    # Csordás et al.'s code never reaches the initialisation of its relative attention: torch's default stays.
+    if not (config.initialization == "csordas" and config.positions == "transformer_xl"):
+        gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
+        initialize_projection(attention.project_in, gain)
+        initialize_projection(attention.project_out, 1.0, zero_bias=True)
+    return attention
+
+
+def build_cross_attention(config: TransformerConfig) -> CrossAttention:
+    """Build the cross-attention that a configuration describes."""
+    cross = CrossAttention(config.width, config.attention_heads, config.attention_dropout, config.attention_bias)
+    gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
+    initialize_projection(cross.project_query, gain)
+    initialize_projection(cross.project_memory, gain)
+    initialize_projection(cross.project_out, 1.0, zero_bias=True)
+    return cross
+
+
+def initialize_projection(projection: nn.Linear, gain: float, zero_bias: bool = False) -> None:
+    """Initialise Xavier uniform, each square part of a fused projection as a matrix of its own."""
+    for part in projection.weight.detach().split(projection.in_features):
+        nn.init.xavier_uniform_(part, gain=gain)
+    if zero_bias and projection.bias is not None:
+        nn.init.zeros_(projection.bias)
+
+
+def _relative(config: TransformerConfig, heads: int) -> RelativeLogits | None:
+    if config.positions in ("relative", "shaw"):
+        return DistanceTable(config.max_relative_position, config.width // heads, config.positions == "relative")
+    if config.positions == "transformer_xl":
+        return SinusoidalDistance(config.width, heads)
+    return None

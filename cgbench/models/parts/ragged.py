@@ -1,0 +1,390 @@
+"""Sequences of different lengths without padding: tokens one after another, and grids only where they attend.
+
+A batch of N tokens is one flat tensor [N, width]. Linear maps, norms and dropout, which are nearly all of the work, see
+real tokens alone. Attention needs rectangles: a :class:`Layout` sorts sequences of similar length into buckets, each a
+padded grid, and moves tokens to the grids and back in one gather each way. All indices are made on the host from the
+lengths, so a GPU is never asked for a size.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cgbench.models.parts.heads import HeadGrids, split_heads
+
+PAD, EOS = 1, 2
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Sequences of similar length as one grid.
+
+    :param rows: which sequences, [R].
+    :param widths: columns of each part; a part of every sequence begins at the same column.
+    :param mask: 0 at tokens and -inf at padding, float32 [R, 1, 1, columns]; None without padding.
+    """
+
+    rows: np.ndarray
+    widths: tuple[int, ...]
+    mask: Tensor | None
+
+    @property
+    def columns(self) -> int:
+        """Length of a row of the grid."""
+        return sum(self.widths)
+
+
+class Layout:
+    """How N tokens, one after another, form sequences.
+
+    :param lengths: of each sequence, [S]; or of each sequence's parts, [S, parts], for sequences made of several (a
+        source and a target prefix, say), which are kept apart in the grids.
+    :param right: whether the parts end, not begin, at the same column of a grid.
+    :param like: a layout of equally many sequences whose buckets are taken over, so that grids match row by row.
+    """
+
+    def __init__(
+        self,
+        lengths: np.ndarray | Sequence[int],
+        device: torch.device | str = "cpu",
+        right: bool = False,
+        like: Layout | None = None,
+    ) -> None:
+        lengths = np.asarray(lengths, np.int64)
+        self.parts = lengths[:, None] if lengths.ndim == 1 else lengths
+        self.lengths = self.parts.sum(1)
+        self.starts = np.cumsum(self.lengths) - self.lengths
+        self.device = torch.device(device)
+        self.right, self.like = right, like
+        self._head_grids: dict[tuple[int, int], HeadGrids] = {}
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def tokens(self) -> int:
+        """N."""
+        return int(self.lengths.sum())
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """The place of each token in its sequence, from 0, [N]."""
+        return self._tensor(np.arange(self.tokens) - np.repeat(self.starts, self.lengths))
+
+    @cached_property
+    def sequence(self) -> Tensor:
+        """The sequence of each token, [N]."""
+        return self._tensor(np.repeat(np.arange(len(self)), self.lengths))
+
+    @cached_property
+    def last(self) -> Tensor:
+        """The last token of each sequence, [S]."""
+        return self._tensor(self.starts + self.lengths - 1)
+
+    @property
+    def plain(self) -> Layout:
+        """The same layout of tokens that are there one by one (see :class:`Copies`)."""
+        return self
+
+    def spread(self, x: Tensor) -> Tensor:
+        """Return the tokens [N, C] of what :meth:`to_grids` takes."""
+        return x
+
+    def ends(self, parts: np.ndarray) -> Copies:
+        """Return the last tokens of each part, as copies of this layout's, in grids that match its own row by row.
+
+        :param parts: how many of each part of each sequence, [S, parts]; the layout ends its parts at one column.
+        """
+        firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - parts
+        return Copies(Layout(parts, self.device, right=True, like=self), ranges(firsts.ravel(), parts.ravel()))
+
+    @cached_property
+    def buckets(self) -> list[Bucket]:
+        """The sequences, sorted by length and cut where lengths have grown."""
+        return self._grids[0]
+
+    def to_grids(self, x: Tensor) -> list[Tensor]:
+        """Cut flat tokens [N, C] into a grid [R, columns, C] a bucket; what stands at padding is finite."""
+        buckets, index, inverse = self._grids
+        if index is not None:
+            x = _ToGrids.apply(x, index, inverse)
+        return _cut(x, buckets)
+
+    def from_grids(self, grids: Sequence[Tensor]) -> Tensor:
+        """Undo :meth:`to_grids`: [R, columns, C] a bucket to [N, C]."""
+        _, index, inverse = self._grids
+        flat = [grid.flatten(0, 1) for grid in grids]
+        x = torch.cat(flat) if len(flat) > 1 else flat[0]
+        return x if index is None else _FromGrids.apply(x, inverse)
+
+    def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
+        """Cut flat tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] a bucket."""
+        return self.head_grids(parts, heads).take(x)
+
+    def from_heads(self, grids: Sequence[Tensor]) -> Tensor:
+        """Turn [R, heads, columns, d_head] a bucket into [N, width]."""
+        return self.head_grids(1, grids[0].shape[1]).give_back(grids)
+
+    def head_grids(self, parts: int, heads: int) -> HeadGrids:
+        """Return where the heads of the tokens stand in the grids."""
+        found = self._head_grids.get((parts, heads))
+        if found is None:
+            rows = [bucket.rows for bucket in self.buckets]
+            grids = [grid_index(self.starts[part], self.parts[part], self.right) for part in rows]
+            found = self._head_grids[parts, heads] = HeadGrids.of(grids, parts, heads, self.device)
+        return found
+
+    @cached_property
+    def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
+        """The buckets; the token of each place of their grids; the place of each token. None where both are equal."""
+        buckets, indices, reals = [], [], []
+        for rows in self._rows():
+            index, real = grid_index(self.starts[rows], self.parts[rows], self.right)
+            widths = tuple(int(width) for width in self.parts[rows].max(0, initial=0))
+            buckets.append(Bucket(rows, widths, self.mask(real)))
+            indices.append(index.ravel())
+            reals.append(real.ravel())
+        index, real = np.concatenate(indices), np.concatenate(reals)
+        if len(index) == self.tokens and bool((index == np.arange(len(index))).all()):
+            return buckets, None, None
+        inverse = np.empty(self.tokens, np.int64)
+        inverse[index[real]] = np.flatnonzero(real)
+        return buckets, self._tensor(index), self._tensor(inverse)
+
+    def _rows(self) -> list[np.ndarray]:
+        """The sequences of each bucket."""
+        if self.like is not None:
+            return [bucket.rows for bucket in self.like.buckets]
+        # A GPU would rather compute a little padding than start many small kernels.
+        growth = 1.25 if self.device.type == "cpu" else 2.0
+        order = np.argsort(self.lengths, kind="stable")
+        lengths, cuts, first = self.lengths[order], [], 0
+        while first < len(lengths):
+            longest = max(lengths[first] * growth, lengths[first] + 4)
+            first = int(np.searchsorted(lengths, longest, side="right"))
+            cuts.append(first)
+        return [np.sort(rows) for rows in np.split(order, cuts[:-1])]
+
+    def mask(self, real: np.ndarray) -> Tensor | None:
+        """Turn a table of what is real, [R, columns], into a bias [R, 1, 1, columns]; None if all of it is."""
+        if real.all():
+            return None
+        bias = np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :]
+        return torch.from_numpy(bias).to(self.device, non_blocking=True)
+
+    def _tensor(self, values: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self.device, non_blocking=True)
+
+
+class Copies(Layout):
+    """A layout whose tokens are copies of the rows of a table: token i is row ``rows[i]``.
+
+    What depends on a token alone is then computed once for each row, and copied where sequences meet it: layers take
+    the table [U, C] in place of the tokens.
+    """
+
+    def __init__(self, plain: Layout, rows: np.ndarray) -> None:
+        super().__init__(plain.parts, plain.device, plain.right, plain)
+        self._plain, self.rows = plain, rows
+
+    @property
+    def plain(self) -> Layout:
+        """See :class:`Layout`."""
+        return self._plain
+
+    def spread(self, x: Tensor) -> Tensor:
+        """See :class:`Layout`; of a table [U, C]."""
+        return x.index_select(0, self._index)
+
+    def ends(self, parts: np.ndarray) -> Copies:
+        """See :class:`Layout`; copies of the same table."""
+        ends = self._plain.ends(parts)
+        return Copies(ends._plain, self.rows[ends.rows])
+
+    @cached_property
+    def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
+        return self._plain._grids
+
+    def to_grids(self, x: Tensor) -> list[Tensor]:
+        """See :class:`Layout`; of a table [U, C]."""
+        return _cut(x.index_select(0, self._places), self.buckets)
+
+    def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
+        """See :class:`Layout`; of a table [U, C]."""
+        return [split_heads(grid, heads, parts) for grid in self.to_grids(x)]
+
+    def head_grids(self, parts: int, heads: int) -> HeadGrids:
+        """See :class:`Layout`."""
+        return self._plain.head_grids(parts, heads)
+
+    @cached_property
+    def _index(self) -> Tensor:
+        return self._tensor(self.rows)
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """The row of the table at each place of the grids."""
+        index = self._grids[1]
+        return self._index if index is None else self._index.index_select(0, index)
+
+
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return start, start + 1, ..., start + length - 1 of each pair of ``starts`` and ``lengths`` [R], joined."""
+    return np.arange(lengths.sum()) + np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+
+
+def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the token of each place of a padded grid and whether it is one, both [R, columns].
+
+    :param starts: first token of each row, [R]; ``parts``: lengths of each row's parts, [R, parts].
+    :param right: whether padding comes before a part, not after it.
+    """
+    indices, reals = [], []
+    offset = starts.copy()
+    for lengths in parts.T:
+        width = lengths.max(initial=0)
+        column = np.arange(width) - (width - lengths[:, None] if right else 0)
+        real = (column >= 0) & (column < lengths[:, None])
+        indices.append(np.where(real, offset[:, None] + column, starts[:, None]))
+        reals.append(real)
+        offset = offset + lengths
+    return np.concatenate(indices, 1), np.concatenate(reals, 1)
+
+
+def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
+    """Cut the places of all grids, one after another, into a grid [R, columns, C] a bucket."""
+    sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
+    pieces = x.split(sizes) if len(sizes) > 1 else (x,)
+    return [
+        piece.view(len(bucket.rows), bucket.columns, *x.shape[1:])
+        for piece, bucket in zip(pieces, buckets, strict=True)
+    ]
+
+
+class Pairing:
+    """Which sequence of a memory the sequences of a layout attend to.
+
+    :param which: the memory's sequence of each sequence, [S]; the sequence of the same number if not given.
+    """
+
+    def __init__(self, layout: Layout, memory: Layout, which: np.ndarray | None = None) -> None:
+        self.layout, self.memory = layout, memory
+        self.which = np.arange(len(layout)) if which is None else np.asarray(which, np.int64)
+        self.masks: list[Tensor | None] = []
+        self._sizes: list[tuple[int, int]] = []
+        indices, reals = [], []
+        for bucket in layout.buckets:
+            rows = self.which[bucket.rows]
+            index, real = grid_index(memory.starts[rows], memory.lengths[rows, None])
+            self.masks.append(layout.mask(real))
+            self._sizes.append(index.shape)
+            indices.append(index.ravel())
+            reals.append(real.ravel())
+        index, real = np.concatenate(indices), np.concatenate(reals)
+        self._places = [
+            (part.reshape(size), real.reshape(size))
+            for part, real, size in zip(indices, reals, self._sizes, strict=True)
+        ]
+        self._head_grids: dict[tuple[int, int], HeadGrids] = {}
+        # Where every sequence of the memory is used once, gradients need no sums.
+        once = len(self.which) == len(memory) and len(np.unique(self.which)) == len(memory)
+        self._index, self._inverse = layout._tensor(index), None
+        if once:
+            inverse = np.empty(memory.tokens, np.int64)
+            inverse[index[real]] = np.flatnonzero(real)
+            self._inverse = layout._tensor(inverse)
+        self._equal = once and len(index) == memory.tokens and bool((index == np.arange(len(index))).all())
+
+    def grids(self, x: Tensor) -> list[Tensor]:
+        """Return the memory [M, C] as a grid [R, columns, C] for each bucket of the layout."""
+        if not self._equal:
+            x = (
+                x.index_select(0, self._index)
+                if self._inverse is None
+                else _ToGrids.apply(x, self._index, self._inverse)
+            )
+        pieces = x.split([rows * columns for rows, columns in self._sizes])
+        return [piece.view(*size, *x.shape[1:]) for piece, size in zip(pieces, self._sizes, strict=True)]
+
+    def heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
+        """Return the memory [M, parts x width] as ``parts`` tensors [R, heads, columns, d_head] for each bucket."""
+        if self._inverse is None:
+            return [split_heads(grid, heads, parts) for grid in self.grids(x)]
+        if (parts, heads) not in self._head_grids:
+            self._head_grids[parts, heads] = HeadGrids.of(self._places, parts, heads, self.layout.device)
+        return self._head_grids[parts, heads].take(x)
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """Ids [N] of many sequences, one after another, and their layout."""
+
+    ids: Tensor
+    layout: Layout
+
+    @classmethod
+    def pack(cls, sequences: Sequence[Any], device: torch.device | str = "cpu") -> Ragged:
+        """Join sequences of ids (arrays or lists)."""
+        arrays = [np.asarray(sequence, np.int64) for sequence in sequences]
+        return cls.of(np.concatenate(arrays), np.array([len(array) for array in arrays]), device)
+
+    @classmethod
+    def of(cls, ids: np.ndarray, lengths: np.ndarray, device: torch.device | str = "cpu") -> Ragged:
+        """Take ids that are joined already."""
+        tensor = torch.from_numpy(ids.astype(np.int64, copy=False)).to(device, non_blocking=True)
+        return cls(tensor, Layout(lengths, device))
+
+    @classmethod
+    def unpad(cls, ids: Tensor) -> Ragged:
+        """Take ids [rows, length] without their padding, on whichever side that is."""
+        real = ids != PAD
+        return cls(ids[real], Layout(real.sum(1).cpu().numpy(), ids.device))
+
+    def preceded(self, token: int) -> Ragged:
+        """Return the sequences with ``token`` before each."""
+        lengths = self.layout.lengths + 1
+        place = np.arange(self.layout.tokens) + np.repeat(np.arange(1, len(lengths) + 1), self.layout.lengths)
+        ids = self.ids.new_full((int(lengths.sum()),), token)
+        ids[self.layout._tensor(place)] = self.ids
+        return Ragged(ids, Layout(lengths, self.layout.device))
+
+    def shifted(self) -> Ragged:
+        """Return what a decoder reads to predict these sequences: </s>, and all but the last id of each."""
+        ids = self.ids.roll(1)
+        ids[self.layout._tensor(self.layout.starts)] = EOS
+        return Ragged(ids, self.layout)
+
+
+class _ToGrids(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(inverse)
+        return x.index_select(0, index)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        # Every token has one place that counts: nothing depends on what stands at padding.
+        (inverse,) = ctx.saved_tensors
+        return gradient.index_select(0, inverse), None, None
+
+
+class _FromGrids(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, inverse: Tensor) -> Tensor:
+        ctx.save_for_backward(inverse)
+        ctx.places = len(x)
+        return x.index_select(0, inverse)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (inverse,) = ctx.saved_tensors
+        result = gradient.new_zeros(ctx.places, *gradient.shape[1:])
+        return result.index_copy_(0, inverse, gradient), None

@@ -1,0 +1,66 @@
+"""Attention to the source by one bilinear score, q·e with q = W h + b (as in Akyürek and Andreas, 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cgbench.models.parts.linear import Linear
+from cgbench.models.parts.ragged import grid_index
+
+
+@dataclass
+class Memory:
+    """What is attended to, a row a sentence or hypothesis.
+
+    :param values: states of the source, [rows, columns, width]; ``keys``: these as the query's projection sees them.
+    :param offset: what the projection's bias adds to each score, -inf at padding, [rows, columns].
+    :param words: source ids, [rows, columns].
+    """
+
+    values: Tensor
+    keys: Tensor
+    offset: Tensor
+    words: Tensor
+
+    def select(self, index: Tensor) -> Memory:
+        """Return the rows ``index``, in that order."""
+        return Memory(*(part.index_select(0, index) for part in (self.values, self.keys, self.offset, self.words)))
+
+    def first(self, rows: int) -> Memory:
+        """Return the first rows."""
+        return Memory(self.values[:rows], self.keys[:rows], self.offset[:rows], self.words[:rows])
+
+
+class SourceAttention(Linear):
+    """The projection of the query; keys and values are the states themselves."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, width)
+
+    def remember(self, encoded: Any, order: np.ndarray) -> Memory:
+        """Lay out what sentences ``order`` are attended to by, a row each.
+
+        :param encoded: ``states`` [M, width], their ``ids`` [M] and ``layout``.
+        """
+        layout = encoded.layout
+        table, real = grid_index(layout.starts[order], layout.lengths[order, None])
+        index = as_tensor(table, encoded.states)
+        values = encoded.states[index]
+        # q·e = (W h + b)·e: the products with e are made once for all steps.
+        keys = values @ self.weight
+        offset = (values @ self.bias).masked_fill(~as_tensor(real, values), -torch.inf)
+        return Memory(values, keys, offset, encoded.ids[index])
+
+    def weights(self, memory: Memory, h: Tensor) -> Tensor:
+        """Return the weights of the source words, [rows, columns], for the state of one step, [rows, width]."""
+        return torch.softmax(torch.bmm(memory.keys, h.unsqueeze(2)).squeeze(2) + memory.offset, 1)
+
+
+def as_tensor(values: np.ndarray, like: Tensor) -> Tensor:
+    """An array on the device of ``like``."""
+    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device, non_blocking=True)

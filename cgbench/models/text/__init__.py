@@ -1,0 +1,1 @@
+"""Text as ids: subwords, dictionaries, batches."""

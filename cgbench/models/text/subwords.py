@@ -1,0 +1,229 @@
+"""Lines of text as ids and back: subwords, words or characters, and one dictionary a side.
+
+Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) learnt on source and target together;
+words
+are what white space separates; of characters, every one of the line is a token. Each side's dictionary holds the tokens
+that occur on that side of the training corpus, most frequent first, as ``subword-nmt`` and ``fairseq-preprocess`` do
+without a threshold; or both sides share one. Ids 0 to 3 are <s>, padding, </s> and <unk> on both sides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.files import read_json, to_json, write_atomic
+from cgbench.models.config.common import UNITS, TextConfig
+from cgbench.models.text.bpe import END_OF_WORD, Merges, alphabet, learn_merges
+
+SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
+BOS, PAD, EOS, UNK = range(4)
+FILE = "subwords.json"
+# Format 1 is subwords, format 2 names its unit: files of subwords stay what they were.
+FORMATS = (1, 2)
+
+
+class Subwords:
+    """A unit of text and the two dictionaries; turns lines into ids and ids into lines.
+
+    :param merges: of subwords: pairs in the order in which they are joined.
+    :param source: source tokens by id, the specials first; ``target`` likewise.
+    :param unit: see :class:`cgbench.models.config.common.TextConfig`.
+    """
+
+    def __init__(
+        self,
+        merges: Sequence[tuple[str, str]],
+        source: Sequence[str],
+        target: Sequence[str],
+        unit: str = "subwords",
+    ) -> None:
+        if unit not in UNITS:
+            raise InputError(f"subwords: unit {unit!r} is not one of {', '.join(UNITS)}")
+        for side in (source, target):
+            if tuple(side[:4]) != SPECIALS or len(set(side)) != len(side):
+                raise InputError("subwords: a dictionary must begin with <s> <pad> </s> <unk> and name nothing twice")
+        self.merges = [(str(left), str(right)) for left, right in merges]
+        self.source, self.target, self.unit = list(source), list(target), unit
+        pieces = Merges(self.merges, [*source, *target]) if unit == "subwords" else _whole
+        self._source = _Side(self.source, _SPLITTERS[unit], pieces)
+        self._target = _Side(self.target, _SPLITTERS[unit], pieces)
+
+    @classmethod
+    def learn(cls, source: Path, target: Path, config: TextConfig) -> Subwords:
+        """Learn from two plain text files (see the text contract in ``docs/formats.md``).
+
+        The same files give the same subwords, whatever the machine, the run or the number of threads.
+
+        :raises InputError: there is no word to learn from.
+        """
+        counts = [_count(path, _SPLITTERS[config.unit]) for path in (source, target)]
+        both = counts[0] + counts[1]
+        if not both:
+            raise InputError(f"{source}, {target}: no word to learn {config.unit} from")
+        merges: list[tuple[str, str]] = []
+        pieces: Callable[[str], list[str]] = _whole
+        if config.unit == "subwords":
+            merges = learn_merges(both, config.merges)
+            pieces = Merges(merges, alphabet(both))
+        first, second = (both, both) if config.joint_dictionary else counts
+        return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
+
+    @classmethod
+    def load(cls, folder: Path) -> Subwords:
+        """Read what :meth:`save` wrote.
+
+        :raises InputError: the file is missing, cut short or of another format.
+        """
+        data = read_json(folder / FILE)
+        if not isinstance(data, dict) or data.get("format") not in FORMATS:
+            raise InputError(f"{folder / FILE}: not a subwords file of format {' or '.join(map(str, FORMATS))}")
+        try:
+            if data["format"] == 2:
+                return cls([], data["source"], data["target"], data["unit"])
+            return cls([(left, right) for left, right in data["merges"]], data["source"], data["target"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{folder / FILE}: not a subwords file ({error!r})") from None
+
+    def save(self, folder: Path) -> None:
+        """Write ``subwords.json`` into ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / FILE, self._json())
+
+    @property
+    def source_size(self) -> int:
+        """Number of source ids, specials included."""
+        return len(self.source)
+
+    @property
+    def target_size(self) -> int:
+        """Number of target ids, specials included."""
+        return len(self.target)
+
+    @property
+    def digest(self) -> str:
+        """sha256 of the saved form: equal digests mean equal ids for every text."""
+        return hashlib.sha256(self._json().encode()).hexdigest()
+
+    def encode_source(self, lines: Iterable[str]) -> list[np.ndarray]:
+        """Return the ids of each line, int32, </s> last; a line without a token is </s> alone."""
+        return self._source.encode(lines)
+
+    def encode_target(self, lines: Iterable[str]) -> list[np.ndarray]:
+        """The same for target lines."""
+        return self._target.encode(lines)
+
+    def unknown_source(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Yield every source word (or character) of which a part is not in the dictionary: line from 0, word."""
+        return self._source.unknown(lines)
+
+    def decode_target(self, ids: Iterable[int]) -> str:
+        """Return the text of target ids, words joined by one blank; what follows </s> and other specials are left out.
+
+        An unknown word is ``<unk>``.
+        """
+        pieces = []
+        for number in ids:
+            if number == EOS:
+                break
+            if number not in (BOS, PAD):
+                pieces.append(self.target[number] + (END_OF_WORD if number == UNK and self.unit == "subwords" else ""))
+        if self.unit == "subwords":
+            return "".join(pieces).replace(END_OF_WORD, " ").rstrip(" ")
+        return (" " if self.unit == "words" else "").join(pieces)
+
+    def _json(self) -> str:
+        value: dict[str, Any] = {"source": self.source, "target": self.target}
+        own = {"format": 1, "merges": self.merges} if self.unit == "subwords" else {"format": 2, "unit": self.unit}
+        return to_json({**value, **own})
+
+
+class _Side:
+    """One side's dictionary, and the ids of every word met so far."""
+
+    def __init__(
+        self, entries: Sequence[str], split: Callable[[str], list[bytes]], pieces: Callable[[str], list[str]]
+    ) -> None:
+        # The specials stand for what is no text: a word that is spelt like one is unknown.
+        self._ids = {entry: number for number, entry in enumerate(entries) if number >= len(SPECIALS)}
+        self._split, self._pieces = split, pieces
+        self._words: dict[bytes, tuple[int, ...]] = {}
+
+    def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
+        words = self._words
+        encoded = []
+        for line in lines:
+            ids: list[int] = []
+            for word in self._split(line):
+                known = words.get(word)
+                ids.extend(self._look_up(word) if known is None else known)
+            ids.append(EOS)
+            encoded.append(np.array(ids, dtype=np.int32))
+        return encoded
+
+    def unknown(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+        for number, line in enumerate(lines):
+            for word in self._split(line):
+                if UNK in (self._words.get(word) or self._look_up(word)):
+                    yield number, word.decode()
+
+    def _look_up(self, word: bytes) -> tuple[int, ...]:
+        ids = self._words[word] = tuple(self._ids.get(piece, UNK) for piece in self._pieces(word.decode()))
+        return ids
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a plain text file, ended by ``\\n`` alone.
+
+    :raises InputError: the file is missing or not UTF-8 (with the line).
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    try:
+        lines = data.decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line}: not UTF-8") from None
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _words(line: str) -> list[bytes]:
+    # Bytes split at ASCII white space only, which is the text contract; str.split would split at more.
+    return line.encode().split()
+
+
+def _characters(line: str) -> list[bytes]:
+    return [character.encode() for character in line]
+
+
+_SPLITTERS: dict[str, Callable[[str], list[bytes]]] = {
+    "subwords": _words,
+    "words": _words,
+    "characters": _characters,
+}
+
+
+def _whole(word: str) -> list[str]:
+    return [word]
+
+
+def _count(path: Path, split: Callable[[str], list[bytes]]) -> Counter[str]:
+    counts = Counter(word for line in read_lines(path) for word in split(line))
+    return Counter({word.decode(): count for word, count in counts.items()})
+
+
+def _dictionary(words: Counter[str], pieces: Callable[[str], list[str]]) -> list[str]:
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for piece in pieces(word):
+            counts[piece] += count
+    entries = sorted((piece for piece in counts if piece not in SPECIALS), key=lambda piece: (-counts[piece], piece))
+    return [*SPECIALS, *entries]

@@ -1,0 +1,102 @@
+"""CReg (Yin et al., 2023): representation and prediction consistency, beside the cross entropy.
+
+Every batch is read twice in one pass, under two dropout masks. A contrastive loss draws states of equal tokens
+together, a distance draws the predictions of the two readings together. What the authors' code and their paper do
+differently are options; the code is the default.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cgbench.models.config.methods import CRegConfig
+from cgbench.models.parts.loss import smoothed_cross_entropy
+from cgbench.models.parts.ragged import Layout, Ragged
+from cgbench.models.text.subwords import BOS, SPECIALS
+from cgbench.models.training.objective import Objective
+
+
+class CReg(Objective):
+    """Cross entropy of both views + alpha·contrast of states + beta·distance of predictions.
+
+    The contrast is a mean, and counts as often as the batch has target tokens; the distance is a sum over them.
+    """
+
+    def __init__(self, model: Any, smoothing: float, in_bfloat16: bool, method: CRegConfig, target_size: int) -> None:
+        super().__init__(model, smoothing, in_bfloat16)
+        self.method = method
+        width = model.config.width
+        self.project = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, method.projection_width))
+
+    def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
+        """See :class:`Objective`; the second sum is the mean of the two views."""
+        method, tokens = self.method, target.layout.tokens
+        source, target = twice(source), twice(target)
+        with self.products(source):
+            encoded = self.model.encode(source)
+            states = self.model.decode(encoded, target.shifted())
+            logits = self.model.project(states)
+        loss, plain = smoothed_cross_entropy(logits, target.ids, self.smoothing)
+        loss = loss / 2 if method.cross_entropy == "mean" else loss
+        if method.beta:
+            loss = loss + method.beta * distance(logits[:tokens], logits[tokens:], method.distance)
+        ramp = min(1.0, self.update / method.ramp_updates) if method.ramp_updates else 1.0
+        if alpha := method.alpha * ramp * (method.temperature if method.scale_by_temperature else 1.0):
+            if method.states == "encoder":
+                labels = source.preceded(BOS).ids if self.model.config.begin_source else source.ids
+                states = encoded.states
+            else:
+                labels = target.ids
+            loss = loss + alpha * tokens * self.contrast(states, labels)
+        return loss, plain / 2
+
+    def contrast(self, states: Tensor, labels: Tensor) -> Tensor:
+        """Return the contrastive loss of states [2N, width], those of the second view last, by their labels [2N]."""
+        # The specials come first in a dictionary, then all else, most frequent first.
+        kept = labels >= len(SPECIALS) + self.method.frequent_types
+        z = F.normalize(self.project(states.float()[kept]), dim=-1)
+        return contrastive_loss(z, labels[kept], self.method.temperature, self.method.anchors)
+
+
+def twice(batch: Ragged) -> Ragged:
+    """Return the sequences of a batch, and all of them again."""
+    layout = Layout(np.concatenate((batch.layout.lengths, batch.layout.lengths)), batch.layout.device)
+    return Ragged(torch.cat((batch.ids, batch.ids)), layout)
+
+
+def contrastive_loss(z: Tensor, labels: Tensor, temperature: float, anchors: str = "code") -> Tensor:
+    """Return the mean over anchors of -log(e^(z·z_p/τ) / Σ_k e^(z·z_k/τ)), k all vectors but the anchor itself.
+
+    :param z: vectors of length 1, [2N, width], those of the second view last; ``labels``: [2N], the same in both.
+    :param anchors: ``code``: those of the first view, with the mean over positives p (equal labels); ``paper``: all,
+        with the sum.
+    """
+    rows = len(z) // 2 if anchors == "code" else len(z)
+    if not rows:
+        return z.sum()  # nothing to compare: 0, and part of the graph all the same
+    logits = (z[:rows] @ z.T) / temperature
+    logits = logits.masked_fill(torch.eye(rows, len(z), dtype=torch.bool, device=z.device), -math.inf)
+    # The other view of the anchor is always there, so no row is without a positive.
+    positive = labels[:rows, None] == labels
+    positive.fill_diagonal_(False)
+    log_p = F.log_softmax(logits, -1).masked_fill(~positive, 0).sum(1)
+    return -(log_p / positive.sum(1) if anchors == "code" else log_p).mean()
+
+
+def distance(first: Tensor, second: Tensor, kind: str) -> Tensor:
+    """Return the summed distance of two predictions of the same tokens, by their logits [N, vocabulary].
+
+    :param kind: ``kl``: (KL(p‖q) + KL(q‖p)) / 2; ``js``: (KL(p‖m) + KL(q‖m)) / 2 with m = (p + q) / 2.
+    """
+    log_p, log_q = F.log_softmax(first.float(), -1), F.log_softmax(second.float(), -1)
+    p, q = log_p.exp(), log_q.exp()
+    if kind == "kl":
+        return ((p - q) * (log_p - log_q)).sum() / 2
+    log_m = torch.logaddexp(log_p, log_q) - math.log(2)
+    return (p * (log_p - log_m) + q * (log_q - log_m)).sum() / 2

@@ -1,0 +1,76 @@
+"""Encoded pairs, and the batches that training and validation read them in."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.models.config.common import TrainingConfig
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.text.batches import Rows, fits, make_batches
+from cgbench.models.text.subwords import Subwords, read_lines
+
+
+class Data:
+    """Encoded pairs, those that are too long left out.
+
+    ``rows`` are the pairs that are used; ``skipped``, how many are not; ``lines``, the targets' text, if it is kept.
+
+    :param files: source and target, plain text.
+    :raises InputError: a file is missing or not UTF-8, the two do not fit, or there is no pair to use.
+    """
+
+    def __init__(
+        self, files: tuple[Path, Path], subwords: Subwords, config: TrainingConfig, keep_lines: bool = False
+    ) -> None:
+        source, target = (read_lines(path) for path in files)
+        if len(source) != len(target):
+            raise InputError(
+                f"{files[0]} has {len(source)} lines and {files[1]} has {len(target)}: line i must translate line i"
+            )
+        self.config, self.lines = config, target if keep_lines else []
+        self.source = Rows.pack(subwords.encode_source(source))
+        self.target = Rows.pack(subwords.encode_target(target))
+        good = fits(self.source.lengths, self.target.lengths, config.max_length)
+        self.rows = np.flatnonzero(good)
+        self.skipped = len(good) - len(self.rows)
+        if not len(self.rows):
+            raise InputError(
+                f"{files[0]}: no pair to use: {len(good)} lines, all longer than training.max_length "
+                f"({config.max_length} subwords)"
+                if len(good)
+                else f"{files[0]}: empty"
+            )
+
+    def epoch(self, seed: int, number: int) -> list[np.ndarray]:
+        """Return the batches of an epoch of training, from 0."""
+        if size := self.config.batch_sentences:
+            random = np.random.Generator(np.random.PCG64([seed, number]))
+            if self.config.batch_draw == "epoch":
+                order = random.permutation(self.rows)
+                return np.split(order, range(size, len(order), size))
+            drawn = random.choice(self.rows, (math.ceil(len(self.rows) / size), size))
+            return list(drawn)
+        return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, number))
+
+    def in_order(self, rows: np.ndarray | None = None) -> list[np.ndarray]:
+        """Return batches of all pairs, or of ``rows``, from short to long."""
+        rows = self.rows if rows is None else rows
+        return make_batches(self.source.lengths, self.target.lengths, rows, self.config.max_tokens)
+
+    def take(self, rows: np.ndarray, device: str) -> tuple[Ragged, Ragged]:
+        """Return source and target of a batch."""
+        return self.source.take(rows, device), self.target.take(rows, device)
+
+    @property
+    def digest(self) -> str:
+        """sha256 of what there is to learn from."""
+        digest = hashlib.sha256()
+        for side in (self.source, self.target):
+            digest.update(side.ids.tobytes())
+            digest.update(side.offsets.tobytes())
+        return digest.hexdigest()

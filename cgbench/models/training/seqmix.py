@@ -1,0 +1,84 @@
+"""SeqMix (Guo et al., 2020): train on mixtures of two sentences' vectors and of their targets.
+
+As the authors' code for translation does it: every sentence gets a random partner of its batch and a share λ drawn from
+Beta(α, α), at least one half. Embedded words, with positions and dropout, are mixed λ : 1-λ, sources aligned at their
+ends (they are padded on the left there) and targets at their starts; a sentence keeps its own length. The loss is λ
+times that of its own target and 1-λ times that of the partner's, where the partner has one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from cgbench.models.config.methods import SeqMixConfig
+from cgbench.models.parts.ragged import Layout, Ragged
+from cgbench.models.training.objective import Objective
+
+
+class SeqMix(Objective):
+    """The loss of mixed sentences alone."""
+
+    def __init__(
+        self, model: nn.Module, smoothing: float, in_bfloat16: bool, method: SeqMixConfig, target_size: int
+    ) -> None:
+        super().__init__(model, smoothing, in_bfloat16)
+        self.alpha = method.alpha
+
+    def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
+        """See :class:`Objective`; the second sum is of the same mixtures, without smoothing."""
+        rows = len(target.layout)
+        partner = torch.randperm(rows).numpy()
+        # float64: both of the two gamma variables behind a share underflow too often in float32.
+        concentration = torch.tensor(self.alpha, dtype=torch.float64)
+        share = torch.distributions.Beta(concentration, concentration).sample((rows,))
+        share = torch.maximum(share, 1 - share).float().to(target.ids.device)
+        with self.products(source):
+            x, layout = self.model.embed_source(source)
+            encoded = self.model.encode_embedded(mix(x, layout, partner, share, at_end=True), layout)
+            y = mix(self.model.embed_target(target.shifted()), target.layout, partner, share)
+            logits = self.model.project(self.model.decode_embedded(encoded, y, target.layout))
+        other, real = partner_tokens(target.layout, partner)
+        own_weight = share[target.layout.sequence]
+        return mixed_cross_entropy(
+            logits, (target.ids, target.ids[other]), (own_weight, (1 - own_weight) * real), self.smoothing
+        )
+
+
+def mix(x: Tensor, layout: Layout, partner: np.ndarray, share: Tensor, at_end: bool = False) -> Tensor:
+    """Add to the tokens of each sequence, times its share, those of its partner, times the rest.
+
+    :param x: [N, width]; ``partner``: of each sequence, [S]; ``share``: likewise, [S].
+    :param at_end: align sequences at their ends, not at their starts.
+    """
+    other, real = partner_tokens(layout, partner, at_end)
+    own = share[layout.sequence]
+    return (x * own[:, None] + x[other] * ((1 - own) * real)[:, None]).to(x.dtype)
+
+
+def partner_tokens(layout: Layout, partner: np.ndarray, at_end: bool = False) -> tuple[Tensor, Tensor]:
+    """Return the partner's token that meets each token, [N], and 1 where there is one, else 0, [N]."""
+    shift = (layout.lengths[partner] - layout.lengths) if at_end else np.zeros(len(layout), np.int64)
+    place = np.arange(layout.tokens) - np.repeat(layout.starts - shift, layout.lengths)
+    real = (place >= 0) & (place < np.repeat(layout.lengths[partner], layout.lengths))
+    index = np.where(real, np.repeat(layout.starts[partner], layout.lengths) + place, 0)
+    device = layout.device
+    return torch.from_numpy(index).to(device), torch.from_numpy(real.astype(np.float32)).to(device)
+
+
+def mixed_cross_entropy(
+    logits: Tensor, targets: tuple[Tensor, Tensor], weights: tuple[Tensor, Tensor], smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """Return the weighted sum of two targets' cross entropies, label-smoothed, and plain without a gradient.
+
+    :param logits: [N, vocabulary]; ``targets``: ids, two of [N]; ``weights``: likewise.
+    """
+    log_p = F.log_softmax(logits.float(), -1)
+    plain = -sum(
+        (weight * log_p.gather(1, target[:, None]).squeeze(1)).sum()
+        for target, weight in zip(targets, weights, strict=True)
+    )
+    spread = -((weights[0] + weights[1]) * log_p.mean(1)).sum()
+    return (1 - smoothing) * plain + smoothing * spread, torch.as_tensor(plain).detach()

@@ -1,0 +1,113 @@
+"""What a model is worth on pairs held out: loss, and BLEU or exact match of what it decodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from cgbench.errors import require
+from cgbench.models.config.common import TrainingConfig
+from cgbench.models.search import beam_search, greedy_search
+from cgbench.models.text.batches import count_tokens
+from cgbench.models.text.subwords import Subwords
+from cgbench.models.training.data import Data
+from cgbench.models.training.objective import Objective
+
+
+@dataclass(frozen=True)
+class Validated:
+    """What a validation found.
+
+    :param figures: for the log: ``valid_loss`` (nats a token, without smoothing), ``valid_perplexity`` and, in percent,
+        ``valid_bleu`` or ``valid_exact_match``.
+    :param goodness: the figure that decides which model is best, higher for better ones.
+    """
+
+    figures: dict[str, float]
+    goodness: float
+
+
+class Validation:
+    """Validates as ``training.validate_*`` say.
+
+    :raises InputError: BLEU is asked for and sacrebleu is not installed.
+    """
+
+    def __init__(self, config: TrainingConfig, data: Data, subwords: Subwords, bfloat16: bool, device: str) -> None:
+        check_validation(config)
+        self.config, self.data, self.subwords = config, data, subwords
+        self.bfloat16, self.device = bfloat16, device
+        rows = data.rows
+        if 0 < config.validate_sentences < len(rows):
+            rows = rows[np.arange(config.validate_sentences) * len(rows) // config.validate_sentences]
+        self.decoded = rows
+
+    def __call__(self, model: nn.Module) -> Validated:
+        """Validate a model, which is left in training mode."""
+        model.eval()
+        try:
+            loss = self.loss(model)
+            figures = {"valid_loss": loss, "valid_perplexity": perplexity(loss)}
+            metric = self.config.validate_metric
+            if metric == "loss" or not math.isfinite(loss):
+                return Validated(figures, -loss)
+            figures[f"valid_{metric}"] = value = self._score(model)
+            return Validated(figures, value)
+        finally:
+            model.train()
+
+    @torch.no_grad()
+    def loss(self, model: nn.Module) -> float:
+        """Return the cross entropy a token in nats, without smoothing."""
+        objective = Objective(model, in_bfloat16=self.bfloat16)
+        batches = self.data.in_order()
+        plain = math.fsum(float(objective(*self.data.take(batch, self.device))[1]) for batch in batches)
+        return plain / count_tokens(batches, self.data.target.lengths)
+
+    def _score(self, model: nn.Module) -> float:
+        hypotheses, rows = self._decode(model), self.decoded.tolist()
+        wanted = [" ".join(words(self.data.lines[row])) for row in rows]
+        found = [" ".join(words(hypotheses[row])) for row in rows]
+        if self.config.validate_metric == "exact_match":
+            return 100 * sum(a == b for a, b in zip(found, wanted, strict=True)) / len(wanted)
+        sacrebleu = require("sacrebleu", "scores")
+        # The text is tokenised as its user wants it; force: no warning about that.
+        return float(sacrebleu.BLEU(tokenize="none", force=True).corpus_score(found, [wanted]).score)
+
+    def _decode(self, model: nn.Module) -> dict[int, str]:
+        # No right answer is cut short, wherever targets are much longer than sources.
+        lengths = self.data.source.lengths[self.decoded], self.data.target.lengths[self.decoded]
+        extra = max(10, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
+        result = {}
+        for batch in self.data.in_order(self.decoded):
+            source = self.data.source.take(batch, self.device)
+            if self.config.validate_beam == 1:
+                found = greedy_search([model], source, max_length_extra=extra)
+            else:
+                found = beam_search([model], source, beam=self.config.validate_beam, max_length_extra=extra)
+            for row, (best, *_) in zip(batch.tolist(), found, strict=True):
+                result[row] = self.subwords.decode_target(best.tokens.tolist())
+        return result
+
+
+def check_validation(config: TrainingConfig) -> None:
+    """Check, before anything else is done, that what validation needs is installed.
+
+    :raises InputError: it is not.
+    """
+    if config.validate_metric == "bleu":
+        require("sacrebleu", "scores")
+
+
+def words(line: str) -> list[str]:
+    """Return the words of a line, as ASCII white space separates them."""
+    return [word.decode() for word in line.encode().split()]
+
+
+def perplexity(loss: float) -> float:
+    """Return exp(loss), infinite where that is too large."""
+    return math.exp(loss) if loss < 700 else math.inf

@@ -1,0 +1,102 @@
+"""Words and part-of-speech tags from CoNLL-U files (Universal Dependencies, version 2).
+
+The words of a sentence are its *syntactic words*, which alone carry tags: the lines whose ID is a number. A range
+(``1-2``, a token that is written as one) and an empty node (``1.1``) are checked and passed over, as the standard has
+it (https://universaldependencies.org/format.html).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cgbench.errors import InputError
+from cgbench.text.formats import read_lines
+
+COLUMNS = 10
+TAGS = {"upos": 3, "xpos": 4}
+"""The columns that hold tags: universal ones, and those of the treebank's language (English: Penn Treebank)."""
+
+_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY = re.compile(r"([0-9]+)\.[1-9][0-9]*")
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A sentence: its words, a tag each, and the line of the file that it begins in (from 1)."""
+
+    words: list[str]
+    tags: list[str]
+    line: int
+
+
+def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
+    """The sentences of a CoNLL-U file (also .gz or .zst).
+
+    :param tags: ``xpos`` or ``upos``.
+    :raises InputError: the file is missing or damaged, holds no sentence, or a line is not as the standard has it
+        (with the line and what is wrong); a word has no tag.
+    """
+    words: list[str] = []
+    found: list[str] = []
+    begin = number = range_end = sentences = 0
+    for number, text in enumerate(read_lines(path), 1):
+        line = text.rstrip("\r")
+        if not line.strip():
+            if begin:
+                yield _finish(words, found, begin, range_end, path, number)
+                sentences += 1
+            words, found, begin, range_end = [], [], 0, 0
+        elif line.startswith("#") and not words:
+            continue
+        else:
+            begin = begin or number
+            fields, where = line.split("\t"), f"{path}, line {number}"
+            if len(fields) != COLUMNS:
+                raise InputError(
+                    f"{where}: {len(fields)} columns, where CoNLL-U has {COLUMNS} with a tab between; "
+                    "an empty line ends a sentence"
+                )
+            if span := _RANGE.fullmatch(fields[0]):
+                first, last = int(span[1]), int(span[2])
+                if first != len(words) + 1 or last < first or first <= range_end:
+                    raise InputError(f"{where}: the range {fields[0]} does not begin at word {len(words) + 1}")
+                range_end = last
+                continue
+            if empty := _EMPTY.fullmatch(fields[0]):
+                if int(empty[1]) != len(words):
+                    raise InputError(f"{where}: the empty node {fields[0]} does not follow word {len(words)}")
+                continue
+            if fields[0] != str(len(words) + 1):
+                raise InputError(f"{where}: ID {fields[0]!r}, where {len(words) + 1} is next")
+            words.append(_word(fields[1], where))
+            found.append(_tag(fields[TAGS[tags]], tags, where))
+    if begin:
+        yield _finish(words, found, begin, range_end, path, number)
+    elif not sentences:
+        raise InputError(f"{path}: there is no sentence in it")
+
+
+def _finish(words: list[str], tags: list[str], begin: int, range_end: int, path: Path, number: int) -> Tagged:
+    if not words:
+        raise InputError(f"{path}, line {begin}: a sentence without a word")
+    if range_end > len(words):
+        raise InputError(f"{path}, line {number}: the sentence ends within a range that goes up to word {range_end}")
+    return Tagged(words, tags, begin)
+
+
+def _word(form: str, where: str) -> str:
+    if not form.strip():
+        raise InputError(f"{where}: no word in column 2")
+    return form
+
+
+def _tag(tag: str, tags: str, where: str) -> str:
+    if tag == "_" or not tag:
+        other = "upos" if tags == "xpos" else "xpos"
+        raise InputError(f"{where}: no {tags} tag; use --tags {other} where the treebank has those alone")
+    if len(tag.split()) != 1:
+        raise InputError(f"{where}: the tag {tag!r} holds a blank")
+    return tag

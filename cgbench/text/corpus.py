@@ -1,0 +1,205 @@
+"""Aligned text on disk: plain files, indexed in one pass; anything else is made into such files first.
+
+Everything after this file reads plain UTF-8 text, one sentence a line, words separated by ASCII white space.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.steps import Step, Workspace, hash_file, hash_value
+from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.normalisation import Normalisation, normalise_pairs
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A plain text file on disk: one sentence a line.
+
+    ``milestones`` is an int64 array ``[k, 2]`` of (line number from 0, byte offset of that line's first byte),
+    about one a MiB, starting with (0, 0): enough to find any line without reading the file again.
+    """
+
+    path: Path
+    sha256: str
+    bytes: int
+    lines: int
+    milestones: np.ndarray
+
+
+def index_text(path: Path) -> TextFile:
+    """Hash a plain text file, count its lines and note where they are, in one pass.
+
+    A last line without a newline counts as a line.
+
+    :raises InputError: the file is missing or not a file.
+    """
+    digest = hashlib.sha256()
+    lines = size = 0
+    milestones = [(0, 0)]
+    buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
+    view = np.frombuffer(buffer, np.uint8)
+    last = 10
+    try:
+        with path.open("rb", buffering=0) as file:
+            while length := file.readinto(buffer):
+                digest.update(memoryview(buffer)[:length])
+                # several times as fast as bytearray.count, and without the interpreter lock
+                lines += int(np.count_nonzero(view[:length] == 10))
+                end = buffer.rfind(b"\n", 0, length)
+                if end >= 0:
+                    milestones.append((lines, size + end + 1))
+                size += length
+                last = buffer[length - 1]
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: a folder, where a text file is needed") from None
+    if last != 10:
+        lines += 1
+    return TextFile(path, digest.hexdigest(), size, lines, np.array(milestones, np.int64))
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Two plain text files whose lines belong together."""
+
+    source: TextFile
+    target: TextFile
+
+    @property
+    def lines(self) -> int:
+        """The number of pairs."""
+        return self.source.lines
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """The SHA-256 of each side."""
+        return {"source": self.source.sha256, "target": self.target.sha256}
+
+
+def index_pair(source: Path, target: Path) -> ParallelText:
+    """Index both sides of a plain corpus (side by side: hashing releases the interpreter lock).
+
+    :raises InputError: a file is missing, the corpus is empty, or the line counts differ.
+    """
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(index_text, (source, target))
+    if first.lines != second.lines:
+        raise InputError(
+            f"{source} has {first.lines:,} lines and {target} has {second.lines:,}: "
+            "the two sides of a corpus need one line a pair; check where they part"
+        )
+    if first.lines == 0:
+        raise InputError(f"{source}: the corpus is empty")
+    return ParallelText(first, second)
+
+
+def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
+    """Tabs and CRs, which separate words but hardly belong in a sentence: ``side`` (0 source, 1 target), ``name``,
+    first ``line`` from 1, number of ``lines``."""
+    found = []
+    for side, path in enumerate((text.source.path, text.target.path)):
+        for name, byte in (("tab", b"\t"), ("CR", b"\r")):
+            with path.open("rb") as file:
+                if not any(byte in chunk for chunk in iter(lambda: file.read(CHUNK), b"")):
+                    continue
+                file.seek(0)
+                lines = [number for number, line in enumerate(file, 1) if byte in line]
+            found.append({"side": side, "name": name, "line": lines[0], "lines": len(lines)})
+    return found
+
+
+def warn_of(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
+    """A line of warning for each of ``odd``, with the file that the user named."""
+    return [
+        f"{spec.paths[one['side'] if len(spec.paths) == 2 else 0]}, line {one['line']}: a {one['name']} where none "
+        f"belongs ({'1 line holds' if one['lines'] == 1 else format(one['lines'], ',') + ' lines hold'} one); "
+        "it was taken as a blank"
+        for one in odd
+    ]
+
+
+@dataclass(frozen=True)
+class PlannedText:
+    """A corpus before it is read: its identity is known, its plain form may still have to be written.
+
+    ``step`` writes the plain, normalised text as two files named ``source`` and ``target``; it is None for a corpus
+    that is plain already and used where it is (``plain``).
+    """
+
+    spec: CorpusSpec
+    normalisation: Normalisation
+    hashes: tuple[str, ...]  # SHA-256 of each file that the user named
+    plain: ParallelText | None
+    step: Step | None
+
+    @property
+    def identity(self) -> str:
+        """A hash that changes whenever the text does."""
+        return self.step.key if self.step else hash_value(list(self.hashes))
+
+    def realise(self, workspace: Workspace, jobs: int) -> ParallelText:
+        """The plain text, written first if need be.
+
+        :raises InputError: as :func:`index_pair` and :func:`cgbench.text.formats.read_pairs` do.
+        """
+        if self.plain:
+            return self.plain
+        assert self.step is not None
+        folder = workspace.run(self.step, lambda out: _write_plain(self.spec, self.normalisation, out, jobs))
+        return index_pair(folder / "source", folder / "target")
+
+
+def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> PlannedText:
+    """Identify a corpus by its bytes. ``role`` tells the corpora of a build apart (``train``, ``pool-1``).
+
+    :raises InputError: a file is missing; a plain corpus is empty or its sides have different lengths.
+    """
+    if spec.is_plain and normalisation.is_identity:
+        plain = index_pair(*spec.paths)
+        return PlannedText(spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None)
+    for path in spec.paths:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, where a text file is needed")
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+    hashes = tuple(hash_file(path) for path in spec.paths)
+    step = Step(
+        name=f"text-{role}",
+        config={
+            **normalisation.settings,
+            "columns": list(spec.columns) if spec.columns else None,
+            "forms": ["".join(path.suffixes[-2:]) for path in spec.paths],
+        },
+        inputs={f"file-{number}": value for number, value in enumerate(hashes, 1)},
+    )
+    return PlannedText(spec, normalisation, hashes, None, step)
+
+
+def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, jobs: int) -> None:
+    empty = True
+    pairs = normalise_pairs(_one_line(read_pairs(spec)), normalisation, jobs, str(spec))
+    with (out / "source").open("wb") as first, (out / "target").open("wb") as second:
+        for source, target in pairs:
+            first.write(source.encode("utf-8") + b"\n")
+            second.write(target.encode("utf-8") + b"\n")
+            empty = False
+    if empty:
+        raise InputError(f"{spec}: the corpus is empty")
+
+
+def _one_line(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """A line break inside a field of a JSON or Parquet row becomes a blank: a sentence is a line."""
+    for source, target in pairs:
+        yield source.replace("\n", " "), target.replace("\n", " ")

@@ -1,0 +1,43 @@
+"""A small corpus, a preset that has every kind of event in 14 updates, and how tests train with them."""
+
+from cgbench.models.config.common import TextConfig
+from cgbench.models.config.presets import load_preset
+from cgbench.models.text.subwords import Subwords
+from cgbench.models.training.loop import train_member
+
+PRESET = load_preset("tiny").replace(
+    {
+        "training.max_updates": 14,
+        "training.validate_every": 4,
+        "training.checkpoint_every": 3,
+        "training.log_every": 2,
+        "training.max_tokens": 128,
+        "training.accumulation": 2,
+        "model.attention_dropout": 0.1,
+        "model.activation_dropout": 0.1,
+    }
+)
+DIGESTS = {"train.de": "12"}
+
+
+def make_corpus(folder):
+    """60 pairs to train on, 9 of them to validate on, and their subwords."""
+    words = ["rot", "blau", "haus", "baum", "groß", "alt", "neu"]
+    lines = [" ".join(words[(i * k) % 7] for k in range(1, 2 + i % 6)) for i in range(60)]
+    for name, part in (("train", lines), ("valid", lines[::7])):
+        (folder / f"{name}.de").write_text("\n".join(part) + "\n", encoding="utf-8")
+        (folder / f"{name}.en").write_text("\n".join(line[::-1] for line in part) + "\n", encoding="utf-8")
+    Subwords.learn(folder / "train.de", folder / "train.en", TextConfig(merges=30)).save(folder)
+    return folder
+
+
+def train(corpus, out, preset=PRESET, seed=3, **options):
+    files = {name: (corpus / f"{name}.de", corpus / f"{name}.en") for name in ("train", "valid")}
+    files.update(options.pop("files", {}))
+    subwords = Subwords.load(corpus)
+    return train_member(files["train"], files["valid"], subwords, preset, seed, out, digests=DIGESTS, **options)
+
+
+def contents(folder):
+    """The bytes of every file of a folder, by its path."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+
+from cgbench.benchmark.metrics.buckets import Feature, feature_of_column, make_bins, table_6_bins
+from cgbench.benchmark.metrics.features import Material, make_feature, more_references
+from cgbench.errors import InputError
+from cgbench.text.columns import Column
+
+
+def bins(values, how=None):
+    return {one.label: one.rows.tolist() for one in make_bins(Feature("x", np.array(values, float)), how)}
+
+
+def test_few_whole_numbers_are_a_bin_each():
+    assert bins([3, 1, 3]) == {"1": [1], "3": [0, 2]}
+
+
+def test_equal_widths_quantiles_and_edges():
+    values = [0, 1, 2, 3, 10]
+    assert bins(values, "2") == {"< 5": [0, 1, 2, 3], ">= 5": [4]}
+    assert bins(values, "quantiles:2") == {"< 2": [0, 1], ">= 2": [2, 3, 4]}
+    assert bins(values, "1,3,20") == {"< 1": [0], "1-2": [1, 2], "3-19": [3, 4]}  # an empty bin is left out
+    assert bins([0.2, 0.5, 0.75], "0.5,") == {"< 0.5": [0], ">= 0.5": [1, 2]}
+    assert bins([0.2, 0.5, 0.75], "0.25,0.75") == {"< 0.25": [0], "0.25 to < 0.75": [1], ">= 0.75": [2]}
+    assert bins([4, 4], "quantiles:4") == {"all": [0, 1]}
+
+
+def test_edges_of_whole_numbers_are_whole_and_labels_differ():
+    assert bins([0, 1], "3") == {"< 1": [0], ">= 1": [1]}
+    assert list(bins([0.1, 0.12342, 0.2], "0.12341,0.12343")) == ["< 0.12341", "0.12341 to < 0.12343", ">= 0.12343"]
+
+
+def test_every_example_is_in_one_bin():
+    rng = np.random.default_rng(1)
+    for how in (None, "5", "quantiles:3", "0.1,0.2"):
+        rows = np.concatenate([one.rows for one in make_bins(Feature("x", rng.random(500)), how)])
+        assert sorted(rows.tolist()) == list(range(500))
+    sizes = [len(one.rows) for one in make_bins(Feature("x", rng.random(500)), "quantiles:5")]
+    assert sizes == [100] * 5
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "0",
+        "-1,0,-1",
+        "quantiles:0",
+        "quantiles:x",
+        "a,b",
+        "nan,",
+        "2,1",
+        "width:3",
+        ",",
+        "1001",
+        "quantiles:99999999999",
+    ],
+)
+def test_bins_that_cannot_be_read(how):
+    with pytest.raises(InputError, match="--bins"):
+        bins([1, 2, 3], how)
+
+
+def test_columns_are_numbers_or_labels():
+    assert feature_of_column("c", Column("c", ["1", "2.5"])).values.tolist() == [1, 2.5]
+    assert feature_of_column("c", Column("c", ["1", "x"])).labels == ("1", "x")
+    assert feature_of_column("c", Column("c", ["1_1", "1_2"])).labels == ("1_1", "1_2")
+    for odd in ("nan", "inf", "-1e308"):
+        with pytest.raises(InputError, match=f"c, row 2: '{odd}' cannot be put into a bin"):
+            feature_of_column("c", Column("c", ["1", odd]))
+    with pytest.raises(InputError, match="labels, not numbers"):
+        make_bins(Feature("c", labels=("a",)), "3")
+
+
+def test_table_6_puts_categories_together():
+    names = ("prim_to_subj_common", "cp_recursion", "pp_recursion", "obj_to_subj_proper", "pp_dative_to_do_dative")
+    found = {one.label: one.rows.tolist() for one in table_6_bins(Feature("c", labels=names))}
+    assert found == {"primitive -> *": [0], "recursion": [1, 2], "obj -> subj proper": [3], "dative": [4]}
+    with pytest.raises(InputError, match="none of COGS' categories"):
+        table_6_bins(Feature("c", labels=("a",)))
+
+
+# --- features -------------------------------------------------------------------------------------------------------
+
+TRAIN = "what can we do\n" * 3 + "we rarely see this\n"
+
+
+@pytest.fixture
+def material(tmp_path):
+    (tmp_path / "train").write_text(TRAIN)
+    (tmp_path / "table.tsv").write_text("id\trmi\tdegree\n1\t0.5\t0.1\n2\t0.25\t0.2\n3\t0\t0.3\n")
+    text = Column("text", ["what can we see", "", "we can"])
+    return Material(text, str(tmp_path / "train"), str(tmp_path / "table.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("length", [4, 0, 2]),
+        ("degree", [0.5, 0, 1]),  # what can we | see: known from three times on
+        ("frequency", [1, 0, 3]),
+        ("uncertainty", [0.5, 0.25, 0]),
+        ("column:id", [1, 2, 3]),
+    ],
+)
+def test_values(material, name, values):
+    assert make_feature(name, 3, material).values.tolist() == values
+
+
+def test_one_shot(material):
+    text = Column("text", ["what can we see", "never heard", "we can"])  # "see" once; unseen words; three times each
+    labels = make_feature("one-shot", 3, Material(text, material.train)).labels
+    assert labels == ("1-shot", "other", "other")
+
+
+def test_the_degree_of_a_release_is_in_its_table(material):
+    assert make_feature("degree", 3, Material(table=material.table)).values.tolist() == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("lenght", {}, "--by lenght; did you mean length?"),
+        ("length", {}, "give --source"),
+        ("degree", {}, "give --train"),
+        ("frequency", {}, "give --train"),
+        ("uncertainty", {}, "give --table"),
+        ("perplexity", {}, "give --lm"),
+        ("modifier", {}, "goes with cgbench score cter"),
+        ("column:nope", {"table": True}, "no column 'nope'"),
+        ("column:id", {"table": True, "n": 4}, "has 3 rows for 4 examples"),
+    ],
+)
+def test_what_is_missing_is_named(material, name, given, message):
+    less = Material(table=material.table if given.get("table") else None)
+    with pytest.raises(InputError, match=message.replace("?", r"\?")):
+        make_feature(name, given.get("n", 3), less)
+
+
+def test_an_empty_training_text(material, tmp_path):
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(InputError, match="empty: the corpus is empty"):
+        make_feature("degree", 3, Material(material.text, str(tmp_path / "empty")))
+
+
+def test_targets_of_the_same_source_are_references(tmp_path):
+    (tmp_path / "a.tsv").write_text("x\t1\ny\t2\nx\t3\n")
+    (tmp_path / "b.tsv").write_text("x\t1\nx\t4\n")
+    assert more_references([(tmp_path / "a.tsv",), (tmp_path / "b.tsv",)], ["x", "z"]) == [["1", "3", "4"], []]

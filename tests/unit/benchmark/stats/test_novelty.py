@@ -1,0 +1,111 @@
+"""Novel n-grams: small texts by eye, then the compiled trie against sets of tuples."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins import words_of
+
+from cgbench.benchmark.stats.novelty import NgramTrie, Novelty, novel_ngrams, novel_tag_ngrams
+from cgbench.errors import InputError
+from cgbench.text.blocks import join_blocks
+
+
+def ngrams_of(lines, order):
+    """Every n-gram of the lines with its occurrences: the definition."""
+    sentences = [words_of(line) for line in lines]
+    return Counter(tuple(words[i : i + order]) for words in sentences for i in range(len(words) - order + 1))
+
+
+def novelty_by_sets(train, test, order):
+    seen, counts = set(ngrams_of(train, order)), ngrams_of(test, order)
+    novel = {ngram: count for ngram, count in counts.items() if ngram not in seen}
+    return Novelty(len(counts), len(novel), sum(counts.values()), sum(novel.values())), novel
+
+
+def test_by_eye():
+    train = ["the cat slept", "a dog ate the cake"]
+    test = ["the dog ate the cat", "the dog slept"]
+    found = novel_ngrams(join_blocks(train), test, 3).figures([1, 2, 3])
+    assert found[1] == Novelty(types=5, novel=0, occurrences=8, novel_occurrences=0)
+    # the dog (twice), dog slept are new; dog ate, ate the, the cat are not
+    assert found[2] == Novelty(types=5, novel=2, occurrences=6, novel_occurrences=3)
+    # the dog ate, ate the cat, the dog slept are new; dog ate the is not
+    assert found[3] == Novelty(types=4, novel=3, occurrences=4, novel_occurrences=3)
+    assert found[3].share == 0.75
+
+
+def test_the_novel_ones_by_name():
+    found = novel_ngrams(join_blocks(["a b", "b c"]), ["a c b", "c b a", "c b"], 3)
+    assert found.most_frequent(2, 5) == [("c b", 3), ("a c", 1), ("b a", 1)]
+    assert found.most_frequent(2, 1) == [("c b", 3)]
+    assert found.most_frequent(3, 5) == [("a c b", 1), ("c b a", 1)]
+
+
+def test_ngrams_do_not_cross_sentences():
+    assert novel_ngrams(join_blocks(["a b", "c"]), ["a b c"], 2).figures([2])[2].novel == 1
+    assert novel_ngrams(join_blocks(["a b c"]), ["a b", "c"], 2).figures([2])[2] == Novelty(1, 0, 1, 0)
+
+
+def test_different_unknown_words_are_different_ngrams():
+    found = novel_ngrams(join_blocks(["a a"]), ["x a", "y a", "z x"], 2).figures([1, 2])
+    assert (found[1].novel, found[2].novel) == (3, 3)
+
+
+def test_case_is_kept_and_a_no_break_space_is_part_of_a_word():
+    assert novel_ngrams(join_blocks(["the cat"]), ["The cat"], 1).figures([1])[1].novel == 1
+    assert novel_ngrams(join_blocks(["a b"]), ["a\u00a0b", "a\tb"], 2).figures([1, 2])[2] == Novelty(1, 0, 1, 0)
+
+
+def test_an_order_that_no_sentence_has():
+    found = novel_ngrams(join_blocks(["a b c"]), ["a b"], 3).figures([3])[3]
+    assert found == Novelty(0, 0, 0, 0)
+    assert found.share is None
+    assert found.as_dict()["share"] is None
+
+
+def test_training_text_in_several_blocks():
+    train = [f"w{i} w{i + 1}" for i in range(500)]
+    assert len(list(join_blocks(train, 64))) > 50
+    found = novel_ngrams(join_blocks(train, 64), [f"w{i} w{i + 1} w{i}" for i in range(600)], 2).figures([2])[2]
+    assert found == novelty_by_sets(train, [f"w{i} w{i + 1} w{i}" for i in range(600)], 2)[0]
+
+
+def test_the_table_grows():
+    rng = np.random.default_rng(0)
+    test = [" ".join(f"w{i}" for i in rng.integers(0, 300, 200)) for _ in range(40)]
+    train = [" ".join(f"w{i}" for i in rng.integers(0, 300, 2000)) for _ in range(10)]
+    found = novel_ngrams(join_blocks(train), test, 4)
+    for order in range(1, 5):
+        assert found.figures([order])[order] == novelty_by_sets(train, test, order)[0]
+    assert found.figures([4])[4].types > 4 * 1024  # more than the table has at first
+
+
+lines = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "a" * 20, "é"]), max_size=7).map(" ".join), max_size=6)
+
+
+@settings(deadline=None, max_examples=200)
+@given(lines, lines, st.integers(1, 5))
+def test_words_as_the_definition_has_it(train, test, longest):
+    found = novel_ngrams(join_blocks(train), [*test, "a b"], longest)
+    for order, figures in found.figures(range(1, longest + 1)).items():
+        expected, novel = novelty_by_sets(train, [*test, "a b"], order)
+        assert figures == expected
+        assert dict(found.most_frequent(order, 1000)) == {" ".join(ngram): count for ngram, count in novel.items()}
+
+
+@settings(deadline=None, max_examples=100)
+@given(lines, lines, st.integers(1, 4))
+def test_tags_as_the_definition_has_it(train, test, longest):
+    found = novel_tag_ngrams(map(str.split, train), list(map(str.split, test)), longest)
+    for order, figures in found.figures(range(1, longest + 1)).items():
+        assert figures == novelty_by_sets(train, test, order)[0]
+
+
+def test_orders_have_bounds():
+    with pytest.raises(InputError, match="orders go from 1 to 64"):
+        NgramTrie(np.zeros(1, np.int32), np.ones(1, np.int32), 1, 65)

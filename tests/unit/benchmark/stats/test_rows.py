@@ -1,0 +1,102 @@
+"""The row of a table: degrees by hand and by the definition, and the published rows."""
+
+from __future__ import annotations
+
+import pytest
+import twins
+
+from cgbench.benchmark.stats.rows import Training, Wanted, as_json, measure, published_rows
+from cgbench.benchmark.stats.texts import Text
+from cgbench.errors import InputError
+from cgbench.text.normalisation import Normalisation
+
+TRAIN = ["what can we do"] * 3 + ["we can see this"] * 3 + ["a bird"]
+TEST = ["what can we do", "can we see a bird", "this bird can see"]
+
+
+def row(train=TRAIN, test=TEST, wanted=None, min_count=3, **settings):
+    training = Training(Text("train", None, train), min_count)
+    return measure(training, Text("test", None, test), "test", wanted or Wanted(), Normalisation(**settings), None, 0)
+
+
+def test_by_eye():
+    found = row()
+    # what can we do | can we, see, a, bird | this, bird, can see
+    assert found.pieces.tolist() == [1, 4, 3]
+    assert found.lengths.tolist() == [4, 5, 4]
+    assert found.degree == pytest.approx((1 / 4 + 4 / 5 + 3 / 4) / 3)
+    assert found.mean_length == pytest.approx(13 / 3)
+    assert found.words.orders[2].novel == 4  # we see, see a; this bird, bird can
+
+
+def test_degrees_as_the_definition_has_it():
+    found = row()
+    known = twins.known_ngrams(TRAIN, 3)
+    assert found.degrees.tolist() == [twins.degree(line.split(), known) for line in TEST]
+
+
+def test_quantiles_and_histogram():
+    found = row()
+    assert found.quantiles == {"q0": 0.25, "q25": 0.5, "q50": 0.75, "q75": 0.775, "q100": 0.8}
+    assert [part["examples"] for part in found.histogram(2)] == [1, 2]
+    assert found.histogram(2)[1] == {"from": 0.5, "to": 1.0, "examples": 2}
+    assert sum(part["examples"] for part in found.histogram(7)) == 3
+    assert row(test=["new words"]).histogram(10)[9]["examples"] == 1  # a degree of 1 is in the last part
+
+
+def test_min_count_decides_what_is_known():
+    assert row(min_count=7).degree == 1.0
+    assert row(train=[*TRAIN, "see a bird"], min_count=1).pieces.tolist() == [1, 2, 3]
+
+
+def test_known_ngrams_from_a_list():
+    training = Training(Text("train", None, TRAIN), 3, ["we see a", "see a bird"])
+    found = measure(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
+    assert found.pieces.tolist() == [4, 3, 4]
+    assert "min:phrases" in str(found.signature)
+
+
+def test_a_plain_file_gives_the_same(tmp_path):
+    (tmp_path / "train").write_text("\n".join(TRAIN))
+    training = Training(Text("train", None, path=tmp_path / "train"), 3)
+    found = measure(training, Text("test", None, TEST), "test", Wanted(), Normalisation(), None, 0)
+    assert as_json(found) == as_json(row())
+
+
+def test_signature_changes_with_what_the_figures_depend_on():
+    base = str(row().signature)
+    assert base.startswith("orders:2+3|min:3|tok:none|case:mixed|train:")
+    others = [
+        row(train=[*TRAIN, "more"]),
+        row(test=[*TEST, "more"]),
+        row(min_count=2),
+        row(wanted=Wanted((2,))),
+        row(lowercase=True),
+    ]
+    assert len({base, *(str(other.signature) for other in others)}) == 6
+
+
+def test_json_keys():
+    found = as_json(row(wanted=Wanted((2, 3), curve=4, show=1)), bins=2)
+    assert found["examples"] == 3
+    assert found["novel_words"] == {"2": 4, "3": 5}
+    assert found["novel_pos"] is None
+    assert found["word_ngrams"]["2"] == {
+        "types": 9, "novel": 4, "share": 4 / 9, "occurrences": 10, "novel_occurrences": 4,
+    }  # fmt: skip
+    assert list(found["word_curve"]) == ["1", "2", "3", "4"]
+    assert found["word_examples"]["2"] == [{"ngram": "bird can", "occurrences": 1}]
+
+
+def test_orders_have_bounds():
+    for orders in ((), (0,), (2, 65)):
+        with pytest.raises(InputError, match="orders of n-grams go from 1 to 64"):
+            Wanted(orders)
+
+
+def test_published_rows_are_those_of_the_paper():
+    rows = {found.name: found for found in published_rows()}
+    assert list(rows) == ["COGS", "CoGnition", "CFQ", "ReaCT"]
+    assert rows["COGS"].words == {2: 6_097, 3: 24_275}
+    assert rows["ReaCT"].pos == {2: 76, 3: 638}
+    assert (rows["CFQ"].examples, rows["CFQ"].degree) == (11_968, 0.268)

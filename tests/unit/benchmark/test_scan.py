@@ -1,0 +1,322 @@
+"""The pool scan and the cut against their definitions; restarts, order, threads, bad input."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+import twins
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgbench.benchmark import cut as cut_module
+from cgbench.benchmark import scan as pool_module
+from cgbench.benchmark.cut import Cut, cut, rows_within
+from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.scan import scan
+from cgbench.errors import InputError
+from cgbench.text.corpus import ParallelText, index_pair
+
+Pair = tuple[str, str]
+texts = st.lists(st.sampled_from(["a", "b", "c", "d", "é", "longer-word"]), max_size=6).map(" ".join)
+spaced = st.tuples(texts, st.sampled_from(["", " ", "\t"])).map(lambda parts: parts[0].replace(" ", "  ") + parts[1])
+pairs = st.tuples(texts | spaced, texts | spaced)
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cgbench.text.corpus.CHUNK", 32)
+    monkeypatch.setattr(pool_module, "CHUNK", 60)
+    monkeypatch.setattr(pool_module, "SHARD", 2)
+
+
+def write(folder: Path, name: str, corpus: Sequence[Pair]) -> ParallelText:
+    for side in (0, 1):
+        (folder / f"{name}.{side}").write_bytes("".join(pair[side] + "\n" for pair in corpus).encode())
+    return index_pair(folder / f"{name}.0", folder / f"{name}.1")
+
+
+def learn(train: ParallelText, degree_side: str = "target") -> tuple[KnownNgrams, Vocabulary]:
+    ours, other = (train.target, train.source) if degree_side == "target" else (train.source, train.target)
+    return KnownNgrams.learn(ours.path, min_count=2, jobs=1), Vocabulary.learn(other.path, min_count=2)
+
+
+def scan_all(folder: Path, train: ParallelText, pools: Sequence[ParallelText], jobs: int = 1, **options: Any) -> Any:
+    ngrams, words = learn(train, options.get("degree_side", "target"))
+    parts, counts, line = [], [], 0
+    for number, pool in enumerate(pools):
+        out = folder / f"scan-{number}"
+        out.mkdir()
+        counts.append(scan(pool, number, line, ngrams=ngrams, other_words=words, out=out, jobs=jobs, **options))
+        parts += sorted(out.glob("part-*.parquet"))
+        line += pool.lines
+    return parts, counts
+
+
+def read(parts: Sequence[Path]) -> list[dict[str, Any]]:
+    return [row for part in parts for row in pyarrow.parquet.read_table(part).to_pylist()]
+
+
+TRAIN: list[Pair] = [("a b c", "a b c d"), ("a b d", "b c d"), ("d c a", "a b"), ("c b", "d a é"), ("é a", "é a é")]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(pairs, min_size=1, max_size=30), st.sampled_from(["source", "target"]), st.data())
+def test_rows_are_the_pairs_of_known_words_with_their_degrees(
+    corpus: list[Pair], degree_side: str, data: st.DataObject
+):
+    filter_sides = data.draw(st.sampled_from(["both", "source", "target"]))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        train, pool = write(folder, "train", TRAIN), write(folder, "pool", corpus)
+        parts, [counts] = scan_all(folder, train, [pool], degree_side=degree_side, filter_sides=filter_sides)
+        rows = read(parts)
+        raw = [path.read_bytes() for path in (pool.source.path, pool.target.path)]
+
+    usable = [
+        {word for word, count in twins.count_words(pair[side] for pair in TRAIN).items() if count >= 2}
+        for side in (0, 1)
+    ]
+    ours = 1 if degree_side == "target" else 0
+    known = twins.known_ngrams([pair[ours] for pair in TRAIN], 2)
+    expected, empty, rare = [], 0, 0
+    for line, pair in enumerate(corpus):
+        if not all(text.split() for text in pair):
+            empty += 1
+        elif not all(
+            twins.survives(pair[side], usable[side])
+            for side in (0, 1)
+            if filter_sides in ("both", ("source", "target")[side])
+        ):
+            rare += 1
+        else:
+            words = [twins.words_of(text) for text in pair]
+            pieces = twins.least_pieces(words[ours], known)
+            expected.append((line, len(words[0]), len(words[1]), pieces, pieces / len(words[ours])))
+    found = [tuple(row[key] for key in ("line", "source_length", "target_length", "pieces", "degree")) for row in rows]
+    assert found == expected
+    assert (counts["pairs"], counts["empty"], counts["rare"], counts["kept"]) == (
+        len(corpus),
+        empty,
+        rare,
+        len(expected),
+    )
+    for row in rows:
+        for side, text in enumerate(raw):
+            line = text[row[("source_offset", "target_offset")[side]] :].split(b"\n")[0]
+            assert line.decode() == corpus[row["line"]][side]
+    same = {(tuple(twins.words_of(corpus[row["line"]][side])) for side in (0, 1)) for row in rows}
+    contents = {row["content"] for row in rows}
+    distinct = {tuple(tuple(twins.words_of(text)) for text in corpus[row["line"]]) for row in rows}
+    assert len(contents) == len(distinct) <= len(same)
+
+
+def expected_cut(
+    corpus: list[Pair], rows: list[dict[str, Any]], size: int, min_length: int, seed: int, seen: list[Pair]
+):
+    """The cut by its definition, on all rows at once."""
+    text = [[" ".join(twins.words_of(side)) for side in corpus[row["line"]]] for row in rows]
+    salt = pool_module.mix(np.array([seed], np.uint64))
+    ties = pool_module.mix(np.array([row["content"] for row in rows], np.uint64) ^ salt).tolist()
+    order = sorted(range(len(rows)), key=lambda i: (-rows[i]["degree"], ties[i], text[i], rows[i]["line"]))
+    sources = {" ".join(twins.words_of(source)) for source, _ in seen}
+    targets = {" ".join(twins.words_of(target)) for _, target in seen}
+    taken: list[int] = []
+    for i in order:
+        if len(taken) == size:
+            break
+        source, target = text[i]
+        if rows[i]["target_length"] < min_length or source in sources or target in targets:
+            continue
+        if all(source != text[j][0] and target != text[j][1] for j in taken):
+            taken.append(i)
+    return [rows[i]["line"] for i in taken]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(pairs, min_size=1, max_size=40),
+    st.lists(pairs, min_size=1, max_size=5),
+    st.integers(1, 12),
+    st.integers(1, 3),
+    st.integers(0, 3),
+)
+def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size: int, min_length: int, seed: int):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        train, excluded = write(folder, "train", TRAIN), write(folder, "exclude", exclude)
+        half = max(1, len(corpus) // 2)
+        pools = [write(folder, str(i), some) for i, some in enumerate((corpus[:half], corpus[half:])) if some]
+        parts, _ = scan_all(folder, train, pools)
+        rows = read(parts)
+        options = {"min_length": min_length, "seed": seed, "seen": [train, excluded]}
+        result = cut(parts, pools, size=size, **options)
+        assert rows_within(parts, "target", min_length, None) == result.counts["within_length"]
+    assert result.rows["line"].tolist() == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
+    chosen = [corpus[line] for line in result.rows["line"]]
+    assert [text.decode() for text in result.sources] == [" ".join(twins.words_of(source)) for source, _ in chosen]
+    assert [text.decode() for text in result.targets] == [" ".join(twins.words_of(target)) for _, target in chosen]
+    counts = result.counts
+    assert counts["candidates"] == len(chosen)
+    assert counts["known_words"] == len(rows) == counts["too_short"] + counts["too_long"] + counts["within_length"]
+    if len(chosen) < size:
+        assert counts["within_length"] == counts["candidates"] + counts["seen"] + counts["duplicates"]
+
+
+def many(count: int, seed: int) -> list[Pair]:
+    rng = np.random.default_rng(seed)
+    vocabulary = np.array(["a", "b", "c", "d", "é"])
+    lengths = rng.integers(1, 9, (count, 2))
+    return [tuple(" ".join(vocabulary[rng.integers(0, 5, n)]) for n in both) for both in lengths]
+
+
+KNOWN: list[Pair] = [("a b c d é", "a b c d é b a")] * 2 + TRAIN
+
+
+def known_train(folder: Path) -> ParallelText:
+    return write(folder, "train", KNOWN)
+
+
+def texts_of(result: Cut) -> list[tuple[bytes, bytes, float]]:
+    return list(zip(result.sources, result.targets, result.rows["degree"].tolist(), strict=True))
+
+
+def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    corpus = many(400, 0) * 3
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", corpus)
+    parts, _ = scan_all(tmp_path, train, [pool])
+    rows = read(parts)
+    asked = []
+    best_rows = cut_module._best_rows
+
+    def fewer(parts, ask, *rest):  # as if the slack were far too small
+        asked.append(ask)
+        found = best_rows(parts, max(1, (ask - 1000) // 4), *rest)
+        assert len(found[0]["line"]) <= 3 * ask
+        return found
+
+    monkeypatch.setattr(cut_module, "_best_rows", fewer)
+    for size in (1, 20, 60, 10_000):
+        result = cut(parts, [pool], size=size, min_length=2, seed=7, seen=[train])
+        assert result.rows["line"].tolist() == expected_cut(corpus, rows, size, 2, 7, KNOWN)
+    assert len(asked) > 4
+
+
+def test_the_order_of_the_pool_does_not_matter(tmp_path: Path):
+    corpus = many(300, 1)
+    train = known_train(tmp_path)
+    results = []
+    for number, order in enumerate((range(300), np.random.default_rng(2).permutation(300))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        pool = write(folder, "pool", [corpus[i] for i in order])
+        parts, _ = scan_all(folder, train, [pool])
+        results.append(cut(parts, [pool], size=50, seed=3))
+    assert texts_of(results[0]) == texts_of(results[1])
+    assert np.array_equal(results[0].rows["content"], results[1].rows["content"])
+    assert results[0].counts == results[1].counts
+    assert len(results[0].sources) == 50
+
+
+def test_the_seed_breaks_ties(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(300, 1))
+    parts, _ = scan_all(tmp_path, train, [pool])
+    one, other = (cut(parts, [pool], size=20, seed=seed) for seed in (1, 2))
+    assert one.rows["degree"].tolist() == other.rows["degree"].tolist()
+    assert texts_of(one) != texts_of(other)
+
+
+def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(300, 4))
+    ngrams, words = learn(train)
+    options = {"ngrams": ngrams, "other_words": words}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    counts = scan(pool, 0, 5, **options, out=tmp_path / "one", jobs=1)
+    assert scan(pool, 0, 5, **options, out=tmp_path / "two", jobs=3) == counts
+    parts = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert len(parts) > 10
+
+    kept = tmp_path / "two" / parts[1]
+    before = kept.stat().st_ino
+    (tmp_path / "two" / parts[0]).unlink()
+    (tmp_path / "two" / parts[3]).write_bytes(b"not parquet")
+    assert scan(pool, 0, 5, **options, out=tmp_path / "two", jobs=2) == counts
+    assert kept.stat().st_ino == before
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == parts
+    for name in parts:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert [row["line"] for row in read(sorted((tmp_path / "one").iterdir()))] == sorted(
+        row["line"] for row in read(sorted((tmp_path / "two").iterdir()))
+    )
+
+
+def test_bad_text_is_named_by_file_and_line(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(50, 5))
+    ngrams, words = learn(train)
+    path = tmp_path / "pool.1"
+    lines = path.read_bytes().split(b"\n")
+    lines[36] += b" \xe9"
+    path.write_bytes(b"\n".join(lines))
+    pool = index_pair(tmp_path / "pool.0", path)
+    with pytest.raises(InputError, match=r"pool\.1, line 37: not UTF-8"):
+        scan(pool, 0, 0, ngrams=ngrams, other_words=words, out=tmp_path, jobs=2)
+
+
+def test_tabs_and_carriage_returns_are_counted(tmp_path: Path):
+    corpus = [("a b", "a b")] * 40
+    corpus[17] = ("a\tb", "a b\r")
+    corpus[30] = ("a b", "\ra b\r")
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", corpus)
+    _, [counts] = scan_all(tmp_path, train, [pool])
+    assert counts["kept"] == 40
+    assert counts["odd"] == [
+        {"side": 0, "name": "tab", "line": 18, "lines": 1},
+        {"side": 1, "name": "CR", "line": 18, "lines": 2},
+    ]
+
+
+def test_a_last_line_without_newline_and_long_lines(tmp_path: Path):
+    (tmp_path / "p.0").write_text("a b\n" + "c d " * 50_000 + "\na b c")
+    (tmp_path / "p.1").write_text("a b c d\nd\n" + "é " * 70_000)
+    pool = index_pair(tmp_path / "p.0", tmp_path / "p.1")
+    parts, _ = scan_all(tmp_path, known_train(tmp_path), [pool])
+    assert [(row["line"], row["source_length"], row["target_length"], row["pieces"]) for row in read(parts)] == [
+        (0, 2, 4, 1),
+        (1, 100_000, 1, 1),
+        (2, 3, 70_000, 70_000),
+    ]
+    result = cut(parts, [pool], size=3)
+    assert result.targets[0] == b"d"
+    assert len(result.sources[0].split()) == 100_000
+
+
+def test_phrase_lists_are_scanned_with_the_dynamic_programme(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", [("a", "a b c d")])
+    words = Vocabulary.learn(train.target.path, min_count=2)
+    ngrams = KnownNgrams.from_phrases(["a b", "b c d"], words)
+    scan(pool, 0, 0, ngrams=ngrams, other_words=None, out=tmp_path)
+    assert [row["pieces"] for row in read([tmp_path / "part-00000.parquet"])] == [2]
+
+
+def test_a_saved_cut(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(100, 6))
+    parts, _ = scan_all(tmp_path, train, [pool])
+    result = cut(parts, [pool], size=10)
+    result.save(tmp_path)
+    assert (tmp_path / "candidates.source").read_bytes().split(b"\n") == [*result.sources, b""]
+    table = pyarrow.parquet.read_table(tmp_path / "candidates.parquet")
+    assert table["line"].to_pylist() == result.rows["line"].tolist()
+    assert (tmp_path / "counts.json").is_file()
+
+
+def test_a_cut_of_nothing(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", [("unseen", "a")])
+    parts, _ = scan_all(tmp_path, train, [pool])
+    result = cut(parts, [pool], size=10, seen=[train])
+    assert result.sources == [] and result.counts["candidates"] == 0

@@ -1,0 +1,183 @@
+"""GECA: against a slow twin, by hand, and on the data sets of the papers."""
+
+import random
+from collections import Counter
+
+import pytest
+import twins_lexicon as twins
+from shared_data import SHARED, needs
+
+from cgbench.data_recipes.geca import Alphabet, Settings, Table, augment, overlap
+from cgbench.errors import InputError
+from cgbench.text.formats import CorpusSpec, read_lines, read_pairs
+
+EVERYTHING = {"variants": 0, "samples": 0}
+
+
+def copies(seed, pairs=10):
+    """Sentences of a few letters as their own targets: much that can be exchanged."""
+    draw = random.Random(seed)
+    return [(text, text) for text in (" ".join(draw.choices("abcdef", k=draw.randint(2, 4))) for _ in range(pairs))]
+
+
+CASES = [
+    {"size": 1, "holes": 1},
+    {"size": 2, "holes": 1},
+    {"size": 1, "holes": 2},
+    {"size": 2, "holes": 2},
+    {"size": 1, "holes": 3},
+    {"size": 1, "holes": 2, "limit": 14},
+    {"size": 1, "holes": 2, "max_length": 9},
+    {"size": 1, "holes": 1, "window": 1},
+    {"size": 2, "holes": 2, "window": 1},
+    {"size": 2, "holes": 1, "window": 2},
+]
+
+
+@pytest.mark.parametrize("settings", CASES, ids=str)
+@pytest.mark.parametrize("seed", [12, 13, 29])
+def test_all_new_pairs_are_those_of_the_twin(seed, settings):
+    pairs = copies(seed)
+    made = augment(pairs, Settings(**settings, **EVERYTHING))
+    assert len(set(made.pairs)) == len(made.pairs)
+    assert set(made.pairs) == twins.geca(pairs, **settings)
+    fits = twins.templates(pairs, **{name: value for name, value in settings.items() if name != "window"})
+    assert made.templates == len(fits)
+    assert made.shared == sum(len(tuples) > 1 for tuples in fits.values())
+    assert made.tuples == len(set().union(*fits.values()))
+
+
+def test_the_cases_differ():
+    results = [frozenset(augment(copies(12), Settings(**case, **EVERYTHING)).pairs) for case in CASES]
+    assert len(set(results)) >= 8 and all(results)
+
+
+@pytest.mark.parametrize("window", [0, 1])
+@pytest.mark.parametrize("seed", [1, 8, 16])
+def test_how_often_each_tuple_would_be_drawn(seed, window):
+    pairs = copies(seed, pairs=16)
+    alphabet = Alphabet(2)
+    text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
+    table = Table(text, alphabet, Settings(size=1, window=window))
+
+    def words(text):
+        names = {hole: number for number, hole in enumerate(alphabet.holes)} | {alphabet.border: "##"}
+        return tuple(names[sign] if sign in names else alphabet.decode(sign) for sign in text)
+
+    expected = twins.candidates(twins.templates(pairs, size=1, holes=2), window)
+    assert any(len(set(drawn.values())) > 1 for drawn in expected.values())
+    for number, template in enumerate(table.templates):
+        chosen, ends = table.candidates(number)
+        times = [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
+        found = {tuple(map(words, table.tuples[one])): n for one, n in zip(chosen, times, strict=True)}
+        assert found == expected[words(template)]
+
+
+def test_by_hand():
+    """jump is known alone; walk and its action stand where jump and its action do, in the pairs of one word."""
+    pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN")]
+    made = augment(pairs, Settings(size=1, **EVERYTHING))
+    assert set(made.pairs) == {("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN")}
+    assert augment(pairs, Settings(size=1, holes=1, **EVERYTHING)).pairs == []
+
+
+def test_both_sides_of_a_new_pair_are_new():
+    pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK"), ("run", "RUN"), ("leap", "JUMP JUMP")]
+    assert set(augment(pairs, Settings(size=1, **EVERYTHING)).pairs) == {("run twice", "RUN RUN")}
+    pairs[-1] = ("jump  twice", "HOP")
+    assert set(augment(pairs, Settings(size=1, **EVERYTHING)).pairs) == {("run twice", "RUN RUN")}
+
+
+def test_samples_and_variants_are_seeded():
+    pairs = copies(8, pairs=16)
+    everything = augment(pairs, Settings(size=2, **EVERYTHING)).pairs
+    first, again, other = (augment(pairs, Settings(size=2, samples=7, seed=seed)).pairs for seed in (1, 1, 2))
+    assert first == again != other
+    assert len(first) == 7 and {*first, *other} < set(everything)
+    orders = [augment(pairs, Settings(size=2, variants=0, seed=seed, samples=7)).pairs for seed in (1, 2)]
+    assert orders[0] != orders[1]
+    few, more = (augment(pairs, Settings(size=2, samples=0, variants=number)).pairs for number in (1, 3))
+    assert len(few) < len(more) < len(everything)
+
+
+def test_one_variant_is_drawn_by_how_often_tuples_are_seen():
+    """left and up fit `x .`, `y .` and `z .`, down fits `x .` alone: up goes into `go . twice` three times as often."""
+    pairs = [("go left twice", "G L L"), ("x down", "D")]
+    pairs += [(f"{word} {way}", f"{way[0].upper()}") for word in "xyz" for way in ("left", "up")]
+    template = ("go", 0, "twice", "##", "G", 1, 1)
+    drawn = twins.candidates(twins.templates(pairs, size=1, holes=2))[template]
+    assert drawn == {(("up",), ("U",)): 3, (("down",), ("D",)): 1}
+    found = Counter(
+        pair[0]
+        for seed in range(600)
+        for pair in augment(pairs, Settings(size=1, samples=0, variants=1, seed=seed)).pairs
+        if pair[0].startswith("go")
+    )
+    assert set(found) == {"go up twice", "go down twice"} and found.total() == 600
+    assert found["go up twice"] / 600 == pytest.approx(0.75, abs=0.05)
+
+
+def test_repeated_pairs_count_for_the_limit_unless_unique():
+    pairs = [("jump", "JUMP"), ("walk", "WALK"), ("walk twice", "WALK WALK")] * 2
+    assert augment(pairs, Settings(size=1, limit=4, **EVERYTHING)).pairs == []
+    assert len(augment(pairs, Settings(size=1, limit=4, unique=True, **EVERYTHING)).pairs) == 1
+
+
+def test_overlap():
+    made = [("jump twice", "JUMP JUMP"), ("run twice", "RUN RUN")]
+    test = [("jump  twice", "JUMP JUMP "), ("run twice", "RUN"), ("jump twice", "JUMP JUMP"), ("hop", "HOP")]
+    share = overlap(made, test)
+    assert (share.rows, share.pairs, share.sources) == (4, 2, 3)
+
+
+@pytest.mark.parametrize("name", ["size", "holes", "limit", "max_length", "window", "variants", "samples", "seed"])
+def test_settings_that_cannot_be(name):
+    with pytest.raises(InputError, match="at least"):
+        Settings(**{name: -1})
+
+
+def test_no_pairs():
+    with pytest.raises(InputError, match="no pair to learn from"):
+        augment([])
+
+
+@needs("colors/train.tsv", "colors/test.tsv")
+@pytest.mark.parametrize(("size", "holes", "pairs"), [(1, 2, 50), (2, 2, 59), (4, 2, 226), (1, 1, 0)])
+def test_colors(size, holes, pairs):
+    train, test = (list(read_pairs(CorpusSpec((SHARED / f"colors/{name}.tsv",)))) for name in ("train", "test"))
+    made = augment(train, Settings(size=size, holes=holes, **EVERYTHING))
+    assert len(made.pairs) == pairs
+    if (size, holes) == (1, 2):
+        assert (made.templates, made.tuples, overlap(made.pairs, test).pairs) == (198, 60, 1)
+        assert ("zup fep", "YELLOW YELLOW YELLOW") in made.pairs
+        assert all(interpret(source) == target.split() for source, target in made.pairs)
+
+
+def interpret(source):
+    """The grammar of Colors (Lake et al., 2019): kiki swaps its sides, blicket wraps, fep says three times."""
+    words = source.split()
+    if "kiki" in words:
+        place = words.index("kiki")
+        return interpret(" ".join(words[place + 1 :])) + interpret(" ".join(words[:place]))
+    if "blicket" in words:
+        left, right = ([COLORS[word] for word in part.split()] for part in source.split("blicket"))
+        return left + right + left
+    return [COLORS[words[0]]] * (3 if "fep" in words else 1)
+
+
+COLORS = {"dax": "RED", "lug": "BLUE", "wif": "GREEN", "zup": "YELLOW"}
+
+
+@needs("scan/tasks_train_template_around_right.txt.gz", "scan/tasks_test_template_around_right.txt.gz")
+def test_scan_around_right():
+    """All pairs that can be made are right, and many are test items."""
+    train, test = (scan(f"{part}_template_around_right") for part in ("train", "test"))
+    made = augment(train, Settings(size=1, max_length=40, **EVERYTHING))
+    share = overlap(made.pairs, test)
+    assert (len(made.pairs), share.pairs, share.sources) == (2372, 1936, 1936)
+    assert set(made.pairs) <= set(scan(""))
+
+
+def scan(split):
+    name = f"scan/tasks{'_' * bool(split)}{split}.txt.gz"
+    return [tuple(line.strip().removeprefix("IN: ").split(" OUT: ")) for line in read_lines(SHARED / name)]

@@ -1,0 +1,115 @@
+"""Reading a corpus for a language model, and sorting its places backwards."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+import twins_lm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgbench.errors import InputError
+from cgbench.lm.counts import read_corpus, sort_places
+
+sentences = st.lists(st.lists(st.sampled_from("aabc"), max_size=6).map(" ".join), min_size=1, max_size=8)
+
+
+@pytest.fixture(scope="module")
+def corpus_of(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "text"
+
+    def read(text: str | bytes, **options):
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return read_corpus(path, **options)
+
+    return read
+
+
+def test_words_by_falling_count_with_the_special_ones_first(corpus_of):
+    corpus = corpus_of("b a b\n\n a  c\r\nb")
+    assert [corpus.word(i) for i in range(corpus.words)] == ["<unk>", "<s>", "</s>", "b", "a", "c"]
+    assert corpus.text.tolist() == [2, 3, 4, 3, 2, 2, 4, 5, 2, 3, 2]
+    assert corpus.counts.tolist() == [0, 0, 4, 3, 2, 1]
+    assert (corpus.tokens, corpus.sentences, corpus.longest) == (6, 4, 5)
+
+
+def test_rare_words_become_unknown(corpus_of):
+    corpus = corpus_of("b a b\na c\n", min_count=2)
+    assert [corpus.word(i) for i in range(corpus.words)] == ["<unk>", "<s>", "</s>", "b", "a"]
+    assert corpus.text.tolist() == [2, 3, 4, 3, 2, 4, 0, 2]
+    assert corpus.counts.tolist() == [1, 0, 2, 2, 2]
+
+
+def test_places_sorted_backwards_by_eye(corpus_of):
+    corpus = corpus_of("a b\nb\n")  # as ids: 2 | 4 3 2 | 3 2
+    sort = sort_places(corpus, 3, 1)
+    #              b </s>   a b </s>   <s> b   <s> a b   <s> a
+    assert [twins_lm.backwards(corpus.text, place, 3) for place in sort.places] == [
+        [2, 3, 2],
+        [2, 3, 4],
+        [3, 2],
+        [3, 4, 2],
+        [4, 2],
+    ]
+    assert sort.shared.tolist() == [0, 2, 0, 1, 0]
+    assert sort.depths.tolist() == [3, 3, 2, 3, 2]
+
+
+@settings(deadline=None, max_examples=150)
+@given(sentences, st.integers(1, 5), st.integers(1, 3), st.integers(1, 2))
+def test_sorting_against_its_definition(corpus_of, lines, order, jobs, min_count):
+    corpus = corpus_of("a\n" + "".join(line + "\n" for line in lines), min_count=min_count)
+    sort = sort_places(corpus, order, jobs)
+    assert (sort.places.tolist(), sort.shared.tolist(), sort.depths.tolist()) == twins_lm.sorted_places(
+        corpus.text.tolist(), order
+    )
+    assert [sort.starts[word + 1] - sort.starts[word] for word in range(corpus.words)] == corpus.counts.tolist()
+
+
+def test_many_words_and_long_lines_over_blocks(corpus_of, monkeypatch):
+    monkeypatch.setattr("cgbench.lm.counts.BLOCK", 100)
+    lines = [f"w{i} w{i % 7} " + "x" * (i % 150) for i in range(5000)]
+    corpus = corpus_of("\n".join(lines))
+    words = [corpus.word(i) for i in corpus.text[1:].tolist()]
+    assert words == [word for line in lines for word in [*line.split(), "</s>"]]
+
+
+def test_compressed_text_is_the_same_text(corpus_of, tmp_path):
+    plain = corpus_of("a b\nc\n")
+    (tmp_path / "x.gz").write_bytes(gzip.compress(b"a b\nc\n"))
+    packed = read_corpus(tmp_path / "x.gz")
+    assert np.array_equal(plain.text, packed.text) and plain.sha256 == packed.sha256
+    zstandard = pytest.importorskip("zstandard")
+    (tmp_path / "x.zst").write_bytes(zstandard.compress(b"a b\nc\n"))
+    assert read_corpus(tmp_path / "x.zst").sha256 == plain.sha256
+
+
+@pytest.mark.parametrize("word", ["<s>", "</s>", "<unk>", "<UNK>"])
+def test_the_models_own_words_are_refused_or_skipped(corpus_of, word):
+    with pytest.raises(InputError, match=f"line 3: holds {word}, .*--skip-symbols"):
+        corpus_of(f"a\nb\na {word} b\n")
+    corpus = corpus_of(f"a\nb\na {word} b {word}\n", skip_symbols=True)
+    assert corpus.text.tolist() == [2, 3, 2, 4, 2, 3, 4, 2] and corpus.skipped == 2
+
+
+def test_bad_input(corpus_of, tmp_path):
+    for text, message in (
+        ("", "there is no word in it"),
+        ("\n \n", "there is no word in it"),
+        (b"a\n\xff\n", "line 2: not UTF-8"),
+        ("a\nb\0c\n", "line 2: holds a NUL byte"),
+    ):
+        with pytest.raises(InputError, match=message):
+            corpus_of(text)
+    with pytest.raises(InputError, match="no such file"):
+        read_corpus(tmp_path / "missing")
+    with pytest.raises(InputError, match="a folder"):
+        read_corpus(tmp_path)
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(b"a b\n" * 1000)[:30])
+    with pytest.raises(InputError, match=r"cut\.gz: cannot be read"):
+        read_corpus(tmp_path / "cut.gz")
+    with pytest.raises(InputError, match="--min-count 0"):
+        read_corpus(Path("x"), min_count=0)

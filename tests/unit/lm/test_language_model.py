@@ -1,0 +1,104 @@
+"""Scores of sentences: by hand from a small ARPA file, and what is no language model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cgbench.errors import InputError
+from cgbench.lm.language_model import CorpusScore, LanguageModel
+
+pytest.importorskip("kenlm")
+
+ARPA = """\\data\\
+ngram 1=5
+ngram 2=4
+
+\\1-grams:
+-2	<unk>	0
+0	<s>	-0.3
+-0.5	</s>	0
+-0.6	a	-0.1
+-0.7	b	-0.2
+
+\\2-grams:
+-0.2	<s> a
+-0.4	a b
+-0.5	a </s>
+-0.1	b </s>
+
+\\end\\
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    (tmp_path / "x.arpa").write_text(ARPA)
+    return LanguageModel.load(tmp_path / "x.arpa")
+
+
+@pytest.mark.parametrize(
+    ("line", "log10", "words", "oovs"),
+    [
+        ("a b", -0.2 - 0.4 - 0.1, 2, 0),
+        ("a", -0.2 - 0.5, 1, 0),
+        ("b b", (-0.3 - 0.7) + (-0.2 - 0.7) - 0.1, 2, 0),  # two back-offs
+        ("", -0.3 - 0.5, 0, 0),
+        ("a c", -0.2 + (-0.1 - 2) - 0.5, 2, 1),
+        (" a\tb \x0b", -0.7, 2, 0),
+        ("<s>", (-0.3 - 2) - 0.5, 1, 1),  # no word of a sentence
+        ("a </s> <unk>", -0.2 + (-0.1 - 2) - 2 - 0.5, 3, 2),
+    ],
+)
+def test_sentences_by_hand(model, line, log10, words, oovs, capfd):
+    [score] = model.scores([line])
+    assert score.log10 == pytest.approx(log10, abs=1e-6)
+    assert (score.words, score.oovs) == (words, oovs)
+    assert score.perplexity == pytest.approx(10 ** (-log10 / (words + 1)), rel=1e-6)
+    assert model.log10_probabilities([line]).tolist() == [score.log10]
+    assert capfd.readouterr().err == ""
+
+
+def test_arrays_and_sums(model):
+    lines = ["a b", "a c", ""]
+    total = CorpusScore()
+    scores = list(model.scores(lines, total))
+    assert model.order == 2
+    perplexity = model.perplexity(lines)
+    assert perplexity.dtype == np.float64 and perplexity.tolist() == [score.perplexity for score in scores]
+    assert model.log10_probabilities([]).shape == (0,)
+    assert (total.sentences, total.tokens, total.oovs) == (3, 7, 1)
+    log10 = -0.7 - 2.8 - 0.8
+    assert total.log10 == pytest.approx(log10, abs=1e-5)
+    assert total.perplexity == pytest.approx(10 ** (-log10 / 7), rel=1e-5)
+    assert total.perplexity_without_oovs == pytest.approx(10 ** (-(log10 + 2.1) / 6), rel=1e-5)
+    assert np.isnan(CorpusScore().perplexity)
+
+
+def test_what_is_no_language_model(tmp_path):
+    for name, content, message in (
+        ("text", b"a b c\n", r'first non-empty line was "a b c" not \\data\\'),
+        ("empty", b"", "not a language model that KenLM reads"),
+        ("cut.arpa", ARPA[:150].encode(), "not a language model that KenLM reads"),
+        ("bad.binary", b"mmap lm http://kheafield.com/code format version 4\n\0" * 3, "version 4"),
+        ("one.arpa", b"\\data\\\nngram 1=1\n\n\\1-grams:\n-1\t<unk>\n\n\\end\\\n", "at least a bigram"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputError, match=message) as error:
+            LanguageModel.load(tmp_path / name)
+        assert "\n" not in str(error.value) and str(error.value).startswith(str(tmp_path / name))
+    with pytest.raises(InputError, match="no such file"):
+        LanguageModel.load(tmp_path / "missing")
+    with pytest.raises(InputError, match="a folder"):
+        LanguageModel.load(tmp_path)
+
+
+def test_a_missing_package_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "kenlm", None)
+    with pytest.raises(InputError, match=r"pip install 'cgbench\[analysis\]'"):
+        LanguageModel.load(tmp_path / "x.arpa")
+
+
+def test_a_nul_byte(model):
+    with pytest.raises(InputError, match="line 2: holds a NUL byte"):
+        model.perplexity(["a", "a\0b"])

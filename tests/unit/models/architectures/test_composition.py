@@ -1,0 +1,118 @@
+"""COMPOSITION against its equations, one sentence and one decoder layer at a time."""
+
+import numpy as np
+import pytest
+import torch
+from architecture_table import pack, pairs, row, small_model
+from slow_attention import consult_slowly, memory_of
+
+from cgbench.errors import InputError
+from cgbench.models.architectures.composition import mixture_weights
+from cgbench.models.config.architectures import CompositionConfig
+from cgbench.models.parts.ragged import Layout
+from cgbench.models.registry import build_model
+
+torch.set_num_threads(1)
+
+
+def config_of(**changes):
+    return row("composition", **changes).values[0]
+
+
+def weight_of(model, kind, number, place):
+    """w of keys (0) or values (1) of a decoder layer for one of the collected outputs."""
+    mixture = model.mixture
+    return mixture[0, 0, place] if model.config.mixtures == "encoder" else mixture[kind, number, place]
+
+
+def slow_logits(model, source, target):
+    """Equations 3 to 8 of one pair, with the sublayers of the Transformer."""
+    config, (m, n) = model.config, (Layout([len(source)]), Layout([len(target)]))
+    h = model.embed(model.source_embedding, torch.tensor(source), m.positions)
+    collected = []
+    for number, layer in enumerate(model.encoder):
+        attended = layer.attend(h, m)
+        h = layer.feed(attended)
+        if config.top_layers and number < config.encoder_layers - config.top_layers:
+            continue
+        if config.sublayers != "feed_forward":
+            collected.append(model.encoder_norm(attended))
+        if config.sublayers != "self_attention":
+            collected.append(model.encoder_norm(h))
+    y = model.embed(model.target_embedding, torch.tensor(target), n.positions)
+    for number, layer in enumerate(model.decoder):
+        mixtures = [
+            sum(weight_of(model, kind, number, place) * c for place, c in enumerate(collected)) for kind in (0, 1)
+        ]
+        keys, values = memory_of(layer.cross, mixtures[0])[0], memory_of(layer.cross, mixtures[1])[1]
+        y = layer.feed(consult_slowly(layer, layer.attend(y, n, causal=True), keys, values))
+    return model.project(model.decoder_norm(y))
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"weights": "vector", "sublayers": "self_attention"},
+        {"mixtures": "encoder"},
+        {"top_layers": 2, "sublayers": "feed_forward"},
+        {"weights": "vector", "mixtures": "encoder", "top_layers": 1},
+    ],
+)
+def test_logits_are_those_of_the_equations(norm, changes):
+    model = small_model(config_of(norm=norm, **changes)).double()
+    batch = pairs([(5, 3), (2, 6)])
+    expected = torch.cat([slow_logits(model, *pair) for pair in batch])
+    assert torch.allclose(model(*pack(batch)), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("changes", [{}, {"weights": "vector"}, {"mixtures": "encoder"}, {"sublayers": "feed_forward"}])
+def test_with_all_weight_on_the_top_it_is_the_transformer(norm, changes):
+    torch.manual_seed(0)
+    model = build_model(config_of(norm=norm, initial="top", **changes), 17, 15).eval()
+    plain = build_model(row("transformer", norm=norm).values[0], 17, 15).eval()
+    plain.load_state_dict({name: x for name, x in model.state_dict().items() if name != "mixture"})
+    batch = pack(pairs([(5, 3), (2, 6)]))
+    assert torch.allclose(model(*batch), plain(*batch), atol=1e-6)
+
+
+def test_weights_start_as_named():
+    means = build_model(config_of(initial="mean"), 17, 15).mixture
+    assert means.shape == (2, 2, 6) and (means == 1 / 6).all()
+    noise = build_model(config_of(initial="normal", weights="vector"), 17, 15).mixture - 1 / 6
+    assert noise.shape == (2, 2, 6, 16) and noise.std().item() == pytest.approx(0.01, rel=0.2)
+    top = build_model(config_of(initial="top", top_layers=1), 17, 15).mixture
+    assert torch.equal(top, torch.tensor([0.0, 1.0]).expand(2, 2, 2))
+
+
+def test_mixtures_alone_are_without_weight_decay():
+    model = build_model(config_of(), 17, 15)
+    assert model.undecayed_parameters() == {"mixture"} <= dict(model.named_parameters()).keys()
+    assert build_model(row("transformer").values[0], 17, 15).undecayed_parameters() == set()
+
+
+def test_shares_of_scalars():
+    model = build_model(config_of(top_layers=2), 17, 15)
+    with torch.no_grad():
+        model.mixture[1, 0] = torch.tensor([1.0, -2.0, 0.0, 5.0])
+    shares = mixture_weights(model)
+    assert shares.shape == (2, 2, 3, 2)
+    assert np.isnan(shares[:, :, 0]).all()
+    assert np.allclose(shares[0, :, 1:], 0.25)
+    assert np.allclose(shares[1, 0, 1:], [[0.125, 0.25], [0, 0.625]])
+
+
+def test_shares_of_vectors_that_all_layers_use():
+    model = build_model(config_of(weights="vector", mixtures="encoder", sublayers="feed_forward"), 17, 15)
+    with torch.no_grad():
+        model.mixture[0, 0] = torch.tensor([[1.0, -1.0], [4.0, 0.0], [1.0, 1.0]]).repeat(1, 8)
+    shares = mixture_weights(model)
+    assert np.allclose(shares[:, :, :, 1], [0.25, 0.5, 0.25])
+    assert np.isnan(shares[:, :, :, 0]).all()
+
+
+def test_the_top_must_be_among_what_is_mixed():
+    with pytest.raises(InputError, match=r"model\.initial=top"):
+        CompositionConfig(initial="top", sublayers="self_attention")

@@ -1,0 +1,165 @@
+"""Dangle, and R-Dangle in all its forms: all prefixes at once, one at a time, step by step."""
+
+import dataclasses
+
+import pytest
+import torch
+from dangle_models import (
+    DANGLE,
+    ENCODER_ONLY,
+    FORMS,
+    R_DANGLE,
+    SIZE,
+    SOURCES,
+    batch,
+    build,
+    slow_batch,
+)
+
+from cgbench.errors import InputError
+from cgbench.models.architectures.prefixes import Prefixes
+from cgbench.models.config.architectures import DangleConfig
+from cgbench.models.parts.ragged import Layout, Ragged
+from cgbench.models.registry import build_model
+from cgbench.models.search import beam_search
+
+torch.set_num_threads(1)
+
+REMEMBERING = [
+    "dangle, relative",
+    "dangle, encoder only, absolute",
+    *(f"r_dangle, interval {o}" for o in (1, 2, 3, 8)),
+    "r_dangle, shared, interval 3",
+    "r_dangle, causal",
+    "r_dangle, history",
+    "r_dangle, history, shared",
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_all_prefixes_at_once_are_one_prefix_at_a_time(form):
+    """Logits and gradients."""
+    model = build(FORMS[form])
+    # Sines are float32 in both.
+    near = {"rtol": 0, "atol": 1e-5 if model.config.positions == "sinusoidal" else 1e-10}
+    fast, slow = model(*batch()), slow_batch(model)
+    assert torch.allclose(fast, slow, **near)
+    weight = torch.randn_like(fast)
+    parameters = list(model.parameters())
+    of_fast, of_slow = (
+        torch.autograd.grad((logits * weight).sum(), parameters, allow_unused=True, materialize_grads=True)
+        for logits in (fast, slow)
+    )
+    for (name, _), first, second in zip(model.named_parameters(), of_fast, of_slow, strict=True):
+        assert torch.allclose(first, second, **near), name
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_steps_are_teacher_forcing(form):
+    model = build(FORMS[form])
+    source = Ragged.pack(SOURCES)
+    target = torch.randint(4, SIZE, (8, 11), generator=torch.Generator().manual_seed(1))
+    target[:, 0] = 2
+    expected = model(Ragged.pack([row for row in SOURCES for _ in range(2)]), Ragged.unpad(target)).view(8, 11, -1)
+    state = model.start(model.encode(source), copies=2)
+    for t in range(11):
+        assert torch.allclose(model.step(target[:, t], state), expected[:, t], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", REMEMBERING)
+def test_reordered_rows_go_on_as_the_hypotheses_they_are(form):
+    """Swap within sentences, then across them, drop and double rows: each row stays the prefix it continues.
+
+    The authors' code leaves the keys of cross-attention where they are at the first of these.
+    """
+    model = build(FORMS[form])
+    state = model.start(model.encode(Ragged.pack(SOURCES[:3])), copies=2)
+    generator = torch.Generator().manual_seed(2)
+    sentence = torch.arange(3).repeat_interleave(2)
+    prefixes = torch.full((6, 1), 2)
+    model.step(prefixes[:, -1], state)
+    swap, keep = [1, 0, 3, 2, 4, 5], [0, 1, 2, 3, 4, 5]
+    for index in map(torch.tensor, [keep, swap, swap, keep, [4, 5, 0, 2, 2, 1], [3, 0], [1, 1, 0], [2, 0]]):
+        state.reorder(index)
+        sentence = sentence[index]
+        new = torch.randint(4, SIZE, (len(index), 1), generator=generator)
+        prefixes = torch.cat((prefixes[index], new), 1)
+        logits = model.step(new[:, 0], state)
+        source = Ragged.pack([SOURCES[i] for i in sentence.tolist()])
+        expected = model(source, Ragged.unpad(prefixes)).view(len(index), -1, SIZE)[:, -1]
+        assert torch.allclose(logits, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("form", ["dangle, relative", "r_dangle, interval 3", "r_dangle, shared, interval 2"])
+def test_beams_have_the_log_probabilities_of_teacher_forcing(form):
+    model = build(FORMS[form], dtype=torch.float32)
+    for source, found in zip(SOURCES, beam_search([model], Ragged.pack(SOURCES), beam=4), strict=True):
+        assert len(found) == 4
+        for hypothesis in found:
+            target = Ragged.pack([hypothesis.tokens])
+            log_p = model(Ragged.pack([source]), target.shifted()).log_softmax(-1)
+            expected = log_p.gather(1, target.ids[:, None]).sum().item()
+            assert hypothesis.log_prob == pytest.approx(expected, abs=1e-3)
+
+
+def test_dangle_has_no_norm_above_its_encoder_and_its_vectors_start_small():
+    torch.manual_seed(0)
+    config = dataclasses.replace(DANGLE, width=512, mixed_attention_heads=8, norm="pre")
+    model = build_model(config, 20, 20)
+    assert not any(name.startswith("encoder_norm") for name, _ in model.named_parameters())
+    for vector in (model.source_type, model.target_type, model.end):
+        assert vector.std().item() == pytest.approx(0.02, rel=0.15)
+    tables = [p for name, p in model.named_parameters() if ".relative." in name]
+    assert len(tables) == 3 * 2 + 1 + 2 and not any(table.abs().max() for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("config", "rows"),
+    [
+        # Targets of 4, 9, 1 and 2 tokens; prefixes of 10, 45, 1 and 3 tokens in all.
+        (DANGLE, [18, 59]),
+        (dataclasses.replace(DANGLE, **ENCODER_ONLY), [18, 59, 16]),
+        (R_DANGLE, [18, 16]),
+    ],
+)
+def test_what_has_dropout_of_its_own(config, rows):
+    """Each prefix in Dangle, each token in R-Dangle; END where there is no decoder alone."""
+    model = build(dataclasses.replace(config, dropout=0.5)).train()
+    seen = []
+    model.dropout.register_forward_hook(lambda module, given, result: seen.append(len(given[0])))
+    model(*batch())
+    assert seen == rows
+
+
+def test_prefixes_by_hand():
+    """Two targets, of 4 and 1 tokens, an interval of 2."""
+    prefixes = Prefixes.at_intervals(Layout([2, 1]), Layout([4, 1]), 2)
+    assert prefixes.sentence.tolist() == [0, 0, 1]
+    assert (prefixes.newest.tolist(), prefixes.end.tolist()) == ([0, 2, 0], [2, 4, 1])
+    assert prefixes.tokens.tolist() == [0, 0, 1, 2, 4]
+    assert prefixes.ages.tolist() == [0, 2, 1, 0, 0]
+    assert prefixes.read.rows.tolist() == [0, 1, 0, 1, 2, 3, 4]
+    # Three source vectors, then five target vectors, then END.
+    assert prefixes.mixed(3, 5).rows.tolist() == [0, 1, 3, 8, 0, 1, 3, 4, 5, 8, 2, 7, 8]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        (DANGLE, {"form": "encoder_only"}, "model.encoder_layers=1: must be 0 with model.form=encoder_only"),
+        (DANGLE, {"form": "decoder"}, "model.form=decoder: must be one of encoder_decoder, encoder_only"),
+        (DANGLE, {"positions": "shaw"}, "model.positions=shaw: must be one of relative, sinusoidal"),
+        (DANGLE, {"mixed_attention_heads": 5}, "model.mixed_attention_heads=5: must be a divisor of model.width"),
+        (R_DANGLE, {"interval": 0}, "model.interval=0: must be at least 1"),
+        (R_DANGLE, {"mixed_layers": 0}, "model.mixed_layers=0: must be at least 1"),
+        (R_DANGLE, {"values": "shared", "key_scale": 2.0}, r"model.key_scale=2.0: must be 1.0 \(unused\)"),
+        (R_DANGLE, {"values": "shared", "value_encoder": "plain"}, "model.value_encoder=plain: must be mixed"),
+    ],
+)
+def test_settings_that_would_do_nothing_or_do_not_fit_are_refused(kind, changes, message):
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(kind, **changes)
+
+
+def test_the_encoder_only_form_may_have_no_other_layers():
+    assert DangleConfig(architecture="dangle", **ENCODER_ONLY).decoder_layers == 0

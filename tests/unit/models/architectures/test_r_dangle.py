@@ -1,0 +1,104 @@
+"""Sizes and presets of Dangle and R-Dangle, and intervals that begin anywhere or are drawn."""
+
+import dataclasses
+
+import pytest
+import torch
+from dangle_models import R_DANGLE, batch, build, slow_batch
+
+from cgbench.models.architectures.prefixes import Prefixes
+from cgbench.models.config.presets import load_preset
+from cgbench.models.registry import build_model
+
+torch.set_num_threads(1)
+
+
+def layer_sizes(width, hidden, table):
+    """Parameters of an encoder layer and of a decoder layer, by arithmetic."""
+    attention, norm = 4 * width * width + 4 * width, 2 * width
+    feed = 2 * width * hidden + hidden + width
+    encoder = attention + table + feed + 2 * norm
+    return encoder, encoder + attention + norm
+
+
+def count(preset, source_size=8848, target_size=6632):
+    with torch.device("meta"):
+        model = build_model(load_preset(preset).model, source_size, target_size)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("values", "top", "bottom", "extra", "total"),
+    [("shared", 10, 2, 3 * 512 + 1024, 71_111_424), ("separate", 8, 4, 4 * 512 + 2 * 1024, 71_113_216)],
+)
+def test_presets_have_as_many_parameters_as_the_authors_models_71_111_and_71_113_million(
+    values, top, bottom, extra, total
+):
+    """Vocabularies of ReaCT; the norms above the encoders and the vectors of the sides, END and SE are extra."""
+    plain, decoder = layer_sizes(512, 1024, 31 * 128)
+    mixed, _ = layer_sizes(512, 1024, 2 * 31 * 64 + 2 * 64)
+    embeddings = (8848 + 6632) * 512
+    assert embeddings + top * plain + bottom * mixed + 12 * decoder + extra + 1024 == total
+    assert count(f"r_dangle_react_{values}") == total
+
+
+def test_the_fast_preset_is_as_large():
+    """It has 8 static layers in the place of 8 at the top, and one norm more."""
+    assert count("r_dangle_fast") == 71_113_216 + 2 * 512
+
+
+@pytest.mark.parametrize(
+    ("preset", "layers", "norm", "dropouts"),
+    [
+        ("dangle_cognition", (2, 4, 6), "post", (0.3, 0, 0)),
+        ("dangle_cognition_relative", (4, 4, 4), "post", (0.3, 0, 0)),
+        ("dangle_cogs", (4, 0, 0), "post", (0.1, 0.1, 0)),
+        ("dangle_cogs_relative", (4, 0, 0), "post", (0.1, 0.1, 0)),
+        ("r_dangle_cognition", (2, 8, 12), "pre", (0.4, 0.3, 0.4)),
+        ("r_dangle_react_separate", (2, 8, 12), "pre", (0.4, 0.3, 0.4)),
+        ("r_dangle_react_shared", (2, 10, 12), "pre", (0.4, 0.3, 0.4)),
+    ],
+)
+def test_presets_are_the_scripts(preset, layers, norm, dropouts):
+    model = load_preset(preset).model
+    assert (model.mixed_layers, model.encoder_layers, model.decoder_layers) == layers
+    assert (model.norm, model.dropout, model.attention_dropout, model.activation_dropout) == (norm, *dropouts)
+    assert model.max_relative_position == (64 if "cogs_relative" in preset else 16)
+    assert (model.mixed_attention_heads, model.attention_heads) == ((6, 6) if "cogs" in preset else (8, 4))
+
+
+@pytest.mark.parametrize("offset", [1, 2, 5])
+@pytest.mark.parametrize("changes", [{}, {"keep_history": True}, {"causal_target": True}])
+def test_intervals_may_begin_anywhere(offset, changes):
+    model = build(dataclasses.replace(R_DANGLE, **changes))
+    source, target = batch()
+    encoded = model.encode(source)
+    prefixes = Prefixes.at_intervals(source.layout, target.layout, 5, offset)
+    y = model.embed_target(target)
+    fast = model.project(model.decode_prefixes(encoded, model.encode_anew(encoded, y, prefixes), y, prefixes))
+    slow = slow_batch(model, points=[0, *range(offset, 20, 5)])
+    assert torch.allclose(fast, slow, rtol=0, atol=1e-10)
+
+
+def test_random_intervals_are_drawn_in_training_alone(monkeypatch):
+    drawn, original = [], Prefixes.at_intervals
+
+    def record(source, target, interval, offset=None):
+        drawn.append((interval, offset))
+        return original(source, target, interval, offset)
+
+    monkeypatch.setattr(Prefixes, "at_intervals", record)
+    model = build(dataclasses.replace(R_DANGLE, random_interval=True, interval=3)).train()
+    torch.manual_seed(0)
+    for _ in range(40):
+        model(*batch((2,)))
+    assert {interval for interval, _ in drawn} == {1, 2, 4, 8}
+    assert {offset for interval, offset in drawn if interval == 2} == {1, 2}
+    assert all(1 <= offset <= interval for interval, offset in drawn)
+    again, drawn[:] = drawn.copy(), []
+    torch.manual_seed(0)
+    for _ in range(40):
+        model(*batch((2,)))
+    assert drawn == again
+    model.eval()(*batch())
+    assert drawn[-1] == (3, None)

@@ -1,0 +1,222 @@
+"""The Transformer: sizes, invariances, agreement with torch's own layers and with itself step by step."""
+
+import dataclasses
+
+import pytest
+import torch
+from ragged_models import logits_of, state_of
+
+from cgbench.models.architectures.transformer import PAD
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.config.presets import load_preset
+from cgbench.models.parts.positions import sinusoids
+from cgbench.models.registry import build_model
+
+torch.set_num_threads(1)
+
+FORMS = [(positions, norm) for positions in ("sinusoidal", "relative") for norm in ("pre", "post")]
+SMALL = TransformerConfig(
+    encoder_layers=2,
+    decoder_layers=2,
+    width=16,
+    feedforward_width=24,
+    attention_heads=2,
+    max_relative_position=4,
+    dropout=0.1,
+)
+
+
+def small_model(positions="relative", norm="pre", seed=0):
+    torch.manual_seed(seed)
+    model = build_model(dataclasses.replace(SMALL, positions=positions, norm=norm), 40, 30).eval()
+    for name, parameter in model.named_parameters():
+        if name.endswith("relative.table"):
+            torch.nn.init.normal_(parameter)
+    return model
+
+
+def batch(rows=3, source_length=9, target_length=11):
+    generator = torch.Generator().manual_seed(1)
+    source = torch.randint(4, 40, (rows, source_length), generator=generator)
+    target = torch.randint(4, 30, (rows, target_length), generator=generator)
+    source[:, -1], target[:, 0] = 2, 2
+    return source, target
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "millions"),
+    [
+        ("transformer_iwslt", {"model.positions": "relative"}, 39.52),
+        ("transformer_iwslt_relative_12", {}, 71.110),
+    ],
+)
+def test_parameter_counts_are_the_published_ones(preset, changes, millions):
+    with torch.device("meta"):
+        model = build_model(load_preset(preset).replace(changes).model, 8848, 6632)
+    count = sum(parameter.numel() for parameter in model.parameters())
+    assert count / 1e6 == pytest.approx(millions, abs=0.005)
+
+
+def test_embeddings_of_the_relative_preset_have_length_one():
+    config = dataclasses.replace(SMALL, embedding="unit")
+    torch.manual_seed(0)
+    weight = build_model(config, 40, 30).source_embedding.weight
+    lengths = weight.norm(dim=1)
+    assert lengths[PAD] == 0
+    assert torch.allclose(torch.cat((lengths[:PAD], lengths[PAD + 1 :])), torch.ones(39))
+
+
+@pytest.mark.parametrize(("positions", "norm"), FORMS)
+def test_padding_and_the_order_of_a_batch_change_nothing(positions, norm):
+    model = small_model(positions, norm)
+    source, target = batch()
+    alone = logits_of(model, source[:1, -5:], target[:1, :4])
+    right = torch.cat((source[:1, -5:], torch.full((1, 4), PAD)), 1)
+    left = torch.cat((torch.full((1, 4), PAD), source[:1, -5:]), 1)
+    padded_target = torch.cat((target[:1, :4], torch.full((1, 7), PAD)), 1)
+    for padded in (left, right):
+        together = logits_of(model, torch.cat((source[1:], padded)), torch.cat((target[1:], padded_target)))
+        assert torch.allclose(together[-1:, :4], alone, atol=1e-6)
+
+
+@pytest.mark.parametrize(("positions", "norm"), FORMS)
+def test_a_later_target_word_changes_no_earlier_logit(positions, norm):
+    model = small_model(positions, norm)
+    source, target = batch()
+    changed = target.clone()
+    changed[:, 6] = (changed[:, 6] + 1) % 20 + 4
+    before, after = logits_of(model, source, target), logits_of(model, source, changed)
+    assert torch.equal(before[:, :6], after[:, :6])
+    assert not torch.allclose(before[:, 6:], after[:, 6:], atol=1e-3)
+
+
+@pytest.mark.parametrize(("positions", "norm"), FORMS)
+@pytest.mark.parametrize("copies", [1, 3])
+def test_teacher_forcing_equals_decoding_step_by_step(positions, norm, copies):
+    model = small_model(positions, norm)
+    source, target = batch()
+    source[0, :3] = PAD
+    expected = logits_of(model, source, target).repeat_interleave(copies, 0)
+    state = state_of(model, source, copies)
+    for t in range(target.shape[1]):
+        logits = model.step(target[:, t].repeat_interleave(copies), state)
+        assert torch.allclose(logits, expected[:, t], atol=1e-5)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "relative"])
+def test_reordered_rows_go_on_as_the_hypotheses_they_are(positions):
+    """Swap within sentences, then across them, drop and double rows: each row stays the prefix it continues."""
+    model = small_model(positions)
+    source, _ = batch(rows=3)
+    source[1, :4] = PAD
+    state = state_of(model, source, copies=2)
+    generator = torch.Generator().manual_seed(2)
+    prefixes = torch.full((6, 1), 2)
+    sentence = torch.arange(3).repeat_interleave(2)
+    indices = [[1, 0, 3, 3, 4, 5], [4, 5, 0, 2, 2, 1], [3, 0], [1, 1, 0]]
+    logits = model.step(prefixes[:, -1], state)
+    for index in map(torch.tensor, indices):
+        state.reorder(index)
+        sentence, logits = sentence[index], logits[index]
+        new = torch.randint(4, 30, (len(index), 1), generator=generator)
+        prefixes = torch.cat((prefixes[index], new), 1)
+        logits = model.step(new[:, 0], state)
+        assert torch.allclose(logits, logits_of(model, source[sentence], prefixes)[:, -1], atol=1e-5)
+
+
+def test_hypotheses_share_memories_and_a_beam_that_changes_its_order_moves_nothing():
+    model = small_model()
+    source, _ = batch(rows=3)
+    state = state_of(model, source, copies=2)
+    model.step(torch.full((6,), 2), state)
+    before = [memory.keys.data_ptr() for memory in (*state.source, *state.target)]
+    state.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
+    assert [memory.keys.data_ptr() for memory in (*state.source, *state.target)] == before
+    assert {len(memory) for memory in (*state.source, *state.target)} == {3}
+    state.reorder(torch.tensor([0, 1, 4, 5]))
+    assert {len(memory) for memory in (*state.source, *state.target)} == {2}
+
+
+def copy_attention(to, qkv_weight, qkv_bias, out):
+    to.in_proj_weight.copy_(qkv_weight)
+    to.in_proj_bias.copy_(qkv_bias)
+    to.out_proj.load_state_dict(out.state_dict())
+
+
+def torch_twin(model):
+    """torch's own encoder and decoder with the same weights."""
+    config = model.config
+    options = {
+        "dim_feedforward": config.feedforward_width,
+        "dropout": 0.0,
+        "batch_first": True,
+        "norm_first": config.norm == "pre",
+    }
+    pre = config.norm == "pre"
+    twin = torch.nn.Transformer(config.width, config.attention_heads, 2, 2, **options).eval()
+    twin.encoder.norm = torch.nn.LayerNorm(config.width) if pre else None
+    twin.decoder.norm = torch.nn.LayerNorm(config.width) if pre else None
+    with torch.no_grad():
+        for ours, theirs in zip(
+            [*model.encoder, *model.decoder], [*twin.encoder.layers, *twin.decoder.layers], strict=True
+        ):
+            attention = ours.attention
+            copy_attention(
+                theirs.self_attn, attention.project_in.weight, attention.project_in.bias, attention.project_out
+            )
+            norms = [ours.attention_norm, ours.feed_forward_norm]
+            if hasattr(ours, "cross"):
+                cross = ours.cross
+                weight = torch.cat((cross.project_query.weight, cross.project_memory.weight))
+                bias = torch.cat((cross.project_query.bias, cross.project_memory.bias))
+                copy_attention(theirs.multihead_attn, weight, bias, cross.project_out)
+                norms.insert(1, ours.cross_norm)
+            theirs.linear1.load_state_dict(ours.feed_forward.expand.state_dict())
+            theirs.linear2.load_state_dict(ours.feed_forward.contract.state_dict())
+            for number, norm in enumerate(norms, 1):
+                getattr(theirs, f"norm{number}").load_state_dict(norm.state_dict())
+        if pre:
+            twin.encoder.norm.load_state_dict(model.encoder_norm.state_dict())
+            twin.decoder.norm.load_state_dict(model.decoder_norm.state_dict())
+    return twin
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_logits_equal_those_of_torchs_transformer(norm):
+    model = small_model("sinusoidal", norm)
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            torch.nn.init.normal_(parameter)
+    source, target = batch()
+    source[0, 6:] = PAD
+    width = model.config.width
+    x = model.source_embedding(source) * width**0.5 + sinusoids(torch.arange(9), width)
+    y = model.target_embedding(target) * width**0.5 + sinusoids(torch.arange(11), width)
+    mask = torch.triu(torch.ones(11, 11, dtype=torch.bool), 1)
+    padding = source == PAD
+    states = torch_twin(model)(x, y, tgt_mask=mask, src_key_padding_mask=padding, memory_key_padding_mask=padding)
+    expected = states @ model.target_embedding.weight.T
+    assert torch.allclose(logits_of(model, source, target), expected, atol=1e-5)
+
+
+def test_sinusoids_are_sines_then_cosines_from_place_two():
+    values = sinusoids(torch.tensor([0, 5]), 4)
+    angle = torch.tensor([2.0, 7.0])
+    expected = torch.stack((angle.sin(), (angle * 1e-4).sin(), angle.cos(), (angle * 1e-4).cos()), -1)
+    assert torch.allclose(values, expected)
+
+
+@pytest.mark.parametrize(("positions", "norm"), FORMS)
+def test_bfloat16_products_change_logits_and_gradients_little(positions, norm):
+    model = small_model(positions, norm)
+    source, target = batch()
+    source[0, 6:] = PAD
+    results = []
+    for enabled in (False, True):
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+            logits = logits_of(model, source, target).float()
+        logits.square().mean().backward()
+        results.append([logits.detach(), *(parameter.grad.clone() for parameter in model.parameters())])
+    exact, rounded = (torch.cat([tensor.flatten() for tensor in result]) for result in results)
+    assert 0 < (exact - rounded).norm() < 0.02 * exact.norm()

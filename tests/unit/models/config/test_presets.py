@@ -1,0 +1,123 @@
+"""Presets: sizes and recipes that papers print, and presets that say only what differs from another."""
+
+import pytest
+
+from cgbench.errors import InputError
+from cgbench.models.catalogue import count_parameters
+from cgbench.models.config.presets import load_preset, with_bases
+
+# Exact counts are those of the specification of each paper; SCAN, COGS and PCFG without <pad> and <unk>, as there.
+COUNTS = [
+    ("transformer_scan_none", {}, 992_007),
+    ("universal_scan_none", {}, 332_551),
+    ("transformer_cogs_teu", {}, 9_297_256),
+    ("transformer_cognition", {}, 35_389_440),
+    ("transformer_cognition_small", {}, 24_875_008),
+    ("transformer_cognition_deep", {}, 39_595_008),
+    ("transformer_cognition_deep_lrf", {}, 45_903_872),
+    ("transformer_cognition_relative", {}, 35_440_128),
+    ("composition_cognition", {}, 35_389_584),
+    ("composition_cognition", {"weights": "vector"}, 35_463_168),
+    ("composition_cognition", {"mixtures": "encoder"}, 35_389_452),
+    ("composition_cognition", {"norm": "pre"}, 35_389_584 + 2048),
+    ("composition_cognition_small", {}, 24_875_008 + 64),
+    ("composition_cognition_deep", {}, 39_595_008 + 192),
+    ("lrf_cognition", {}, 48_009_216),
+    ("lrf_cognition", {"residual": False}, 47_996_928),
+    ("lrf_cognition_small", {}, 33_288_192),
+    ("lrf_cognition_small", {"residual": False}, 33_280_000),
+    ("dlcl_cognition", {}, 35_401_826),
+    ("transformer_accu_cognition", {}, 35_389_440),
+]
+# Counts that are printed in millions.
+MILLIONS = [
+    ("transformer_pcfg_none", {}, 44.65),
+    ("transformer_iwslt_relative_12", {}, 71.11),
+    ("transformer_iwslt", {"positions": "relative"}, 39.52),
+    ("lrf_cognition", {"fuse": "source"}, 41.7),
+    ("lrf_cognition", {"fuse": "target"}, 41.7),
+    ("lrf_cognition", {"fuse_layers": "top"}, 37.5),
+]
+
+
+def parameters(name, changes):
+    preset = load_preset(name).replace({f"model.{key}": value for key, value in changes.items()})
+    return count_parameters(preset.model, *preset.vocabulary)
+
+
+@pytest.mark.parametrize(("name", "changes", "count"), COUNTS)
+def test_parameters_are_counted_as_specified(name, changes, count):
+    assert parameters(name, changes) == count
+
+
+@pytest.mark.parametrize(("name", "changes", "millions"), MILLIONS)
+def test_parameters_are_the_printed_millions(name, changes, millions):
+    assert parameters(name, changes) / 1e6 == pytest.approx(millions, abs=0.5 * 10 ** -len(str(millions).split(".")[1]))
+
+
+def test_mathematics_has_the_size_that_its_table_misprints():
+    assert count_parameters(load_preset("transformer_math_none").model, 71, 70) / 1e6 == pytest.approx(44.2, abs=0.05)
+
+
+# Csordás et al. (2021) as their code ran: width, feed-forward, heads, layers, batch, rate, warm-up, clip, updates.
+SWEEPS = {
+    "transformer_scan": (128, 256, 8, 3, 256, 1e-3, 0, 5, 50_000),
+    "universal_scan": (128, 256, 8, 3, 256, 1e-3, 0, 5, 50_000),
+    "transformer_cfq": (128, 256, 16, 2, 4096, 0.9, 4000, 1, 35_000),
+    "universal_cfq": (256, 512, 4, 6, 2048, 2.24, 8000, 1, 35_000),
+    "transformer_pcfg": (512, 2048, 8, 6, 64, 1e-4, 0, 1, 300_000),
+    "transformer_cogs": (512, 512, 4, 2, 128, 1e-4, 0, 1, 50_000),
+    "universal_cogs": (512, 512, 4, 2, 128, 1e-4, 0, 1, 50_000),
+    "transformer_math": (512, 2048, 8, 6, 256, 1e-4, 0, 0.1, 50_000),
+}
+EMBEDDINGS = {"none": "none", "ped": "ped", "relative": "xavier"}
+
+
+@pytest.mark.parametrize("form", EMBEDDINGS)
+@pytest.mark.parametrize("name", SWEEPS)
+def test_sweeps_of_csordas(name, form):
+    preset = load_preset(f"{name}_{form}")
+    model, training = preset.model, preset.training
+    assert model.architecture == name.partition("_")[0]
+    assert (model.encoder_layers, model.embedding) == (model.decoder_layers, EMBEDDINGS[form])
+    assert (model.positions, model.embedding_dropout) == (
+        ("transformer_xl", False) if form == "relative" else ("interleaved", True)
+    )
+    assert (model.dropout, model.attention_dropout, model.activation_dropout) == (0.1, 0.1, 0.1)
+    assert (training.adam_beta2, training.weight_decay, training.label_smoothing, training.keep) == (
+        0.999,
+        0,
+        0,
+        "last",
+    )
+    assert training.schedule == ("noam" if "cfq" in name else "constant")
+    assert SWEEPS[name] == (
+        model.width,
+        model.feedforward_width,
+        model.attention_heads,
+        model.encoder_layers,
+        training.batch_sentences,
+        training.learning_rate,
+        training.warmup_updates,
+        training.clip_norm,
+        training.max_updates,
+    )
+
+
+def test_a_base_gives_what_a_preset_does_not_say():
+    files = {
+        "bottom": {"paper": "one", "model": {"width": 8, "dropout": 0.1}, "training": {"max_updates": 3}},
+        "middle": {"base": "bottom", "model": {"dropout": 0.2}, "text": {"merges": 1}},
+        "top": {"base": "middle", "paper": "two", "model": {"norm": "pre"}},
+        "knot": {"base": "loop"},
+        "loop": {"base": "knot"},
+    }
+    assert with_bases("top", files.__getitem__) == {
+        "paper": "two",
+        "model": {"width": 8, "dropout": 0.2, "norm": "pre"},
+        "training": {"max_updates": 3},
+        "text": {"merges": 1},
+    }
+    assert files["top"]["base"] == "middle"
+    with pytest.raises(InputError, match="knot, loop, knot"):
+        with_bases("knot", files.__getitem__)

@@ -1,0 +1,196 @@
+"""The matrix of a lexicon, by hand; and its picture."""
+
+import numpy as np
+import pytest
+
+from cgbench.errors import InputError
+from cgbench.models.lexicons.lexicon import Lexicon
+from cgbench.models.lexicons.matrix import lexicon_matrix
+from cgbench.models.lexicons.picture import draw_lexicon
+
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+LEXICON = Lexicon.of({"dax": {"RED": 6}, "lug": {"BLUE": 2, "RED": 1}, "zup": {"TEAL": 1, "RED": 1}})
+SOURCE = [*SPECIALS, "dax", "lug", "zup", "fep", "the"]
+TARGET = [*SPECIALS, "<copy>", "BLUE", "RED", "TEAL", "PINK", "the", "GOLD"]
+
+
+def shown(matrix, source=SOURCE, target=TARGET):
+    """The matrix as words; what is 0 is left out."""
+    assert matrix.shape == (len(source), len(target)) and matrix.dtype == np.float32
+    rows = ({word: round(float(value), 6) for word, value in zip(target, row, strict=True) if value} for row in matrix)
+    return dict(zip(source, rows, strict=True))
+
+
+SAME = {special: {special: 1.0} for special in SPECIALS}
+
+
+def test_hard_as_coded():
+    """zup ties: the first; fep, which has nothing, stands for the first word that nothing stands for."""
+    expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": {"PINK": 1}, "the": {"the": 1}}
+    assert shown(lexicon_matrix(LEXICON, SOURCE, TARGET)) == {**SAME, **expected}
+
+
+def test_hard_as_described():
+    """Some source words are no target words, so names say nothing: fep and the share what no entry names."""
+    rest = {word: pytest.approx(1 / 3) for word in ("PINK", "the", "GOLD")}
+    expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": rest, "the": rest}
+    for temperature in (0.1, 3.0):
+        found = shown(lexicon_matrix(LEXICON, SOURCE, TARGET, rules="described", temperature=temperature))
+        assert found == {**SAME, **expected}
+
+
+def test_described_where_all_source_words_are_target_words():
+    target = [*SPECIALS, "dax", "lug", "zup", "fep", "the", "RED", "BLUE", "TEAL", "PINK"]
+    found = shown(lexicon_matrix(LEXICON, SOURCE, target, rules="described"), target=target)
+    expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": {"fep": 1}, "the": {"the": 1}}
+    assert found == {**SAME, **expected}
+
+
+def softmax(*values):
+    weights = np.exp(np.array(values, np.float64))
+    return weights / weights.sum()
+
+
+def test_soft_as_coded():
+    """Over the whole vocabulary; an equal name counts 1/2, a shared rest 1/2 divided by its words (PINK, GOLD)."""
+    matrix = lexicon_matrix(LEXICON, SOURCE, TARGET, form="soft", temperature=0.5)
+    values = {
+        "dax": {"RED": 6},
+        "lug": {"BLUE": 2, "RED": 1},
+        "the": {"the": 0.5},
+        "fep": {"PINK": 0.25, "GOLD": 0.25},
+        "</s>": {"</s>": 0.5},
+    }
+    for word, row in values.items():
+        expected = softmax(*(row.get(target, 0) / 0.5 for target in TARGET))
+        assert matrix[SOURCE.index(word)] == pytest.approx(expected, rel=1e-5)
+
+
+def test_soft_as_described():
+    """Over the entries of a word alone."""
+    found = shown(lexicon_matrix(LEXICON, SOURCE, TARGET, form="soft", rules="described", temperature=2.0))
+    blue, red = softmax(1, 0.5)
+    assert found["lug"] == {"BLUE": pytest.approx(blue, abs=1e-6), "RED": pytest.approx(red, abs=1e-6)}
+    assert found["dax"] == {"RED": 1} and found["zup"] == {"RED": 0.5, "TEAL": 0.5}
+    assert found["fep"] == {word: pytest.approx(1 / 3, abs=1e-6) for word in ("PINK", "the", "GOLD")}
+    assert found["</s>"] == {"</s>": 1}
+
+
+@pytest.mark.parametrize("rules", ["coded", "described"])
+def test_a_word_stands_for_nothing_when_no_target_word_is_left(rules):
+    target = [*SPECIALS, "BLUE", "RED", "TEAL"]
+    matrix = lexicon_matrix(LEXICON, SOURCE, target, rules=rules)
+    assert shown(matrix, target=target)["fep"] == {}
+    soft = lexicon_matrix(LEXICON, SOURCE, target, rules=rules, form="soft")[SOURCE.index("fep")]
+    assert soft.tolist() == pytest.approx([1 / 7] * 7 if rules == "coded" else [0] * 7)
+
+
+@pytest.mark.parametrize("rules", ["coded", "described"])
+def test_specials_never_stand_for_words(rules):
+    """Not even one that the target side lacks; nor does it count as a source word that is no target word."""
+    target = ["<s>", "<pad>", "</s>", "dax", "lug", "zup", "fep", "the", "RED", "BLUE", "TEAL"]
+    found = shown(lexicon_matrix(LEXICON, SOURCE, target, rules=rules), target=target)
+    assert found["<unk>"] == {} and found["fep"] == {"fep": 1}
+    target = [word for word in TARGET if word != "<unk>"]
+    found = shown(lexicon_matrix(LEXICON, SOURCE, target, rules=rules), target=target)
+    assert found["<unk>"] == {} and "PINK" in found["fep"]
+
+
+def test_copying_is_the_lexicon_of_equal_names():
+    found = shown(lexicon_matrix(None, SOURCE, TARGET, start="copy"))
+    assert found == {**SAME, "the": {"the": 1}, "dax": {}, "lug": {}, "zup": {}, "fep": {}}
+
+
+def test_uniform_and_random():
+    assert lexicon_matrix(None, SOURCE, TARGET, start="uniform", form="soft") == pytest.approx(1 / len(TARGET))
+    first, again, other = (
+        lexicon_matrix(None, SOURCE, TARGET, start="random", form="soft", seed=seed) for seed in (1, 1, 2)
+    )
+    assert (first == again).all() and (first != other).any()
+    assert first.sum(1) == pytest.approx(1)
+    values = np.random.default_rng(1).random(first.shape, np.float32)  # U[0, 1) over the code's temperature, 0.2
+    assert np.log(first / first[:, :1]) == pytest.approx((values - values[:, :1]) / 0.2, abs=1e-4)
+
+
+def test_logarithms_of_a_soft_lexicon_are_its_logits():
+    matrix = lexicon_matrix(LEXICON, SOURCE, TARGET, form="soft")
+    weights = np.exp(np.log(matrix + 1e-7))
+    assert weights / weights.sum(1, keepdims=True) == pytest.approx(matrix, abs=1e-5)
+
+
+def test_mutual_information_may_be_negative():
+    lexicon = Lexicon.of({"dax": {"RED": -3.0, "BLUE": -1.0}})
+    for rules in ("coded", "described"):
+        found = shown(lexicon_matrix(lexicon, SOURCE, TARGET, rules=rules))
+        assert found["dax"] == {"BLUE": 1}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"source_entries": ["dax", "lug"]}, r"names 1 source word \('zup'\) that the vocabulary lacks"),
+        ({"source_entries": ["a"], "target_entries": ["RED", "BLUE"]},
+         r"names 3 source words \('dax', 'lug', 'zup'\) and 1 target word \('TEAL'\)"),
+        ({"source_entries": ["a"], "unknown": "skip"}, "no entry whose words are both in the vocabularies"),
+        ({"lexicon": Lexicon.of({})}, "the lexicon is empty"),
+        ({"lexicon": Lexicon.of({"dax": {}})}, "the lexicon is empty"),
+        ({"lexicon": Lexicon.of({f"v{n}": {"RED": 1} for n in range(1234)})}, r"1,234 source words .*'v4', \.\.\.\)"),
+        ({"lexicon": None}, "start=lexicon: needs a lexicon"),
+        ({"start": "copy"}, "start=copy: takes no lexicon"),
+        ({"start": "x"}, "start=x: choose lexicon, copy, uniform, random"),
+        ({"form": "x"}, "form=x: choose hard, soft"),
+        ({"rules": "x"}, "rules=x: choose coded, described"),
+        ({"unknown": "x"}, "unknown=x: choose refuse, skip"),
+        ({"temperature": 0}, "temperature=0: must be above 0"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be(options, message):
+    given = {"lexicon": LEXICON, "source_entries": SOURCE, "target_entries": TARGET, **options}
+    with pytest.raises(InputError, match=message):
+        lexicon_matrix(**given)
+
+
+def test_unknown_words_can_be_skipped():
+    source = [*SPECIALS, "dax", "fep"]
+    found = shown(lexicon_matrix(LEXICON, source, TARGET, unknown="skip"), source=source)
+    assert found["dax"] == {"RED": 1}
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_pictures_have_the_same_bytes(tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    first, again, other = (tmp_path / f"{name}{suffix}" for name in ("first", "again", "other"))
+    draw_lexicon(LEXICON, first)
+    draw_lexicon(LEXICON, again)
+    draw_lexicon(LEXICON, other, words=["lug", "dax"])
+    assert first.read_bytes() == again.read_bytes() != other.read_bytes()
+    draw_lexicon(LEXICON, again, temperature=5.0)
+    assert first.read_bytes() != again.read_bytes()
+
+
+def test_pictures_show_the_words_that_were_chosen(tmp_path):
+    pytest.importorskip("matplotlib")
+    draw_lexicon(Lexicon.of({"cost$a$": {"價錢": 1}, "lug": {"BLUE": 1}}), tmp_path / "x.svg", words=["cost$a$"])
+    text = (tmp_path / "x.svg").read_text()
+    assert ">cost$a$<" in text and ">價錢<" in text and "lug" not in text and "BLUE" not in text
+
+
+@pytest.mark.parametrize(
+    ("lexicon", "name", "words", "message"),
+    [
+        (LEXICON, "x.gif", (), "must end in .svg or .png"),
+        (LEXICON, "x.svg", ("dax", "kiki"), "no entry for 'kiki'"),
+        (Lexicon.of({"lug": {"藍": 1}}), "x.png", (), "the font of Matplotlib lacks some characters"),
+        (
+            Lexicon.of({f"v{n}": {"RED": 1} for n in range(81)}),
+            "x.svg",
+            (),
+            "81 source and 1 target words are too many",
+        ),
+    ],
+)
+def test_pictures_that_cannot_be(tmp_path, lexicon, name, words, message):
+    pytest.importorskip("matplotlib")
+    with pytest.raises(InputError, match=message):
+        draw_lexicon(lexicon, tmp_path / name, words)
+    assert not list(tmp_path.iterdir())

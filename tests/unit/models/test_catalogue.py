@@ -1,0 +1,74 @@
+"""The catalogue of models: counts, and what is said of settings."""
+
+import dataclasses
+
+import pytest
+
+from cgbench.errors import InputError
+from cgbench.models.catalogue import catalogue, count_parameters, count_without_vocabulary, describe, field_help
+from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.common import TextConfig, TransformerConfig
+from cgbench.models.config.presets import architecture_preset, list_presets, load_preset
+from cgbench.models.registry import build_model
+
+
+def test_everything_is_listed_without_a_model():
+    found = catalogue(count=False)
+    assert [row["name"] for row in found["architectures"]] == list(ARCHITECTURES)
+    assert [row["name"] for row in found["presets"]] == list_presets()
+    by_name = {row["name"]: row for row in found["presets"]}
+    assert by_name["transformer_iwslt"]["parameters"] is None
+    transformer = next(row for row in found["architectures"] if row["name"] == "transformer")
+    assert {"tiny", "transformer_iwslt"} <= set(transformer["presets"])
+
+
+def test_counts_of_the_published_transformer():
+    """By hand, for fairseq's transformer_iwslt_de_en."""
+    model = load_preset("transformer_iwslt").model
+    width, hidden, layers = 512, 1024, 6
+    attention, feed, norm = 4 * (width * width + width), 2 * width * hidden + width + hidden, 2 * width
+    wanted = layers * (attention + feed + 2 * norm) + layers * (2 * attention + feed + 3 * norm)
+    assert count_without_vocabulary(model) == wanted
+    assert count_parameters(model, 8848, 6632) == wanted + (8848 + 6632) * width
+
+
+def test_a_description_names_values_defaults_and_meaning():
+    found = describe("tiny", (100, 50))
+    assert found["kind"] == "preset" and found["comment"].startswith("For tests")
+    settings = {row["name"]: row for row in found["settings"]}
+    help_text = "of the states between layers."
+    assert settings["model.width"] == {"name": "model.width", "value": 32, "default": 512, "help": help_text}
+    assert "P; distances" in settings["model.max_relative_position"]["help"]
+    assert found["parameters"] - found["parameters_without_vocabulary"] == 150 * 32
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("bias", [False, True])
+def test_counts_are_those_of_a_model_of_that_size(name, bias):
+    own = {"model.output_bias": bias} if issubclass(ARCHITECTURES[name].config, TransformerConfig) else {}
+    config = architecture_preset(name).replace({"model.width": 16, **own}).model
+    model = build_model(config, 11, 7)
+    assert count_parameters(config, 11, 7) == sum(parameter.numel() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_architecture_is_described_and_has_defaults(name):
+    found = describe(name, count=False)
+    assert found["name"] == found["architecture"] == name == architecture_preset(name).model.architecture
+    common = {field.name for field in dataclasses.fields(TransformerConfig)}
+    settings = {row["name"]: row for row in found["settings"]}
+    for field in dataclasses.fields(ARCHITECTURES[name].config):
+        assert field.name in common or settings[f"model.{field.name}"]["help"], field.name
+
+
+def test_help_is_read_from_docstrings():
+    assert field_help(TextConfig)["merges"].startswith("merge operations")
+    texts = field_help(TransformerConfig)
+    assert texts["attention_bias"] == "whether the projections of attention have a bias"
+    assert texts["output_bias"] == "whether logits have."
+    assert texts["initialization"].endswith("feed-forward layers.")
+
+
+def test_an_unknown_name_gets_the_nearest():
+    with pytest.raises(InputError, match="unknown model 'trasformer'; did you mean transformer"):
+        describe("trasformer")

@@ -1,0 +1,172 @@
+"""An ensemble opened from folders: order, blank lines, agreement of its parts, and errors that name the folder."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cgbench.errors import InputError
+from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
+from cgbench.models.config.common import TextConfig, TrainingConfig, TransformerConfig
+from cgbench.models.ensemble import Ensemble
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.registry import build_model
+from cgbench.models.search import beam_search
+from cgbench.models.text.subwords import Subwords
+from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
+
+SOURCE = ["der hund schläft", "die katze sieht den hund", "ein vogel singt laut", "der vogel sieht die katze"]
+TARGET = ["the dog sleeps", "the cat sees the dog", "a bird sings loudly", "the bird sees the cat"]
+LINES = ["die katze schläft", "", "der hund", " \t", "ein vogel sieht den vogel laut", "katze"] * 3
+MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, width=16, feedforward_width=16, attention_heads=2)
+
+
+def learn_subwords(folder, merges=20):
+    folder.mkdir(exist_ok=True)
+    for name, lines in (("source", SOURCE), ("target", TARGET)):
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return Subwords.learn(folder / "source", folder / "target", TextConfig(merges=merges))
+
+
+def write_member(folder, subwords, seed, max_length=256):
+    """An untrained model, with a sharpened output so that members disagree."""
+    torch.manual_seed(seed)
+    model = build_model(MODEL, subwords.source_size, subwords.target_size)
+    with torch.no_grad():
+        model.target_embedding.weight.mul_(4)
+    config = CheckpointConfig(
+        MODEL,
+        TrainingConfig(max_length=max_length),
+        subwords.source_size,
+        subwords.target_size,
+        subwords.digest,
+        seed=seed,
+    )
+    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    save_checkpoint(folder, config, tensors, subwords)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("ensemble")
+    subwords = learn_subwords(root / "text")
+    for number in (10, 2, 1):
+        write_member(root / "all" / f"member-{number}", subwords, number)
+    return root / "all"
+
+
+def same(one, other):
+    return [(t.text, t.tokens.tolist(), t.log_prob, t.score) for t in one] == [
+        (t.text, t.tokens.tolist(), t.log_prob, t.score) for t in other
+    ]
+
+
+def test_members_are_opened_in_the_order_of_their_numbers(folder):
+    whole = Ensemble.open(folder)
+    listed = Ensemble.open([folder / f"member-{number}" for number in (1, 2, 10)])
+    assert len(whole.members) == len(listed.members) == 3
+    for one, other in zip(whole.members, listed.members, strict=True):
+        assert not one.training
+        for name, tensor in one.state_dict().items():
+            assert torch.equal(tensor, other.state_dict()[name])
+    assert len(Ensemble.open(str(folder / "member-2")).members) == 1
+    assert len(Ensemble.open([folder, folder / "member-2"]).members) == 4
+
+
+def test_translations_come_in_the_order_of_the_lines(folder):
+    ensemble = Ensemble.open(folder)
+    found = ensemble.translate(LINES, beam=3)
+    for line, translation in zip(LINES, found, strict=True):
+        if not line.strip():
+            assert (translation.text, translation.tokens.tolist(), translation.log_prob) == ("", [2], 0)
+            continue
+        source = Ragged.pack(ensemble.subwords.encode_source([line]))
+        best = beam_search(ensemble.members, source, beam=3)[0][0]
+        assert translation.tokens.tolist() == best.tokens.tolist()
+        assert translation.score == pytest.approx(best.score, abs=1e-5)
+        assert translation.text == ensemble.subwords.decode_target(best.tokens.tolist()) != ""
+    assert ensemble.translate([]) == []
+    assert same(found, ensemble.translate(LINES, beam=3))
+    small = ensemble.translate(LINES, beam=3, batch_tokens=1)
+    assert [t.tokens.tolist() for t in small] == [t.tokens.tolist() for t in found]
+
+
+def test_scores_are_those_of_the_ensemble_that_translated(folder):
+    ensemble = Ensemble.open(folder)
+    found = ensemble.translate(LINES)
+    scores = ensemble.score(LINES, [translation.tokens for translation in found])
+    assert tuple(scores) == SEQUENCE_MEASURES
+    for i, translation in enumerate(found):
+        if translation.text:
+            assert scores["log_prob"][i] == pytest.approx(translation.log_prob, abs=1e-4)
+        source = Ragged.pack(ensemble.subwords.encode_source([LINES[i]]))
+        shifted = Ragged.pack([[2, *translation.tokens[:-1].tolist()]])
+        with torch.no_grad():
+            log_probs = torch.stack([m(source, shifted).double().log_softmax(-1) for m in ensemble.members])
+        for name, value in sequence_measures(log_probs, translation.tokens).items():
+            assert scores[name][i] == pytest.approx(value, abs=1e-4), name
+    assert scores["rmi"].max() > 0.05
+    assert ensemble.score([], [])["rmi"].shape == (0,)
+
+
+def test_several_hypotheses_come_best_first(folder):
+    ensemble = Ensemble.open(folder)
+    found = ensemble.search(LINES, 3)
+    assert same([hypotheses[0] for hypotheses in found], ensemble.translate(LINES, 3))
+    for line, hypotheses in zip(LINES, found, strict=True):
+        scores = [hypothesis.score for hypothesis in hypotheses]
+        assert scores == sorted(scores, reverse=True)
+        assert len({hypothesis.tokens.tobytes() for hypothesis in hypotheses}) == (3 if line.strip() else 1)
+    greedy = ensemble.translate(LINES, 1)
+    assert [t.tokens.tolist() for t in greedy] == [
+        beam_search(ensemble.members, Ragged.pack(ensemble.subwords.encode_source([line])), beam=1)[0][
+            0
+        ].tokens.tolist()
+        if line.strip()
+        else [2]
+        for line in LINES
+    ]
+
+
+def test_the_longest_sentence_is_that_of_the_member_with_the_shortest(folder, tmp_path):
+    write_member(tmp_path / "short", learn_subwords(tmp_path / "text"), 5, max_length=6)
+    assert Ensemble.open(folder).max_length == 256
+    ensemble = Ensemble.open([folder, tmp_path / "short"])
+    assert ensemble.max_length == 6
+    (ids,) = ensemble.subwords.encode_source(["die katze sieht den hund"])
+    assert ensemble.lengths(["die katze sieht den hund", ""]).tolist() == [len(ids), 1]
+
+
+def test_the_number_of_threads_is_given_back(folder):
+    ensemble, before = Ensemble.open(folder), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        ensemble.translate(LINES[:1])
+        with pytest.raises(ValueError, match="end token"):
+            ensemble.score(["der hund"], [np.array([5])])
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_members_with_other_subwords_are_refused(folder, tmp_path):
+    write_member(tmp_path / "other", learn_subwords(tmp_path / "text", merges=3), 0)
+    with pytest.raises(InputError, match=r"member-1 and .*other have different subwords"):
+        Ensemble.open([folder, tmp_path / "other"])
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(InputError, match=path.name):
+            Ensemble.open(path)
+    with pytest.raises(InputError, match="no model was named"):
+        Ensemble.open([])
+
+
+def test_a_checkpoint_that_is_cut_short_is_refused(folder, tmp_path):
+    write_member(tmp_path / "member-0", learn_subwords(tmp_path / "text"), 0)
+    file = tmp_path / "member-0" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(InputError, match=r"member-0/model\.safetensors"):
+        Ensemble.open(tmp_path)

@@ -1,0 +1,194 @@
+"""Search against enumeration of every translation, and what must not matter: batches, padding, order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cgbench.models.config.common import TransformerConfig
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.registry import build_model
+from cgbench.models.search import _largest, beam_search, greedy_search
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def transformer(seed: int, size: int = 9, sharpness: float = 4.0) -> nn.Module:
+    """A tiny random Transformer whose distributions are far from uniform."""
+    torch.manual_seed(seed)
+    config = TransformerConfig(
+        encoder_layers=1, decoder_layers=2, width=16, feedforward_width=16, attention_heads=2, positions="relative"
+    )
+    model = build_model(config, size, size).eval()
+    with torch.no_grad():
+        model.target_embedding.weight.mul_(sharpness)
+    return model
+
+
+def probabilities(members, source, tokens):
+    """What the ensemble gives each token of one translation, by teacher forcing: the definition."""
+    with torch.no_grad():
+        given = Ragged.pack([[2, *tokens[:-1]]])
+        p = torch.stack([m(Ragged.pack([source]), given).double().softmax(-1) for m in members]).mean(0)
+    return p[torch.arange(len(tokens)), torch.tensor(tokens)].log()
+
+
+def enumerate_all(members, source, words, limit):
+    """Every translation of 1..limit words with its log-probability."""
+    found = {}
+    for length in range(1, limit + 1):
+        for path in itertools.product(words, repeat=length):
+            tokens = (*path, 2)
+            found[tokens] = float(probabilities(members, source, tokens).sum())
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("penalty", [0.0, 1.0, 2.0])
+def test_a_wide_beam_finds_what_enumeration_finds(count, penalty):
+    members = [transformer(seed, size=6) for seed in range(count)]
+    source = Ragged.pack([[3, 5, 4, 2]])
+    # 4 tokens: 3 words at most, from <unk> and two others.
+    limits = {"max_length_ratio": 0.5, "max_length_extra": 1}
+    everything = enumerate_all(members, source.ids, (3, 4, 5), 3)
+    ranked = sorted(everything, key=lambda tokens: -everything[tokens] / len(tokens) ** penalty)
+    found = beam_search(members, source, beam=60, length_penalty=penalty, **limits)[0]
+    assert len(found) == len(ranked) == 3 + 9 + 27
+    for hypothesis, tokens in zip(found, ranked, strict=True):
+        assert tuple(hypothesis.tokens.tolist()) == tokens
+        assert hypothesis.log_prob == pytest.approx(everything[tokens], abs=1e-4)
+        assert hypothesis.score == pytest.approx(everything[tokens] / len(tokens) ** penalty, abs=1e-4)
+        assert hypothesis.tokens.dtype == np.int32
+
+
+def random_sources(count, size, seed):
+    rng = np.random.default_rng(seed)
+    return [np.append(rng.integers(3, size, n), 2) for n in rng.integers(0, 7, count)]
+
+
+def test_beam_of_one_is_greedy():
+    members = [transformer(seed, size=30) for seed in range(2)]
+    source = Ragged.pack(random_sources(20, 30, 0))
+    beam, greedy = beam_search(members, source, beam=1), greedy_search(members, source)
+    assert len({len(one[0].tokens) for one in beam}) > 3
+    for one, other in zip(beam, greedy, strict=True):
+        assert len(one) == len(other) == 1
+        assert one[0].tokens.tolist() == other[0].tokens.tolist() and other[0].tokens.dtype == np.int32
+        assert one[0].log_prob == pytest.approx(other[0].log_prob, abs=1e-5)
+        assert one[0].score == pytest.approx(other[0].score, abs=1e-5)
+
+
+def test_translations_do_not_depend_on_the_batch():
+    members = [transformer(seed, size=30) for seed in range(2)]
+    rows = random_sources(12, 30, 1)
+    together = beam_search(members, Ragged.pack(rows), beam=4)
+    backwards = beam_search(members, Ragged.pack(rows[::-1]), beam=4)[::-1]
+    for row, one, other in zip(rows, together, backwards, strict=True):
+        (alone,) = beam_search(members, Ragged.pack([row]), beam=4)
+        for found in (one, other):
+            assert [h.tokens.tolist() for h in found] == [h.tokens.tolist() for h in alone]
+            assert [h.log_prob for h in found] == pytest.approx([h.log_prob for h in alone], abs=1e-4)
+
+
+def test_log_probabilities_are_those_of_teacher_forcing():
+    """Wrong caches after a beam swap would show here: every hypothesis is scored again from the start."""
+    members = [transformer(seed, size=30) for seed in range(3)]
+    rows = random_sources(8, 30, 2)
+    for row, found in zip(rows, beam_search(members, Ragged.pack(rows), beam=5), strict=True):
+        assert len(found) == 5
+        assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+        for hypothesis in found:
+            tokens = hypothesis.tokens.tolist()
+            expected = float(probabilities(members, row, tokens).sum())
+            assert hypothesis.log_prob == pytest.approx(expected, abs=1e-4)
+            assert hypothesis.score == pytest.approx(expected / len(tokens), abs=1e-4)
+            assert tokens[-1] == 2 and len(tokens) >= 2 and not {0, 1, 2} & set(tokens[:-1])
+            assert len(tokens) <= math.floor(1.2 * len(row) + 10) + 1
+
+
+class Scripted(nn.Module):
+    """A model that gives each position's distribution whatever came before; it has the search's interface only."""
+
+    def __init__(self, *steps):
+        super().__init__()
+        self.steps = torch.tensor(steps)
+
+    def encode(self, source):
+        return source
+
+    def start(self, encoded, copies=1):
+        return ScriptedState()
+
+    def step(self, tokens, state):
+        p = self.steps[min(state.position, len(self.steps) - 1)]
+        state.position += 1
+        return p.log().expand(len(tokens), -1)
+
+
+class ScriptedState:
+    position = 0
+
+    def reorder(self, index):
+        pass
+
+
+def test_members_are_averaged_by_probability():
+    """By mean probability 5 is the best word; by mean log-probability, on which both members can agree, 4 would be."""
+    first, second = [0, 0, 0, 0.05, 0.30, 0.65], [0, 0, 0, 0.60, 0.35, 0.05]
+    end = [0, 0, 1.0, 0, 0, 0]
+    members, source = [Scripted(first, end), Scripted(second, end)], Ragged.pack([[4, 2]])
+    assert greedy_search(members, source)[0][0].tokens.tolist() == [5, 2]
+    found = beam_search(members, source, beam=3, length_penalty=0)[0]
+    assert found[0].tokens.tolist() == [5, 2]
+    assert {int(h.tokens[0]): math.exp(h.log_prob) for h in found} == pytest.approx({3: 0.325, 4: 0.325, 5: 0.35})
+
+
+def test_what_may_not_be_produced():
+    """The model wants <s>, <pad> and an early end, and never to end later."""
+    eager = Scripted([0.3, 0.3, 0.3, 0.05, 0.04, 0.01], [0.5, 0.49, 1e-30, 0.001, 0.005, 0.004])
+    for search in (beam_search, greedy_search):
+        best = search([eager], Ragged.pack([[4, 5, 2]]), max_length_ratio=1.0, max_length_extra=2)[0][0]
+        assert best.tokens.tolist() == [3, 4, 4, 4, 4, 2]  # 1 * 3 + 2 words at most, then a forced end
+        assert best.log_prob == pytest.approx(math.log(0.05 * 0.005**4) + math.log(1e-30), rel=1e-4)
+
+
+def test_a_forced_end_of_probability_zero_is_still_a_translation():
+    endless = Scripted([0, 0, 0, 0.5, 0.5, 0.0])
+    for search in (beam_search, greedy_search):
+        (found,) = search([endless], Ragged.pack([[2]]), max_length_ratio=1.0, max_length_extra=0)
+        assert found and all(len(h.tokens) == 2 and math.isfinite(h.score) for h in found)
+
+
+def test_nothing_to_translate():
+    assert len(greedy_search([transformer(0)], Ragged.pack([[2]]))[0]) == 1
+    (found,) = beam_search([transformer(0)], Ragged.pack([[2]]), beam=3)
+    assert len(found) == 3 and all(len(h.tokens) <= 12 for h in found)
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="beam is 0"):
+        beam_search([transformer(0)], Ragged.pack([[4, 2]]), beam=0)
+    with pytest.raises(ValueError, match="no model"):
+        beam_search([], Ragged.pack([[4, 2]]))
+
+
+@pytest.mark.parametrize("size", [5, 700, 2573, 8000])
+def test_the_largest_by_blocks(size):
+    """The short cut for large vocabularies against plain topk; a permutation has no ties."""
+    generator = torch.Generator().manual_seed(size)
+    p = torch.stack([torch.randperm(size, generator=generator).float() for _ in range(7)])
+    p[0] = torch.arange(size)  # the largest where a last, shorter block would be
+    value, token = _largest(p, 10)
+    expected = p.topk(min(10, size), dim=1)
+    assert torch.equal(value, expected.values) and torch.equal(token, expected.indices)

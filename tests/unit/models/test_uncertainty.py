@@ -1,0 +1,345 @@
+"""The measures against the published formulas' worked example, against each other, and their identities."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from cgbench.models import uncertainty
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.uncertainty import (
+    DISTRIBUTION,
+    POINTWISE,
+    SEQUENCE_MEASURES,
+    TOKEN_MEASURES,
+    RunningMeasures,
+    importance_weighted,
+    score_hypotheses,
+    sequence_measures,
+    token_measures,
+)
+
+# Three members, two steps, four tokens; the hypothesis is (1, 3). Worked through by hand from the formulas of Malinin
+# and Gales (2021), and agreed upon by their released code.
+EXAMPLE = np.log(
+    [
+        [[0.10, 0.70, 0.15, 0.05], [0.05, 0.05, 0.10, 0.80]],
+        [[0.20, 0.50, 0.20, 0.10], [0.25, 0.25, 0.25, 0.25]],
+        [[0.05, 0.30, 0.60, 0.05], [0.10, 0.20, 0.30, 0.40]],
+    ]
+)
+PRODUCED = np.array([1, 3])
+BY_TOKEN = {
+    "expected_entropy": (1.03405110, 1.12483172, 1.07944141),
+    "entropy_of_expected": (1.14189772, 1.25005616, 1.19597694),
+    "mutual_information": (0.10784662, 0.12522444, 0.11653553),
+    "epkl": (0.21858568, 0.26541689, 0.24200128),
+    "rmi": (0.11073906, 0.14019244, 0.12546575),
+    "ep_entropy_of_expected": (1.14189772, 1.19280700, 1.16735236),
+    "ep_mutual_information": (0.10784662, 0.06797528, 0.08791095),
+    "ep_epkl": (0.21858568, 0.21202892, 0.21530730),
+    "ep_rmi": (0.11073906, 0.14405364, 0.12739635),
+    "token_du": (0.75126498, 0.84190955, 0.79658726),
+    "token_pe_tu": (0.69314718, 0.72704873, 0.71009796),
+    "token_ep_tu": (0.69314718, 0.62237811, 0.65776265),
+    "token_pe_mkl": (0.05811780, 0.11486082, 0.08648931),
+    "token_ep_mkl": (0.05811780, 0.21953144, 0.13882462),
+}
+OF_SEQUENCE = {
+    "sdu": 0.79658726,
+    "pe_stu": 0.71009796,
+    "ep_stu": 0.65776265,
+    "pe_smkl": 0.08648931,
+    "ep_smkl": 0.13882462,
+    "var": 0.03527128,
+    "combo": -0.93190991,
+    "logvar": 0.12843074,
+    "logcombo": -1.16122620,
+    "log_prob": -1.42019591,
+}
+PRINTED = 0.6e-8  # half a unit of the last printed digit, and a little for the printing
+
+
+def test_worked_example_by_token():
+    values = token_measures(EXAMPLE, PRODUCED)
+    assert tuple(values) == TOKEN_MEASURES
+    for name, (first, second, _) in BY_TOKEN.items():
+        assert values[name].dtype == np.float64
+        assert values[name] == pytest.approx([first, second], abs=PRINTED, rel=0), name
+    upper = values["entropy_of_expected"] + values["rmi"]
+    assert upper == pytest.approx([1.25263678, 1.39024861], abs=PRINTED, rel=0)
+    assert values["ep_entropy_of_expected"][1] + values["ep_rmi"][1] == pytest.approx(1.33686064, abs=PRINTED, rel=0)
+
+
+def test_worked_example_of_the_sequence():
+    values = sequence_measures(EXAMPLE, PRODUCED)
+    assert tuple(values) == SEQUENCE_MEASURES
+    for name, (_, _, mean) in BY_TOKEN.items():
+        assert values[name] == pytest.approx(mean, abs=PRINTED, rel=0), name
+    for name, value in OF_SEQUENCE.items():
+        assert values[name] == pytest.approx(value, abs=PRINTED, rel=0), name
+    assert -2 * values["ep_stu"] == pytest.approx(-1.31552529, abs=PRINTED, rel=0)
+
+
+def test_worked_example_of_importance_weights():
+    values, log_probs = [[0.2, 0.3, 0.6]], [[-1, -1.5, -3]]
+    assert importance_weighted(values, log_probs) == pytest.approx([0.26589897], abs=PRINTED, rel=0)
+    assert importance_weighted(values, log_probs, temperature=10) == pytest.approx([0.35257087], abs=PRINTED, rel=0)
+    assert importance_weighted([[0.2, np.nan]], [[-1, -np.inf]]) == pytest.approx([0.2])
+    with pytest.raises(ValueError, match="temperature"):
+        importance_weighted(values, log_probs, temperature=0)
+
+
+def test_torch_and_numpy_input_agree():
+    ours = token_measures(torch.tensor(EXAMPLE), torch.tensor(PRODUCED, dtype=torch.int32))
+    for name, value in token_measures(EXAMPLE, PRODUCED).items():
+        assert np.array_equal(ours[name], value)
+    rounded = token_measures(torch.tensor(EXAMPLE).bfloat16(), PRODUCED)
+    assert rounded["rmi"] == pytest.approx([0.1107, 0.1402], abs=0.01)
+
+
+@st.composite
+def ensembles(draw, members=(1, 5), zeros=False):
+    """Random log-probabilities [M, T, V] and tokens [T]; with ``zeros``, some probabilities are exactly 0."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = draw(st.tuples(st.integers(*members), st.integers(1, 6), st.integers(2, 9)))
+    p = rng.dirichlet(np.full(shape[2], draw(st.sampled_from([0.3, 1.0, 10.0]))), shape[:2]) + 1e-12
+    if zeros:
+        p[rng.random(shape) < 0.4] = 0
+        p[..., 0] += 0.01
+    with np.errstate(divide="ignore"):
+        return np.log(p / p.sum(-1, keepdims=True)), rng.integers(0, shape[2], shape[1])
+
+
+@settings(deadline=None, max_examples=60)
+@given(ensembles())
+def test_identities(ensemble):
+    log_p, y = ensemble
+    t, s = token_measures(log_p, y), sequence_measures(log_p, y)
+    assert t["epkl"] == pytest.approx(t["mutual_information"] + t["rmi"], abs=1e-10)
+    assert t["ep_epkl"] == pytest.approx(t["ep_mutual_information"] + t["ep_rmi"], abs=1e-10)
+    for name in (*DISTRIBUTION[:5], "ep_rmi", "token_du", "token_pe_tu", "token_ep_tu", "token_pe_mkl"):
+        assert (t[name] >= 0).all(), name
+    for name in DISTRIBUTION[5:]:
+        assert t[name][0] == pytest.approx(t[name.replace("ep_", "", 1)][0], abs=1e-10)
+    assert s["ep_smkl"] >= 0
+    assert s["ep_smkl"] == pytest.approx(t["token_ep_mkl"].mean(), abs=1e-10)
+    assert s["pe_smkl"] == pytest.approx(t["token_pe_mkl"].mean(), abs=1e-10)
+    assert s["log_prob"] == pytest.approx(-len(y) * s["pe_stu"], abs=1e-10)
+    for name in TOKEN_MEASURES:
+        assert s[name] == pytest.approx(t[name].mean(), abs=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(ensembles())
+def test_definitions_as_divergences(ensemble):
+    """MI, RMI and EPKL as averages of Kullback-Leibler divergences: another route to the same figures."""
+    log_p, y = ensemble
+    p, log_q = np.exp(log_p), np.log(np.exp(log_p).mean(0))
+    t = token_measures(log_p, y)
+    assert t["mutual_information"] == pytest.approx((p * (log_p - log_q)).sum(2).mean(0), abs=1e-10)
+    assert t["rmi"] == pytest.approx((np.exp(log_q) * (log_q - log_p)).sum(2).mean(0), abs=1e-10)
+    pairs = (p[:, None] * (log_p[:, None] - log_p[None])).sum(3).mean((0, 1))
+    assert t["epkl"] == pytest.approx(pairs, abs=1e-10)
+
+
+@settings(deadline=None, max_examples=40)
+@given(ensembles(), st.randoms(use_true_random=False))
+def test_order_of_members_and_vocabulary_does_not_matter(ensemble, random):
+    log_p, y = ensemble
+    members, words = list(range(log_p.shape[0])), list(range(log_p.shape[2]))
+    random.shuffle(members), random.shuffle(words)
+    renamed = np.argsort(words)[y]
+    first, second = sequence_measures(log_p, y), sequence_measures(log_p[members][..., words], renamed)
+    for name in SEQUENCE_MEASURES:
+        assert first[name] == pytest.approx(second[name], abs=1e-9), name
+
+
+@settings(deadline=None, max_examples=30)
+@given(ensembles(members=(1, 1)), st.integers(1, 4))
+def test_identical_members_know_everything_there_is_to_know(ensemble, copies):
+    log_p, y = ensemble
+    t, s = token_measures(np.repeat(log_p, copies, 0), y), sequence_measures(np.repeat(log_p, copies, 0), y)
+    for name in ("mutual_information", "epkl", "rmi", "ep_rmi", "token_pe_mkl", "token_ep_mkl"):
+        assert t[name] == pytest.approx(np.zeros(len(y)), abs=1e-12), name
+    assert t["entropy_of_expected"] == pytest.approx(t["expected_entropy"], abs=1e-12)
+    assert s["var"] == pytest.approx(0, abs=1e-12) and s["combo"] == pytest.approx(-1, abs=1e-6)
+
+
+def test_two_members_sure_of_different_things():
+    log_p = np.log(
+        np.array([[[1.0, 0.0]], [[0.0, 1.0]]]), where=np.eye(2)[:, None] > 0, out=np.full((2, 1, 2), -np.inf)
+    )
+    t = token_measures(log_p, [0])
+    assert t["expected_entropy"] == 0
+    assert t["entropy_of_expected"] == pytest.approx(math.log(2)) == t["mutual_information"]
+    assert t["rmi"] == np.inf == t["epkl"]
+
+
+def test_a_prefix_every_member_rules_out():
+    with np.errstate(divide="ignore"):
+        log_p = np.log(np.array([[[1.0, 0.0], [0.5, 0.5]]] * 2))
+    running = RunningMeasures(torch.tensor([1, 0]))
+    for member in log_p:
+        running.add(torch.tensor(member))
+    for t in (token_measures(log_p, [1, 0]), running.tokens()):
+        assert t["rmi"].tolist() == [0, 0]
+        assert t["ep_rmi"][0] == 0 and np.isnan(t["ep_rmi"][1]) and np.isnan(t["ep_entropy_of_expected"][1])
+        assert t["token_du"].tolist() == [np.inf, math.log(2)]
+
+
+@pytest.mark.parametrize(
+    ("log_probs", "tokens", "message"),
+    [
+        (EXAMPLE[0], PRODUCED, "shape"),
+        (EXAMPLE[:0], PRODUCED, "shape"),
+        (EXAMPLE, [1], "needs"),
+        (EXAMPLE, [1, 4], "ids from 0 to 3"),
+        (EXAMPLE + 3, PRODUCED, "add up to 1"),
+        (np.exp(EXAMPLE), PRODUCED, "add up to 1"),
+    ],
+)
+def test_wrong_arguments(log_probs, tokens, message):
+    with pytest.raises(ValueError, match=message):
+        token_measures(log_probs, tokens)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), st.booleans(), st.booleans())
+def test_running_sums_equal_the_definition(data, zeros, single):
+    """Several hypotheses side by side, one member at a time, against the formulas on each hypothesis alone."""
+    first = data.draw(ensembles(zeros=zeros))
+    others = [first]
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    for _ in range(data.draw(st.integers(0, 2))):
+        keep = rng.integers(1, len(first[1]) + 1)
+        order = rng.permutation(len(first[1]))[:keep]
+        others.append((first[0][:, order], first[1][order]))
+    kind, exact = (torch.float32, 2e-5) if single else (torch.float64, 1e-10)
+    running = RunningMeasures(torch.tensor(np.concatenate([y for _, y in others])), [len(y) for _, y in others])
+    for m in range(len(first[0])):
+        running.add(torch.tensor(np.concatenate([log_p[m] for log_p, _ in others])).to(kind) + 3)
+    by_token, by_sequence = running.tokens(), running.sequences()
+    for name in TOKEN_MEASURES:
+        expected = np.concatenate([token_measures(*other)[name] for other in others])
+        assert by_token[name] == pytest.approx(expected, abs=exact, rel=exact, nan_ok=True), name
+    for name in SEQUENCE_MEASURES:
+        expected = [sequence_measures(*other)[name] for other in others]
+        assert by_sequence[name] == pytest.approx(expected, abs=exact, rel=exact, nan_ok=True), name
+
+
+def test_long_hypotheses_do_not_underflow():
+    """P_m(y_<t) of 400 tokens is far below the smallest float; its ratios between members are not."""
+    rng = np.random.default_rng(0)
+    log_p = np.log(rng.dirichlet(np.full(50, 0.2), (4, 400)) + 1e-9)
+    log_p -= np.log(np.exp(log_p).sum(-1, keepdims=True))
+    y = rng.integers(0, 50, 400)
+    running = RunningMeasures(torch.tensor(y))
+    for member in log_p:
+        running.add(torch.tensor(member))
+    for name, value in token_measures(log_p, y).items():
+        assert np.isfinite(value).all()
+        assert running.tokens()[name] == pytest.approx(value, abs=1e-9)
+    for name, value in sequence_measures(log_p, y).items():
+        assert np.isfinite(value) and running.sequences()[name][0] == pytest.approx(value, abs=1e-9), name
+
+
+def test_large_vocabularies_in_single_precision():
+    generator = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(3, 40, 9000, generator=generator)
+    y = torch.randint(9000, (40,), generator=generator)
+    running = RunningMeasures(y)
+    for member in logits:
+        running.add(member)
+    for name, value in token_measures(logits.double().log_softmax(-1), y).items():
+        assert running.tokens()[name] == pytest.approx(value, abs=2e-5), name
+
+
+def test_running_measures_refuse_what_does_not_fit():
+    with pytest.raises(ValueError, match="add up"):
+        RunningMeasures(torch.tensor([1, 2]), [1])
+    with pytest.raises(ValueError, match="add up"):
+        RunningMeasures(torch.tensor([1, 2]), [2, 0])
+    with pytest.raises(ValueError, match="expected"):
+        RunningMeasures(torch.tensor([1, 2])).add(torch.zeros(3, 4))
+    with pytest.raises(ValueError, match="no member"):
+        RunningMeasures(torch.tensor([1, 2])).tokens()
+
+
+class Toy(nn.Module):
+    """Logits that depend on the source's sum and on the tokens so far, as a decoder's do."""
+
+    def __init__(self, seed: int, size: int = 11):
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.word = nn.Parameter(torch.randn(size, size, generator=generator))
+        self.prefix = nn.Parameter(torch.randn(size, size, generator=generator))
+
+    def encode(self, source):
+        rows = self.word[source.ids].split(source.layout.lengths.tolist())
+        return torch.stack([row.mean(0) for row in rows])
+
+    def decode(self, told, target):
+        rows = self.prefix[target.ids].split(target.layout.lengths.tolist())
+        return torch.cat([row.cumsum(0) / 2 for row in rows]) + told[target.layout.sequence]
+
+    def project(self, states):
+        return states @ self.word
+
+    def forward(self, source, target):
+        return self.project(self.decode(self.encode(source), target))
+
+
+def sentences(count, seed):
+    rng = np.random.default_rng(seed)
+    return [np.append(rng.integers(3, 11, n), 2).astype(np.int32) for n in rng.integers(0, 9, count)]
+
+
+def test_scores_are_the_measures_of_teacher_forcing():
+    members = [Toy(seed) for seed in range(3)]
+    sources, hypotheses = sentences(17, 0), sentences(17, 1)
+    done: list[int] = []
+    scores = score_hypotheses(members, sources, hypotheses, batch_tokens=40, done=done.append)
+    assert sum(done) == 17 and len(done) > 3
+    for i, (source, y) in enumerate(zip(sources, hypotheses, strict=True)):
+        given = Ragged.pack([[2, *y[:-1].tolist()]])
+        with torch.no_grad():
+            logits = torch.stack([m(Ragged.pack([source]), given) for m in members])
+        expected = sequence_measures(logits.double().log_softmax(-1), y)
+        for name in SEQUENCE_MEASURES:
+            assert scores[name][i] == pytest.approx(expected[name], abs=1e-5), name
+
+
+def test_scores_do_not_depend_on_batches_or_order(monkeypatch):
+    members = [Toy(seed) for seed in range(2)]
+    sources, hypotheses = sentences(30, 2), sentences(30, 3)
+    whole = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
+    again = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
+    alone = score_hypotheses(members, sources, hypotheses, batch_tokens=1)
+    monkeypatch.setattr(uncertainty, "CACHED", 11 * 20)  # the logits of 20 tokens at a time
+    parts = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
+    order = np.random.default_rng(0).permutation(30)
+    mixed = score_hypotheses(members, [sources[i] for i in order], [hypotheses[i] for i in order], batch_tokens=64)
+    for name in SEQUENCE_MEASURES:
+        assert whole[name].tobytes() == again[name].tobytes()
+        assert parts[name] == pytest.approx(whole[name], abs=1e-5)
+        assert alone[name] == pytest.approx(whole[name], abs=1e-5)
+        assert mixed[name] == pytest.approx(whole[name][order], abs=1e-5)
+
+
+def test_scoring_refuses_unfinished_hypotheses():
+    with pytest.raises(ValueError, match="hypothesis 1 does not end"):
+        score_hypotheses([Toy(0)], sentences(2, 0), [np.array([4, 2]), np.array([4])])
+    with pytest.raises(ValueError, match="2 sources and 1 hyp"):
+        score_hypotheses([Toy(0)], sentences(2, 0), sentences(1, 0))
+
+
+def test_names_are_unique():
+    assert len(set(SEQUENCE_MEASURES)) == len(SEQUENCE_MEASURES) == 24
+    assert set(POINTWISE) | set(DISTRIBUTION) == set(TOKEN_MEASURES)

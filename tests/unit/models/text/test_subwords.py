@@ -1,0 +1,222 @@
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cgbench.errors import InputError
+from cgbench.models.config.common import TextConfig
+from cgbench.models.text.subwords import EOS, UNK, Subwords, read_lines
+
+SOURCE = "der alte hund schläft\n\nder hund läuft\nalte hunde laufen\n"
+TARGET = "the old dog sleeps\n\nthe dog runs\nold dogs run\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "de").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "en").write_text(TARGET, encoding="utf-8")
+    return tmp_path / "de", tmp_path / "en"
+
+
+@pytest.fixture
+def subwords(files):
+    return Subwords.learn(*files, TextConfig(merges=20))
+
+
+def test_first_merges_are_the_most_frequent_pairs(tmp_path):
+    """'ab' occurs five times, 'abc' three times as a whole word."""
+    (tmp_path / "s").write_text("abc abc abc\n")
+    (tmp_path / "t").write_text("abd abd\n")
+    learnt = Subwords.learn(tmp_path / "s", tmp_path / "t", TextConfig(merges=2))
+    assert learnt.merges == [("a", "b"), ("ab", "c</w>")]
+    assert learnt.source[4:] == ["abc</w>"]
+    assert learnt.target[4:] == ["ab", "d</w>"]
+
+
+def test_a_side_knows_only_what_occurs_on_it(subwords):
+    assert UNK in subwords.encode_target(["schläft"])[0]
+    assert UNK not in subwords.encode_source(["schläft"])[0]
+
+
+def test_dictionaries_are_sorted_by_frequency(tmp_path):
+    (tmp_path / "s").write_text("b a a c c\n")
+    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=0))
+    assert learnt.source == ["<s>", "<pad>", "</s>", "<unk>", "a</w>", "c</w>", "b</w>"]
+
+
+def test_empty_lines_are_the_end_alone_and_unknown_characters_are_unk(subwords):
+    empty, blank, unknown = subwords.encode_source(["", " \t ", "der 犬"])
+    assert empty.tolist() == blank.tolist() == [EOS]
+    assert unknown.dtype == np.int32
+    assert unknown.tolist()[-2:] == [UNK, EOS]
+
+
+def test_only_ascii_white_space_separates(tmp_path):
+    (tmp_path / "s").write_text("a\u00a0b c\td\x0be\n", encoding="utf-8")
+    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=50))
+    assert sum(entry.endswith("</w>") for entry in learnt.source) == 4
+    assert learnt.decode_target(learnt.encode_target(["a\u00a0b  c"])[0]) == "a\u00a0b c"
+
+
+LETTERS = "adehnorstuäß"
+
+
+@pytest.fixture(scope="module")
+def every_letter(tmp_path_factory):
+    """Subwords that know each letter within and at the end of a word."""
+    path = tmp_path_factory.mktemp("letters") / "text"
+    path.write_text(" ".join(a + b for a in LETTERS for b in LETTERS) + " that hat that\n", encoding="utf-8")
+    return Subwords.learn(path, path, TextConfig(merges=15))
+
+
+@given(st.lists(st.text(LETTERS, min_size=1, max_size=12), max_size=8))
+@settings(max_examples=50, deadline=None)
+def test_words_survive_the_way_to_ids_and_back(every_letter, words):
+    ids = every_letter.encode_target([" ".join(words)])[0]
+    if UNK not in ids:
+        assert every_letter.decode_target(ids) == " ".join(words)
+    assert every_letter.decode_target(every_letter.encode_target(["hat that"])[0]) == "hat that"
+
+
+def test_decoding_stops_at_the_end_and_shows_unknown_words(subwords):
+    ids = subwords.encode_target(["the dog"])[0].tolist()
+    assert subwords.decode_target([0, *ids, *ids]) == "the dog"
+    assert subwords.decode_target([*ids[:-1], UNK, *ids]) == "the dog <unk> the dog"
+    assert subwords.decode_target([]) == ""
+
+
+def test_what_is_saved_is_read_back(subwords, tmp_path):
+    subwords.save(tmp_path / "a")
+    again = Subwords.load(tmp_path / "a")
+    again.save(tmp_path / "b")
+    assert again.digest == subwords.digest
+    assert (tmp_path / "a/subwords.json").read_bytes() == (tmp_path / "b/subwords.json").read_bytes()
+    lines = ["der alte hund", "unbekannte wörter"]
+    for ours, theirs in zip(subwords.encode_source(lines), again.encode_source(lines), strict=True):
+        assert np.array_equal(ours, theirs)
+
+
+UNITS = {"subwords": TextConfig(merges=5), "words": TextConfig("words"), "characters": TextConfig("characters")}
+
+
+@pytest.mark.parametrize("config", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("joint", [False, True])
+def test_every_unit_is_read_back_as_it_was(files, tmp_path, config, joint):
+    learnt = Subwords.learn(*files, dataclasses.replace(config, joint_dictionary=joint))
+    learnt.save(tmp_path)
+    again = Subwords.load(tmp_path)
+    assert again.digest == learnt.digest and again.unit == config.unit
+    assert (again.source == again.target) == joint
+    for line in TARGET.splitlines():
+        ids = again.encode_target([line])[0]
+        assert UNK not in ids and again.decode_target(ids) == line
+        assert np.array_equal(ids, learnt.encode_target([line])[0])
+    if joint:
+        assert UNK not in again.encode_target(["schläft"])[0]
+
+
+def test_words_are_tokens_as_they_are(files):
+    words = Subwords.learn(*files, TextConfig("words"))
+    assert words.source[4:] == ["alte", "der", "hund", "hunde", "laufen", "läuft", "schläft"]
+    assert words.encode_source(["der  hund\tbellt"])[0].tolist() == [5, 6, UNK, EOS]
+    assert words.decode_target([4, UNK, 5, EOS, 4]) == f"{words.target[4]} <unk> {words.target[5]}"
+
+
+def test_characters_keep_every_blank(tmp_path):
+    line = "  What is  2 - -3?\u00a0é "
+    (tmp_path / "s").write_text(line + "\n\n", encoding="utf-8")
+    characters = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig("characters"))
+    (ids, nothing, blank, unknown) = characters.encode_source([line, "", " ", "9"])
+    assert len(ids) == len(line) + 1 and characters.decode_target(ids) == line
+    assert nothing.tolist() == [EOS] and len(blank) == 2 and unknown.tolist() == [UNK, EOS]
+
+
+@pytest.mark.parametrize("config", UNITS.values(), ids=UNITS)
+def test_text_that_is_spelt_like_a_special_is_no_special(tmp_path, config):
+    """Of <s>, </s> and the like in a text, nothing may end or pad a sentence."""
+    (tmp_path / "s").write_text("a <s> </s> <pad> <unk> b\n" * 20)
+    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", dataclasses.replace(config, merges=50))
+    ids = learnt.encode_source(["a <s> </s> <pad> <unk> b <s>b"])[0].tolist()
+    assert not {0, 1, EOS} & set(ids[:-1])
+
+
+def test_unknown_words_are_named_with_their_lines(files):
+    lines = ["der hund", "", "die alte katze", "der die"]
+    words = Subwords.learn(*files, TextConfig("words"))
+    assert list(words.unknown_source(lines)) == [(2, "die"), (2, "katze"), (3, "die")]
+    subwords = Subwords.learn(*files, TextConfig(merges=20))
+    assert list(subwords.unknown_source(["hundalte", "hund 犬犬 hund"])) == [(1, "犬犬")]
+    characters = Subwords.learn(*files, TextConfig("characters"))
+    assert list(characters.unknown_source(["ab"])) == [(0, "b")]
+
+
+def test_files_of_subwords_are_what_they_were_before_there_were_other_units(tmp_path):
+    (tmp_path / "s").write_text("abc abc abd\n")
+    Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=1)).save(tmp_path)
+    data = json.loads((tmp_path / "subwords.json").read_text())
+    assert data == {
+        "format": 1,
+        "merges": [["a", "b"]],
+        "source": ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"],
+        "target": ["<s>", "<pad>", "</s>", "<unk>", "ab", "c</w>", "d</w>"],
+    }
+
+
+def test_other_merges_have_another_digest(files, subwords):
+    assert Subwords.learn(*files, TextConfig(merges=3)).digest != subwords.digest
+
+
+def test_learning_gives_the_same_bytes_in_every_process(tmp_path):
+    """Hash tables are salted a process: ties between equally frequent pairs must not follow them."""
+    letters = "abcdefghijklmnop"
+    (tmp_path / "ties").write_text("\n".join(f"{a}{b} {a}{b}" for a in letters for b in letters) + "\n")
+    code = (
+        "import sys; from pathlib import Path; from cgbench.models.text.subwords import Subwords;"
+        "from cgbench.models.config.common import TextConfig;"
+        "print(Subwords.learn(Path(sys.argv[1]), Path(sys.argv[1]), TextConfig(merges=30)).digest)"
+    )
+    digests = set()
+    for seed in "123":
+        run = subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / "ties")],
+            env={"PYTHONHASHSEED": seed, "PATH": ""},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(run.stdout)
+    assert len(digests) == 1
+
+
+def test_bad_files_are_named(tmp_path, subwords):
+    (tmp_path / "bad").write_bytes(b"gut\n\xff\n")
+    with pytest.raises(InputError, match="bad: line 2: not UTF-8"):
+        read_lines(tmp_path / "bad")
+    with pytest.raises(InputError, match="no such file"):
+        read_lines(tmp_path / "none")
+    (tmp_path / "empty").write_text("\n\n")
+    with pytest.raises(InputError, match="no word"):
+        Subwords.learn(tmp_path / "empty", tmp_path / "empty", TextConfig())
+    subwords.save(tmp_path)
+    path = tmp_path / "subwords.json"
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match="cut short"):
+        Subwords.load(tmp_path)
+    path.write_text('{"format": 1, "merges": []}')
+    with pytest.raises(InputError, match="not a subwords file"):
+        Subwords.load(tmp_path)
+    path.write_text('{"format": 2, "unit": "syllables", "source": [], "target": []}')
+    with pytest.raises(InputError, match="'syllables' is not one of"):
+        Subwords.load(tmp_path)
+    with pytest.raises(InputError, match=r"text\.unit=syllables: must be one of subwords, words, characters"):
+        TextConfig("syllables")
+
+
+def test_lines_end_at_newlines_alone(tmp_path):
+    (tmp_path / "x").write_bytes("a\u2028b\r\n\nc".encode())
+    assert read_lines(tmp_path / "x") == ["a\u2028b\r", "", "c"]

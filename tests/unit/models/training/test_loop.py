@@ -1,0 +1,206 @@
+"""The training loop: its schedule, its log, and that an interrupted run ends in the bytes of an undisturbed one."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from training_runs import PRESET, contents, make_corpus, train
+
+from cgbench.errors import InputError
+from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.training import objective
+from cgbench.models.training.validation import Validation
+
+HELPERS = Path(__file__).parents[3] / "helpers"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("undisturbed") / "model"
+    train(corpus, out)
+    return out
+
+
+def test_a_finished_folder_is_a_checkpoint_without_leftovers(undisturbed):
+    assert set(contents(undisturbed)) == {"config.json", "metrics.jsonl", "model.safetensors", "subwords.json"}
+    _, _, config = load_checkpoint(undisturbed)
+    assert config.corpus == {"train.de": "12"}
+    assert config.seed == 3
+    log = [json.loads(line) for line in (undisturbed / "metrics.jsonl").read_text().splitlines()]
+    assert [entry["update"] for entry in log if "loss" in entry] == [2, 4, 6, 8, 10, 12, 14]
+    validations = {entry["update"]: entry["valid_loss"] for entry in log if "valid_loss" in entry}
+    assert list(validations) == [4, 8, 12, 14]
+    assert config.updates == min(validations, key=validations.get)
+    assert log[0]["update"] == 0 and log[0]["pairs"] > 0 and log[0]["skipped"] == 0
+    assert log[-2]["loss"] < log[1]["loss"]
+
+
+@pytest.mark.parametrize("stops", [[1], [3], [5, 10], [13], [14]])
+def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, stops):
+    for stop in stops:
+        train(corpus, tmp_path / "model", stop_after_updates=stop)
+    train(corpus, tmp_path / "model")
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("moment", range(1, 28, 2))
+def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, moment):
+    """Every write goes through a rename: stop before the n-th of them, as a power cut would."""
+    real, count = Path.replace, 0
+
+    def replace(self, target):
+        nonlocal count
+        count += 1
+        if count == moment:
+            raise Killed
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    try:
+        train(corpus, tmp_path / "model")
+        finished = True
+    except Killed:
+        finished = False
+    monkeypatch.undo()
+    if moment < 10:
+        assert not finished
+    train(corpus, tmp_path / "model")
+    assert contents(tmp_path / "model") == contents(undisturbed)
+
+
+def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed, tmp_path):
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; from training_runs import train;"
+        "train(Path(sys.argv[2]), Path(sys.argv[3]))"
+    )
+    out = tmp_path / "model"
+    for updates in (3, 9):
+        process = subprocess.Popen([sys.executable, "-c", code, str(HELPERS), str(corpus), str(out)])
+        while process.poll() is None and _saved(out) < updates:
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    train(corpus, out)
+    assert contents(out) == contents(undisturbed)
+
+
+def _saved(out):
+    log = out / "metrics.jsonl"
+    return json.loads(log.read_text().splitlines()[-1])["update"] if log.is_file() and log.stat().st_size else 0
+
+
+def test_seeds_differ_and_threads_do_not_leak(corpus, undisturbed, tmp_path):
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    train(corpus, tmp_path / "model", seed=4)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert torch.get_num_threads() == threads
+    assert contents(tmp_path / "model")["model.safetensors"] != contents(undisturbed)["model.safetensors"]
+
+
+def test_a_finished_run_is_left_alone_and_other_settings_are_refused(corpus, undisturbed):
+    before = contents(undisturbed)
+    train(corpus, undisturbed)
+    assert contents(undisturbed) == before
+    with pytest.raises(InputError, match="other settings"):
+        train(corpus, undisturbed, seed=5)
+
+
+def test_a_half_done_run_with_other_settings_is_refused(corpus, tmp_path):
+    train(corpus, tmp_path / "model", stop_after_updates=2)
+    with pytest.raises(InputError, match="other settings"):
+        train(corpus, tmp_path / "model", preset=PRESET.replace({"training.learning_rate": 0.1}))
+
+
+def test_without_validation_the_last_model_is_kept(corpus, tmp_path):
+    train(corpus, tmp_path / "model", files={"valid": None})
+    _, _, config = load_checkpoint(tmp_path / "model")
+    assert (config.updates, config.training.keep) == (14, "last")
+    assert b"valid" not in contents(tmp_path / "model")["metrics.jsonl"]
+
+
+@pytest.mark.parametrize("what", ["loss", "gradient"])
+def test_what_is_not_finite_stops_the_run_and_the_last_state_is_kept(corpus, tmp_path, monkeypatch, what):
+    out = tmp_path / "model"
+    train(corpus, out, stop_after_updates=6)
+    good = (out / "training_state.safetensors").read_bytes()
+    real, calls = objective.smoothed_cross_entropy, 0
+
+    def break_later(*arguments):
+        nonlocal calls
+        calls += 1
+        loss, plain = real(*arguments)
+        if calls > 2 and what == "gradient":
+            loss.register_hook(lambda gradient: gradient * math.inf)
+        return (loss * math.nan if calls > 2 and what == "loss" else loss), plain
+
+    monkeypatch.setattr(objective, "smoothed_cross_entropy", break_later)
+    with pytest.raises(InputError, match=f"the {what} of update 8 is not finite"):
+        train(corpus, out)
+    assert (out / "training_state.safetensors").read_bytes() == good
+
+
+def test_a_validation_loss_that_is_not_finite_stops_the_run(corpus, tmp_path, monkeypatch):
+    out = tmp_path / "model"
+    train(corpus, out, stop_after_updates=3)
+    good = (out / "training_state.safetensors").read_bytes()
+    monkeypatch.setattr(Validation, "loss", lambda self, model: math.nan)
+    with pytest.raises(InputError, match="the validation loss after update 4 is not finite"):
+        train(corpus, out)
+    assert (out / "training_state.safetensors").read_bytes() == good
+
+
+def test_a_state_that_is_cut_short_is_named(corpus, tmp_path):
+    out = tmp_path / "model"
+    train(corpus, out, stop_after_updates=3)
+    state = out / "training_state.safetensors"
+    state.write_bytes(state.read_bytes()[:-100])
+    with pytest.raises(InputError, match=r"training_state\.safetensors: not a whole safetensors file"):
+        train(corpus, out)
+
+
+def test_bad_files_are_refused_before_anything_runs(corpus, tmp_path):
+    (tmp_path / "short").write_text("ein haus\n")
+    (tmp_path / "empty").write_text("")
+    good = corpus / "train.de"
+    for pair, message in (
+        ((good, tmp_path / "short"), "has 60 lines and .*short has 1"),
+        ((tmp_path / "empty", tmp_path / "empty"), "empty"),
+        ((good, tmp_path / "none"), "no such file"),
+    ):
+        with pytest.raises(InputError, match=message):
+            train(corpus, tmp_path / "model", files={"train": pair})
+    with pytest.raises(InputError, match=r"training\.max_length"):
+        train(corpus, tmp_path / "model", files={"train": (good, good)}, preset=_short(2).replace({}))
+    assert not (tmp_path / "model").exists()
+
+
+def _short(length):
+    return PRESET.replace({"training.max_length": length, "training.max_tokens": 64})
+
+
+@pytest.mark.parametrize("setting", ["max_tokens=128", "batch_sentences=7"])
+def test_out_of_memory_names_the_setting(corpus, tmp_path, monkeypatch, setting):
+    def fail(*arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(objective, "smoothed_cross_entropy", fail)
+    name, value = setting.split("=")
+    message = rf"not enough memory for training\.{setting}; lower it and raise training.accumulation"
+    with pytest.raises(InputError, match=message):
+        train(corpus, tmp_path / "model", preset=PRESET.replace({f"training.{name}": value}))

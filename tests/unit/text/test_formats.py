@@ -1,0 +1,114 @@
+import gzip
+import json
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from cgbench.errors import InputError
+from cgbench.text.formats import CorpusSpec, form, language_suffixes, read_pairs
+
+PAIRS = [("ein Hund", "a dog"), ("größer", "bigger"), ("", "")]
+
+
+def write_forms(folder):
+    """The same pairs in every form that is read."""
+    sides = ["".join(pair[side] + "\n" for pair in PAIRS).encode() for side in (0, 1)]
+    for side, language in enumerate(("de", "en")):
+        (folder / f"a.{language}").write_bytes(sides[side])
+        (folder / f"a.{language}.gz").write_bytes(gzip.compress(sides[side]))
+        (folder / f"a.{language}.zst").write_bytes(zstandard.compress(sides[side]))
+    tsv = "".join(f"{source}\t{target}\n" for source, target in PAIRS).encode()
+    (folder / "a.tsv").write_bytes(tsv)
+    (folder / "a.tsv.gz").write_bytes(gzip.compress(tsv))
+    (folder / "turned.tsv").write_text("en\tid\tde\n" + "".join(f"{t}\t7\t{s}\n" for s, t in PAIRS))
+    rows = [{"source": source, "target": target} for source, target in PAIRS]
+    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "hf.jsonl").write_text(
+        "".join(json.dumps({"translation": {"de": source, "en": target}}) + "\n" for source, target in PAIRS)
+    )
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (("a.de", "a.en"), None),
+        (("a.de.gz", "a.en.zst"), None),
+        (("a.tsv",), None),
+        (("a.tsv.gz",), ("1", "2")),
+        (("turned.tsv",), ("de", "en")),
+        (("a.jsonl",), None),
+        (("hf.jsonl",), ("de", "en")),
+        (("hf.jsonl",), None),
+        (("a.parquet",), ("source", "target")),
+    ],
+)
+def test_every_form_gives_the_same_pairs(tmp_path, names, columns):
+    write_forms(tmp_path)
+    assert list(read_pairs(CorpusSpec(tuple(tmp_path / name for name in names), columns))) == PAIRS
+
+
+def test_form_and_languages_are_told_by_the_name(tmp_path):
+    assert form(tmp_path / "x.jsonl.zst") == "jsonl"
+    assert form(tmp_path / "x.de.gz") == "plain"
+    assert language_suffixes(CorpusSpec((tmp_path / "x.de.gz", tmp_path / "y.en"))) == ("de", "en")
+    assert language_suffixes(CorpusSpec((tmp_path / "x.txt", tmp_path / "y.txt"))) is None
+    assert language_suffixes(CorpusSpec((tmp_path / "x", tmp_path / "y"))) is None
+
+
+def error_of(spec):
+    with pytest.raises(InputError) as caught:
+        list(read_pairs(spec()))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_errors_name_file_row_and_fix(tmp_path):
+    good, short, latin = tmp_path / "good", tmp_path / "short", tmp_path / "latin"
+    good.write_text("a\nb\nc\n")
+    short.write_text("a\nb\n")
+    latin.write_bytes("a\nb\nMädchen\n".encode("latin-1"))
+    message = error_of(lambda: CorpusSpec((good, short)))
+    assert "good has 3 lines" in message and "short has 2" in message
+    message = error_of(lambda: CorpusSpec((short, good)))
+    assert "short has 2 lines" in message and "good has 3" in message
+    assert "latin, line 3: not UTF-8" in error_of(lambda: CorpusSpec((good, latin)))
+    assert "missing: no such file" in error_of(lambda: CorpusSpec((good, tmp_path / "missing")))
+    assert "name two files" in error_of(lambda: CorpusSpec((good,)))
+    assert "not 3" in error_of(lambda: CorpusSpec((good, good, good)))
+
+
+def test_damaged_files_are_one_line(tmp_path):
+    cut = tmp_path / "cut.tsv.gz"
+    cut.write_bytes(gzip.compress(b"a\tb\n" * 10_000)[:-20])
+    assert "cut.tsv.gz: cannot be read" in error_of(lambda: CorpusSpec((cut,)))
+    whole = zstandard.compress(b"a\tb\n" * 100_000)
+    cut = tmp_path / "cut.tsv.zst"
+    cut.write_bytes(whole[: len(whole) * 2 // 3])
+    assert "cut.tsv.zst: cannot be read" in error_of(lambda: CorpusSpec((cut,)))
+    cut.write_bytes(whole + whole)  # frames one after another are one file
+    assert len(list(read_pairs(CorpusSpec((cut,))))) == 200_000
+    frame = tmp_path / "x.tsv.zst"
+    frame.write_bytes(b"this is not zstd")
+    assert "x.tsv.zst: cannot be read" in error_of(lambda: CorpusSpec((frame,)))
+    table = tmp_path / "x.parquet"
+    table.write_bytes(b"PAR1 but not really")
+    assert "x.parquet: not a Parquet file" in error_of(lambda: CorpusSpec((table,)))
+
+
+def test_rows_that_lack_a_side(tmp_path):
+    tsv, jsonl = tmp_path / "x.tsv", tmp_path / "x.jsonl"
+    tsv.write_text("a\tb\nc\n")
+    assert "x.tsv, row 2 has 1 columns" in error_of(lambda: CorpusSpec((tsv,)))
+    assert "no column 'de' in the first row; it has a, b" in error_of(lambda: CorpusSpec((tsv,), ("de", "en")))
+    jsonl.write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
+    assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
+    jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
+    assert "x.jsonl, row 2: an object with two fields is needed" in error_of(lambda: CorpusSpec((jsonl,)))
+    jsonl.write_text('{"de": "a", "en": "\\ud800"}\n')
+    assert "x.jsonl, row 1: the text of 'en' is not Unicode" in error_of(lambda: CorpusSpec((jsonl,)))
+    jsonl.write_text("not json\n")
+    assert "x.jsonl, row 1 is not JSON" in error_of(lambda: CorpusSpec((jsonl,)))
