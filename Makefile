@@ -2,19 +2,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/installed
 
-.PHONY: install demo test lint perf clean
+.PHONY: install demo test lint docs wheel perf clean
 
 install: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[all,dev,docs]'
+	$(BIN)/cgbench warm-up
 	touch $@
 
 demo: $(STAMP)
 	$(BIN)/cgbench demo --out demo
 
-test: lint
+test: lint docs wheel
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(STAMP)
@@ -22,9 +23,18 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: $(STAMP)
+	$(BIN)/python -m mkdocs build --strict
+
+# From the source archive, as an index would have it; installed without extras, it must do what README.md says.
+wheel: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python tests/base_installation.py dist
+
 perf: $(STAMP)
 	$(BIN)/python perf/scan.py --small
 	$(BIN)/python perf/score.py
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache demo
+	rm -rf .venv build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache demo

@@ -1,3 +1,84 @@
-"""cgbench: build benchmarks of compositional generalisation, score systems on them, train the published ones."""
+"""cgbench: build benchmarks of compositional generalisation, score systems on them, train the published ones.
+
+Everything here is loaded when it is first used: ``import cgbench`` reads this file alone.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
+    from cgbench.benchmark.imported.functions import import_scores
+    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
+    from cgbench.benchmark.overlap.functions import overlap
+    from cgbench.benchmark.react import build_react
+    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.stats.functions import stats
+    from cgbench.benchmark.validity.functions import validate
+    from cgbench.data_recipes.frames import load_data
+    from cgbench.errors import InputError
+    from cgbench.models.ensemble import Ensemble
+    from cgbench.models.lexicons.lexicon import Lexicon
+    from cgbench.models.uncertainty import token_measures
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Ensemble",
+    "InputError",
+    "KnownNgrams",
+    "Lexicon",
+    "Release",
+    "bleu",
+    "build_react",
+    "chrf",
+    "cter",
+    "evaluate",
+    "exact_match",
+    "import_scores",
+    "load_data",
+    "overlap",
+    "stats",
+    "ter",
+    "token_measures",
+    "validate",
+]
+
+_MODULES = {
+    "Ensemble": "cgbench.models.ensemble",
+    "InputError": "cgbench.errors",
+    "KnownNgrams": "cgbench.benchmark.known_ngrams",
+    "Lexicon": "cgbench.models.lexicons.lexicon",
+    "Release": "cgbench.benchmark.release",
+    "build_react": "cgbench.benchmark.react",
+    "import_scores": "cgbench.benchmark.imported.functions",
+    "load_data": "cgbench.data_recipes.frames",
+    "overlap": "cgbench.benchmark.overlap.functions",
+    "stats": "cgbench.benchmark.stats.functions",
+    "token_measures": "cgbench.models.uncertainty",
+    "validate": "cgbench.benchmark.validity.functions",
+    **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.functions"),
+}
+"""Where each name is defined."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = getattr(import_module(_MODULES[name]), name)
+    except ModuleNotFoundError as error:
+        from cgbench.errors import missing_package
+
+        if (missing := missing_package(error)) is None:
+            raise
+        raise ModuleNotFoundError(f"cgbench.{name}: {missing}", name=error.name) from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,9 +40,21 @@ def atomic_path(path: Path) -> Iterator[Path]:
         yield temporary
         sync_file(temporary)
         temporary.replace(path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # writing to a full disk names no file
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
+
+
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name where the file system can; else copy it, synced."""
+    try:
+        os.link(source, target)
+    except OSError:  # another disk, one without hard links, or a file that is not ours to link
+        shutil.copyfile(source, target)
+        sync_file(Path(target))
 
 
 def check_output(path: Path, inputs: Iterable[Path]) -> None:
@@ -78,6 +92,11 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
+def cache_folder(kind: str) -> Path:
+    """Where things that can be had again are kept: ``cgbench/KIND`` in ``XDG_CACHE_HOME``, or in ``~/.cache``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cgbench" / kind
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write ``value`` as JSON, whole or not at all."""
     write_atomic(path, to_json(value))
@@ -86,14 +105,51 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Read JSON.
 
-    :param pairs: what makes an object of its names and values.
-    :raises InputError: the file is missing, cut short or not JSON.
+    :param pairs: what makes an object of its names and values; by default a dict, and a name given twice is refused.
+    :raises InputError: the file is missing or cannot be read, or :func:`parse_json` refuses it.
     """
     try:
-        return json.loads(path.read_bytes(), object_pairs_hook=pairs)
+        data = path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    return parse_json(data, path, pairs)
+
+
+def parse_json(data: bytes | str, where: object, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """Read JSON that is in memory. Only numbers and text that JSON has: no NaN, no infinity, no half of a surrogate.
+
+    :param where: what a message begins with: a file, a row of one.
+    :raises InputError: it is not JSON, too deep, or holds what no program should guess the meaning of.
+    """
+    try:
+        value = json.loads(data, object_pairs_hook=pairs or _unique, parse_float=_finite, parse_constant=_constant)
+        if (b"\\ud" in data.lower()) if isinstance(data, bytes) else ("\\ud" in data.lower()):
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
-        raise InputError(f"{path}: not JSON of any use: brackets in brackets without end") from None
+        raise InputError(f"{where}: not JSON of any use: brackets in brackets without end") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: holds half of a surrogate pair, which is not text") from None
     except ValueError as error:
-        raise InputError(f"{path}: not valid JSON ({error}); the file may be cut short") from None
+        raise InputError(f"{where}: not valid JSON ({error}); the file may be cut short") from None
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} is there twice")
+    return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return value
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no number of JSON")

@@ -1,24 +1,124 @@
-"""Progress bars on standard error: silent when it is not a terminal."""
+"""Progress: bars on a terminal and in notebooks; where there is neither, a line on standard error every half minute.
+
+The lines are those of a command (:func:`said_aloud`): a library that is called from somebody's program says nothing of
+its own accord. Bars that are open, and stretches of work that have a name (:func:`working`), are what they speak of.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
+import sys
+import threading
+import time
+import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
+from cgbench.errors import InputError
+from cgbench.terminal import printable
+
+EVERY = "CGBENCH_LOG_EVERY"
+"""Seconds from one line to the next, in the environment, so that worker processes have it, too; 0: no lines."""
+
+USUAL = 30.0
+
 T = TypeVar("T")
 
+_open: list[Bar | Work] = []  # the innermost last
 
-def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Any:
+
+class Work:
+    """A stretch of work that has a name, and is not counted."""
+
+    visible = False
+
+    def __init__(self, description: str) -> None:
+        self.description, self.began = description, time.monotonic()
+        _open.append(self)
+
+    def close(self) -> None:
+        """It is over."""
+        if self in _open:
+            _open.remove(self)
+
+    def line(self) -> str:
+        """What there is to say."""
+        return f"{self.description}: {_clock(time.monotonic() - self.began)} so far"
+
+
+class Bar(Work):
+    """A tqdm bar that knows how far it is where it is not drawn."""
+
+    def __init__(self, drawn: Any, total: float | None, description: str, unit: str, initial: float) -> None:
+        self.drawn, self.total, self.unit, self.initial = drawn, total, unit, initial
+        self.n, self.postfix = initial, ""
+        self.visible = not getattr(drawn, "disable", True)
+        super().__init__(description)
+
+    def update(self, n: float = 1) -> None:
+        """So many more are done."""
+        self.n += n
+        self.drawn.update(n)
+
+    def set_postfix_str(self, text: str, refresh: bool = True) -> None:
+        """What is said behind the figures."""
+        self.postfix = text
+        self.drawn.set_postfix_str(text, refresh)
+
+    def close(self) -> None:
+        """It is over."""
+        super().close()
+        self.drawn.close()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def line(self) -> str:
+        """What there is to say: ``train member 1 of 4: 1,200 of 2,000 updates, 10.0/s, 1:20 left, loss 3.1``."""
+        passed, done = time.monotonic() - self.began, self.n - self.initial
+        rate = done / passed if passed > 0 else 0.0
+        scale, unit = (1e6, "MB") if self.unit == "B" else (1.0, f"{self.unit}s")
+        digits = ",.1f" if scale > 1 else ",.0f"
+        of = "" if self.total is None else f" of {self.total / scale:{digits}}"
+        parts = [f"{self.n / scale:{digits}}{of} {unit}"]
+        if rate:
+            parts.append(f"{rate / scale:.3g}/s" if rate < 1000 * scale else f"{rate / scale:,.0f}/s")
+        if rate and self.total is not None and self.total >= self.n:
+            parts.append(f"{_clock((self.total - self.n) / rate)} left")
+        else:
+            parts.append(f"{_clock(passed)} so far")
+        return f"{self.description}: " + ", ".join([*parts, *([self.postfix] if self.postfix else [])])
+
+
+def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Bar:
     """A tqdm bar with rate and time left (``update(n)``, ``close()``, or as a context manager).
 
-    ``unit`` is what ``total`` counts. Nothing is drawn without ``show``, or when standard error is not a terminal.
+    ``unit`` is what ``total`` counts. Nothing is drawn without ``show``, nor when standard error is neither a terminal
+    nor a notebook's that has ipywidgets.
     """
-    from tqdm import tqdm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ipywidgets are missing: then there is no bar
+        from tqdm.auto import tqdm
 
     hidden = None if show else True
-    return tqdm(
-        total=total, desc=description, unit=unit, unit_scale=True, disable=hidden, dynamic_ncols=True, **options
+    drawn = tqdm(
+        total=total,
+        desc=printable(description),
+        unit=unit,
+        unit_scale=True,
+        disable=hidden,
+        dynamic_ncols=True,
+        **options,
     )
+    made = Bar(drawn, total, description, unit, options.get("initial", 0))
+    if not show:
+        Work.close(made)  # another process speaks of it
+    return made
 
 
 def track(items: Iterable[T], total: int | None, description: str, unit: str = "it") -> Iterator[T]:
@@ -27,3 +127,74 @@ def track(items: Iterable[T], total: int | None, description: str, unit: str = "
         for item in items:
             yield item
             progress.update(1)
+
+
+@contextlib.contextmanager
+def working(description: str) -> Iterator[None]:
+    """Give a stretch of work that has no bar a name, for the lines."""
+    work = Work(description)
+    try:
+        yield
+    finally:
+        work.close()
+
+
+def lines_every() -> float:
+    """Seconds from one line to the next; 0 where nobody wants any.
+
+    :raises InputError: what the environment says is no such number.
+    """
+    text = os.environ.get(EVERY, "")
+    try:
+        seconds = float(text) if text else USUAL
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < math.inf:
+        raise InputError(f"{EVERY}={printable(text)}: seconds are needed, such as 60, or 0 for no lines")
+    return seconds
+
+
+@contextlib.contextmanager
+def said_aloud(description: str) -> Iterator[None]:
+    """Say on standard error, every so many seconds, how far the work inside is, where no bar shows it.
+
+    :param description: for when nothing inside has a name.
+    """
+    every = lines_every()
+    if not every:
+        yield
+        return
+    over = threading.Event()
+    whole = Work(description)
+    # A thread, because the work may be one long call.
+    threading.Thread(target=_speak, args=(every, over, Work), daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        whole.close()
+
+
+def say_bars() -> None:
+    """Let a worker process say from now on how far its bars are; the command that started it speaks of all else."""
+    if every := lines_every():
+        threading.Thread(target=_speak, args=(every, threading.Event(), Bar), daemon=True).start()
+
+
+def _speak(every: float, over: threading.Event, kind: type[Work]) -> None:
+    while not over.wait(every):
+        say_line(kind)
+
+
+def say_line(kind: type[Work] = Work) -> None:
+    """Say how far the innermost work is, unless a bar on the screen does."""
+    current = [work for work in list(_open) if isinstance(work, kind)]
+    if current and not any(work.visible for work in current):
+        print(printable(current[-1].line()), file=sys.stderr, flush=True)
+
+
+def _clock(seconds: float) -> str:
+    """``1:02:03`` or ``2:03``."""
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

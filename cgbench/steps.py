@@ -2,11 +2,12 @@
 
 A step is a pure function of its slice of the configuration, the bytes of its inputs and its revision. Its key is
 a hash of these three. The result is a folder that appears whole (everything is synced, then one rename) or not at
-all, so a build that is killed at any moment goes on where it was when the same command is given again.
+all, so a build that is killed at any moment goes on where it was when the same command is given again. A result whose
+files are not those that were written is named and made again; each is read for that once a process.
 
 Layout under a workspace's root::
 
-    <step>/<key>/            a finished result, with step.json: what went in, what came out
+    <step>/<key>/            a finished result, with step.json: what went in, what came out (spare files apart)
     <step>/<key>.partial/    a result in the making; a resumable step finds its own earlier work there
     <step>/<key>.lock        held while the step runs
     lock                     held while a command works in this workspace
@@ -18,17 +19,24 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import multiprocessing
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
-from cgbench.errors import InputError
+from cgbench.digests import digests_of, first_damaged
+from cgbench.digests import hash_file as hash_file  # read from here by many
+from cgbench.engines import host, runs_remotely
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.progress import working
+from cgbench.terminal import printable
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
@@ -36,19 +44,6 @@ KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is comp
 
 class BusyError(InputError):
     """Another process is at work where this one wants to be."""
-
-
-def hash_file(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
-
-
-def _digest(file: Any) -> str:
-    digest = hashlib.sha256()
-    while chunk := file.read(1 << 20):
-        digest.update(chunk)
-    return digest.hexdigest()
 
 
 def hash_value(value: Any) -> str:
@@ -63,12 +58,16 @@ class Step:
 
     ``inputs`` maps a name to a hash: of a file's bytes, or the key of the step that made it. Raise ``revision``
     whenever the code of a step changes what it writes.
+
+    ``grows`` identifies nothing: a setting, of which a step with a larger value may start from the result of one with a
+    smaller, and the file of that result which it needs.
     """
 
     name: str
     config: Mapping[str, Any]
     inputs: Mapping[str, str]
     revision: int = 1
+    grows: tuple[str, str] | None = None
 
     @property
     def recipe(self) -> dict[str, Any]:
@@ -92,42 +91,96 @@ class Workspace:
 
     def __init__(self, root: Path, say: Callable[[str], None] | None = None) -> None:
         self.root = root
+        self._named: set[Path] = set()  # damaged files that have been named
         self.say = say or (lambda line: None)
 
     def result(self, step: Step) -> Path:
         """Where the result of ``step`` is, or will be."""
         return self.root / step.name / step.key[:KEY_LENGTH]
 
+    def folders(self, step: Step) -> tuple[Path, Path]:
+        """Where the result of ``step`` is, or will be, and where it is in the making."""
+        return self.result(step), self._partial(step)
+
     def done(self, step: Step) -> bool:
-        """Whether ``step`` is finished, and every file that it wrote is still there in its size."""
+        """Whether ``step`` is finished, and every file that it wrote still has the bytes that were written.
+
+        A file that has not is named in a warning, once.
+        """
+        if not self._finished(step):
+            return False
+        if (damaged := self.damaged(step)) is None:
+            return True
+        # Workers leave it to the command that started them, which asked before.
+        if damaged not in self._named and multiprocessing.parent_process() is None and not runs_remotely():
+            self._named.add(damaged)
+            warnings.warn(f"{damaged} is damaged; {step.name} is made again", InputWarning, stacklevel=2)
+        return False
+
+    def damaged(self, step: Step) -> Path | None:
+        """The first file of a finished result that is missing or not what was written; None if all are."""
         result = self.result(step)
-        if not (result / "step.json").is_file():
-            return False
-        record = read_json(result / "step.json")
-        if {key: record.get(key) for key in step.recipe} != step.recipe:
-            return False
-        return all(
-            (result / name).is_file() and (result / name).stat().st_size == size
-            for name, size in record["sizes"].items()
-        )
+        record = _read_record(result / "step.json")
+        if record is None or {key: record.get(key) for key in step.recipe} != step.recipe:
+            return result / "step.json"
+        for name, size in record["sizes"].items():
+            if not (result / name).is_file() or (result / name).stat().st_size != size:
+                return result / name
+        name = first_damaged(result, record["outputs"])
+        return None if name is None else result / name
+
+    def smaller(self, step: Step) -> Path | None:
+        """The finished result that ``step`` may start from: of all that differ in nothing but a smaller value of the
+        setting ``step.grows``, and have its file, the largest that is whole; None if there is none."""
+        return self.result(found) if (found := self._smaller(step)) else None
+
+    def _smaller(self, step: Step) -> Step | None:
+        if step.grows is None:
+            return None
+        setting, file = step.grows
+        found = []
+        for path in (self.root / step.name).glob("*/step.json"):
+            value = ((_read_record(path) or {}).get("config") or {}).get(setting)
+            if type(value) is not int or value >= step.config[setting]:
+                continue
+            other = replace(step, config={**step.config, setting: value})
+            if self.result(other) == path.parent and (path.parent / file).is_file():
+                found.append((value, other))
+        whole = (other for _, other in sorted(found, key=lambda each: -each[0]) if self.damaged(other) is None)
+        return next(whole, None)
+
+    def _finished(self, step: Step) -> bool:
+        return (self.result(step) / "step.json").is_file()
 
     def seconds(self, step: Step) -> float | None:
         """How long the finished step took, all its runs added up; None if unknown."""
-        path = self.result(step) / "step.json"
-        return read_json(path).get("seconds") if path.is_file() else None
+        record = _read_record(self.result(step) / "step.json")
+        return None if record is None else record.get("seconds")
+
+    def _elsewhere(self, step: Step) -> str:
+        """Which other machine made a result."""
+        record = _read_record(self.result(step) / "step.json") or {}
+        made = record.get("host")
+        return f", made on {printable(str(made))}" if made and made != host() else ""
 
     def why(self, step: Step) -> str:
         """One line: whether the step has to run, and what has changed since it last did."""
         if self.done(step):
-            return f"{step.name}: kept (nothing it depends on has changed)"
+            return f"{step.name}: kept (nothing it depends on has changed){self._elsewhere(step)}"
         if self._partial(step).is_dir():
             return f"{step.name}: goes on (an earlier run was stopped)"
+        if self._finished(step) and (damaged := self.damaged(step)):
+            return f"{step.name}: runs ({damaged.relative_to(self.result(step))} of its result is damaged)"
+        if step.grows and (smaller := self._smaller(step)):
+            setting = step.grows[0]
+            change = f"config.{setting} {smaller.config[setting]} -> {step.config[setting]}"
+            return f"{step.name}: goes on from an earlier result (changed: {change})"
         earlier = sorted(
             (path.stat().st_mtime_ns, path) for path in (self.root / step.name).glob("*/step.json") if path.is_file()
         )
-        if not earlier:
+        before = _read_record(earlier[-1][1]) if earlier else None
+        if before is None:
             return f"{step.name}: runs (no earlier result)"
-        before = read_json(earlier[-1][1])
         changes = [
             f"{part}.{name} {_short(before[part].get(name))} -> {_short(now.get(name))}"
             for part, now in (("config", step.config), ("inputs", step.inputs))
@@ -139,13 +192,22 @@ class Workspace:
                 changes.append(f"{part} {before.get(part)} -> {new}")
         return f"{step.name}: runs (changed: {'; '.join(changes)})"
 
-    def run(self, step: Step, make: Callable[[Path], None], *, resumable: bool = False, wait: bool = True) -> Path:
+    def run(
+        self,
+        step: Step,
+        make: Callable[[Path], None],
+        *,
+        resumable: bool = False,
+        wait: bool = True,
+        spare: Sequence[str] = (),
+    ) -> Path:
         """Return the result folder of ``step``, made by ``make(folder)`` unless it is there already.
 
         ``make`` fills an empty folder, or, if ``resumable``, the folder that an earlier run left: then every file
         in it must have been written whole or not at all.
 
         :param wait: for another process that is making the same.
+        :param spare: files of the folder that are no part of the result: they stay, and may be removed.
         :raises BusyError: there is one, and nobody waits.
         """
         result = self.result(step)
@@ -164,21 +226,25 @@ class Workspace:
                 leftover.unlink()
             began = time.monotonic()
             try:
-                make(partial)
+                with working(step.name):
+                    make(partial)
             except OSError as error:
+                if runs_remotely() and self.done(step):
+                    return result  # the same task, thought lost, ran on elsewhere and was first
                 raise _disk_error(error, partial) from error
-            self._finish(step, partial, time.monotonic() - began)
+            self._finish(step, partial, time.monotonic() - began, spare)
         return result
 
-    def _finish(self, step: Step, partial: Path, seconds: float) -> None:
-        files = sorted(path for path in partial.rglob("*") if path.is_file())
-        outputs = {str(path.relative_to(partial)): hash_file(path) for path in files}
+    def _finish(self, step: Step, partial: Path, seconds: float, spare: Sequence[str]) -> None:
+        apart = {partial / name for name in spare}
+        files = sorted(path for path in partial.rglob("*") if path.is_file() and path not in apart)
+        outputs = digests_of(partial, [str(path.relative_to(partial)) for path in files])
         for path in files:
             sync_file(path)
         for folder in {path.parent for path in files}:
             sync_folder(folder)
         sizes = {str(path.relative_to(partial)): path.stat().st_size for path in files}
-        record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3)}
+        record = {**step.recipe, "outputs": outputs, "sizes": sizes, "seconds": round(seconds, 3), "host": host()}
         write_json(partial / "step.json", record)
         shutil.rmtree(self.result(step), ignore_errors=True)  # a result that somebody damaged
         partial.rename(self.result(step))
@@ -187,6 +253,16 @@ class Workspace:
     def _partial(self, step: Step) -> Path:
         result = self.result(step)
         return result.with_name(result.name + ".partial")
+
+
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """What ``step.json`` says; None where it is missing or not what was written."""
+    try:
+        record = read_json(path)
+        maps = [record[key] for key in ("config", "inputs", "outputs", "sizes")]
+    except (InputError, LookupError, TypeError):
+        return None
+    return record if all(isinstance(value, dict) for value in maps) else None
 
 
 def _short(value: Any) -> str:
@@ -207,9 +283,14 @@ def _disk_error(error: OSError, folder: Path) -> Exception:
 def locked(path: Path, *, wait: bool) -> Iterator[None]:
     """Hold an exclusive lock on ``path`` (created if need be); it falls with the process, however that ends.
 
+    A task of another machine's command takes none: that command holds them, and many shared disks keep no locks.
+
     :raises BusyError: another process holds it and ``wait`` is false.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    if runs_remotely():
+        yield
+        return
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:
@@ -221,12 +302,12 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
         os.close(handle)
 
 
-def check_folder(out: Path) -> None:
-    """Check that ``out`` is new, empty, or the folder of an earlier build.
+def check_folder(out: Path, option: str = "out") -> None:
+    """Check that ``out``, which the argument ``option`` names, is new, empty, or the folder of an earlier build.
 
     :raises InputError: it holds something else.
     """
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file, where the output folder should be")
+        raise InputError(f"{out}: a file, where {'the output' if option == 'out' else 'a'} folder should be")
     if out.is_dir() and not (out / STEPS).is_dir() and any(out.iterdir()):
-        raise InputError(f"{out}: the folder holds something else already; give a new one with --out")
+        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument(option)}")

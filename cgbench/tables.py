@@ -1,12 +1,14 @@
-"""Small tables as text, Markdown, LaTeX or TSV."""
+"""Small tables as text, Markdown, LaTeX, HTML or TSV."""
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Sequence
 
-FORMS = ("text", "markdown", "latex", "tsv")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")  # a table is lines of cells; a terminal obeys escape codes
+from cgbench.terminal import printable
+
+FORMS = ("text", "markdown", "latex", "html", "tsv")
 _LATEX = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -16,7 +18,30 @@ _LATEX = {
     "Δ": r"$\Delta$",
     "<": r"$<$",
     ">": r"$>$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "\u2212": "$-$",
+    "μ": r"$\mu$",
 }
+_SIGNED = re.compile(r"([-+])(?=[0-9.]+\Z)")
+_RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
+
+
+class Ready(str):
+    """A cell that is LaTeX as it stands."""
+
+
+def safe_cell(cell: str) -> str:
+    """A cell of TSV that no spreadsheet runs: ``'`` before one that begins with ``=``, ``+``, ``-`` or ``@`` and is no
+    number."""
+    if cell[:1] not in ("=", "+", "-", "@"):
+        return cell
+    return cell if re.fullmatch(r"[+-][0-9][0-9,]*(\.[0-9]*)?(e[+-]?[0-9]+)?", cell) else f"'{cell}"
+
+
+def safe_tsv(table: str) -> str:
+    """A table in TSV with :func:`safe_cell` for each cell."""
+    return "\n".join("\t".join(map(safe_cell, line.split("\t"))) for line in table.split("\n"))
 
 
 def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text") -> str:
@@ -29,11 +54,13 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
         if not column or form == "tsv" or not body or any(row[column] for row in body)
     ]
     lines = [[line[column] for column in keep] for line in lines]
-    return {"text": _text, "markdown": _markdown, "latex": _latex, "tsv": _tsv}[form](lines)
+    return {"text": _text, "markdown": _markdown, "latex": _latex, "html": _html, "tsv": _tsv}[form](lines)
 
 
 def _plain(cell: str) -> str:
-    return _CONTROL.sub("\ufffd", cell.replace("\t", " ").replace("\n", " "))
+    if isinstance(cell, Ready):
+        return cell
+    return printable(cell.replace("\t", " ").replace("\n", " "))
 
 
 def _text(lines: Sequence[Sequence[str]]) -> str:
@@ -57,14 +84,53 @@ def _markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def _latex(lines: Sequence[Sequence[str]]) -> str:
-    head, *rows = [
-        " & ".join("".join(_LATEX.get(sign, sign) for sign in cell) for cell in line) + r" \\" for line in lines
-    ]
-    rows = ["{}" + row if row.startswith("[") else row for row in rows]  # else an option of the row's end before it
-    shape = "l" + "r" * (len(lines[0]) - 1)
+    head, *rows = [[latex_cell(cell) for cell in line] for line in lines]
+    return latex_table(head, rows)
+
+
+def latex_cell(text: str) -> str:
+    """A text in LaTeX: numbers with a true sign, ranges with a dash, relations, and what LaTeX reads otherwise."""
+    if isinstance(text, Ready):
+        return text
+    text = _plain(text)
+    if text == "-":
+        return "--"  # no value
+    if found := _RANGE.match(text):
+        return f"{found[1]}--{found[2]}"
+    sign = ""
+    if found := _SIGNED.match(text):
+        sign, text = f"${found[1]}$", text[1:]
+    text = text.replace(">=", "≥").replace("<=", "≤")
+    return sign + "".join(_LATEX.get(one, one) for one in text)
+
+
+def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table (booktabs) of cells that are LaTeX, the first column to the left."""
+    first, *others = [" & ".join(line) + r" \\" for line in (head, *rows)]
+    others = ["{}" + row if row.startswith("[") else row for row in others]  # else an option of the row's end before it
+    shape = "l" + "r" * (len(head) - 1)
     return "\n".join(
-        [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+        [rf"\begin{{tabular}}{{{shape}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule", r"\end{tabular}"]
     )
+
+
+def _html(lines: Sequence[Sequence[str]]) -> str:
+    """For a notebook, which has its own style for tables."""
+    head, *rows = [[html.escape(cell) for cell in line] for line in lines]
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        aligned = ("left", *["right"] * (len(cells) - 1))
+        return "<tr>" + "".join(
+            f'<{tag} style="text-align: {side}">{cell}</{tag}>' for side, cell in zip(aligned, cells, strict=True)
+        ) + "</tr>"  # fmt: skip
+
+    body = "\n".join(row(cells, "td") for cells in rows)
+    return f"<table>\n<thead>{row(head, 'th')}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def as_html(text: str) -> str:
+    """Lines of text that stand beside a table, in HTML."""
+    return f"<pre>{html.escape(text)}</pre>"
 
 
 def _tsv(lines: Sequence[Sequence[str]]) -> str:

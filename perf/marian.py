@@ -11,7 +11,8 @@ from torch import Tensor
 from transformers import MarianConfig, MarianMTModel
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.ragged import EOS, PAD, Ragged
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.special_ids import EOS, PAD
 
 
 def build(config: TransformerConfig, device: str) -> MarianMTModel:
@@ -55,7 +56,7 @@ class MarianTraining:
         """Take one step."""
         self.optimizer.zero_grad()
         ids = padded(source, PAD)
-        with self.setting.products():
+        with self.setting.autocast():
             loss: Tensor = self.model(
                 input_ids=ids,
                 attention_mask=(ids != PAD).long(),

@@ -7,9 +7,10 @@ import torch
 from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sentences, spread
 
 from cgbench.models.config.presets import load_preset
-from cgbench.models.parts.ragged import EOS, PAD, Ragged
+from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
+from cgbench.models.special_ids import EOS, PAD
 from cgbench.models.text.batches import make_batches
 from cgbench.models.uncertainty import score_hypotheses
 
@@ -37,12 +38,12 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
     ours, theirs = ours.to(setting.device), theirs.to(setting.device)
 
     def search() -> None:
-        with setting.products():
+        with setting.autocast():
             found = beam_search([ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1)
         assert {len(one.tokens) for sentence in found for one in sentence} == {LENGTH}
 
     def generate() -> None:
-        with torch.inference_mode(), setting.products():
+        with torch.inference_mode(), setting.autocast():
             found = theirs.generate(
                 input_ids=ids,
                 attention_mask=torch.ones_like(ids),

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.ragged import EOS, Ragged
+from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
+from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.training.objective import Objective
 
@@ -42,7 +43,7 @@ class Setting:
         """Choose the first on a GPU, the second on a CPU."""
         return other if self.device == "cpu" else one
 
-    def products(self) -> torch.autocast:
+    def autocast(self) -> torch.autocast:
         """Within, matrix products have the setting's precision."""
         return torch.autocast(self.device, torch.bfloat16, enabled=self.device != "cpu")
 

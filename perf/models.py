@@ -14,12 +14,12 @@ from __future__ import annotations
 import argparse
 import datetime
 import importlib
-import os
 
 import torch
 from model_work import Setting
 from scan import machine
 
+from cgbench.engines import usable_cores
 from cgbench.models.training.reproducible import reproducible
 
 PARTS = {
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; all that the device has")
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="on a CPU")
+    parser.add_argument("--threads", type=int, default=usable_cores(), help="on a CPU")
     parser.add_argument("--repeat", type=int, default=5, help="rounds that count")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):

@@ -59,7 +59,7 @@ def main(train_source: str, train_target: str, pool_source: str, pool_target: st
     target = read(train_target)
     usable = usable_words(read(train_source)), usable_words(target)
     known = known_ngrams(target)
-    learnt = time.perf_counter()
+    learned = time.perf_counter()
     rows = []
     pairs = zip(read(pool_source), read(pool_target), strict=True)
     for line, (one, two) in enumerate(pairs):
@@ -80,8 +80,8 @@ def main(train_source: str, train_target: str, pool_source: str, pool_target: st
             targets.add(second)
             chosen += 1
     figures = {
-        "learn": learnt - began,
-        "scan": time.perf_counter() - learnt,
+        "learn": learned - began,
+        "scan": time.perf_counter() - learned,
         "pairs": line + 1,
         "kept": len(rows),
         "degrees": sum(row[0] for row in rows),

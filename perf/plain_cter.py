@@ -20,7 +20,7 @@ for compound, hypothesis in zip(read("compounds"), read("hypotheses"), strict=Tr
         found = [match.start() for part in lexicon[atom].split("/") for match in re.finditer(part, text)]
         missing |= not found
         places[kind] = found
-    before = ("DET", "ADJ") if "V" in atoms else ("DET", "ADJ", "MOD")
+    before = ("DET", "ADJ") if places.get("V") else ("DET", "ADJ", "MOD")
     ordered = missing or all(
         not (kind in places and "N" in places) or min(places[kind]) < max(places["N"]) for kind in before
     )

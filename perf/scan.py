@@ -25,6 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.engines import usable_cores
+
 PLAIN = Path(__file__).with_name("plain.py")
 CGBENCH = [sys.executable, "-m", "cgbench"]
 LEARN = """
@@ -128,7 +130,7 @@ def machine() -> str:
     if info.is_file():
         cpu = next((line.split(": ")[1] for line in info.read_text().split("\n") if line.startswith("model name")), cpu)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     return f"{cpu.strip()}, {cores} cores, {memory:.0f} GiB, Python {platform.python_version()}"
 
 

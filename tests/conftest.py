@@ -6,6 +6,11 @@ from hypothesis import settings
 
 from cgbench.cli import main
 
+# No lines of progress on standard error: what a command says must not depend on how busy the machine is.
+os.environ.setdefault("CGBENCH_LOG_EVERY", "0")
+# Nor estimates, which time this machine.
+os.environ["CGBENCH_ESTIMATE"] = "0"
+
 # The same examples in every run; HYPOTHESIS_PROFILE=default draws others.
 settings.register_profile("fixed", derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
@@ -33,6 +38,20 @@ def run():
         return result
 
     return call
+
+
+@pytest.fixture(scope="session")
+def small_release(corpora, tmp_path_factory):
+    """A finished release with a control set and its workspace, from a build of seconds; tests only read it."""
+    from small_build import SMALL
+
+    from cgbench.benchmark.release import Release
+
+    out = tmp_path_factory.mktemp("small") / "release"
+    words = [str(word) for word in ("build-react", *corpora, *SMALL, "--control", "--out", out)]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output + result.stderr
+    return Release.open(out)
 
 
 @pytest.fixture(scope="session")

@@ -1,39 +1,93 @@
 """How uncertain an ensemble is about each candidate: translate the source, then score the translation.
 
+The given translation, the reference, is scored in the same way: what the ensemble finds least likely of it is mostly
+noise (docs/noise.md).
+
 Shards of a fixed size go to worker processes; a finished shard is a file, so a build that is stopped loses at most
 the shards in the making. What a shard holds depends on the candidates and the ensemble alone.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cgbench.engines import Engine, Needs
 from cgbench.files import write_atomic
-from cgbench.parallel import run_tasks
 from cgbench.progress import bar
 
+if TYPE_CHECKING:
+    from cgbench.models.ensemble import Ensemble, Translation
+
 SHARD = 500  # candidates; part of the step's key, because batches are formed inside a shard
+REFERENCE = "reference_"  # begins the names of what is measured of the given translation
+
+
+NBEST = "rmi_nbest"
+"""RMI of all hypotheses of the beam, weighted by their probabilities (Malinin and Gales 2021, section 4)."""
+
+
+def search_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a build that say how long a translation may be, those that are not the default; ``nbest`` where
+    the measure that selects is of the n-best list."""
+    found = {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
+    return found | ({"nbest": True} if configuration.get("uncertainty") == NBEST else {})
 
 
 def uncertainty_of_candidates(
-    members: list[Path], candidates: Path, out: Path, beam: int, device: str, jobs: int
+    members: Sequence[Path],
+    candidates: Path,
+    out: Path,
+    *,
+    beam: int,
+    device: str,
+    engine: Engine,
+    limits: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write ``out/part-*.jsonl``: a line a candidate with its hypothesis and every sequence measure.
+    """Write ``out/part-*.jsonl``: a line a candidate with its hypothesis and every sequence measure of it and of the
+    reference.
 
-    :param candidates: the folder that holds the text ``candidates.source``.
+    :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
+    :param limits: how candidates are translated, where that is not the search's own way (:func:`search_settings`).
     """
-    lines = (candidates / "candidates.source").read_text(encoding="utf-8").split("\n")[:-1]
-    shards = range(0, len(lines), SHARD)
+    sources, references = candidate_lines(candidates)
     tasks = [
-        (members, lines[start : start + SHARD], part_path(out, start // SHARD), beam, device)
-        for start in shards
-        if not part_path(out, start // SHARD).is_file()
+        (tuple(members), *shard, beam, device, dict(limits or {})) for shard in pending_shards(out, sources, references)
     ]
-    with bar(len(lines), "uncertainty", "pair", initial=len(lines) - sum(len(task[1]) for task in tasks)) as progress:
-        for done in run_tasks(_one_shard, tasks, jobs if device == "cpu" else 1):
-            progress.update(done)
+    try:
+        with bar(
+            len(sources), "uncertainty", "pair", initial=len(sources) - sum(len(task[2]) for task in tasks)
+        ) as progress:
+            for done in engine.run(_one_shard, tasks, shard_needs(device)):
+                progress.update(done)
+    finally:
+        forget_ensemble()  # one job is done in this process, which has other work
+
+
+def shard_needs(device: str) -> Needs:
+    """What a shard needs."""
+    return Needs(gpus=float(device == "cuda"))
+
+
+def candidate_lines(candidates: Path) -> tuple[list[str], list[str]]:
+    """The sources and the targets of the candidates."""
+    source, target = (
+        (candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1]
+        for side in ("source", "target")
+    )
+    return source, target
+
+
+def pending_shards(out: Path, *texts: list[str]) -> list[tuple[Any, ...]]:
+    """The shards that are not in ``out`` yet: of each its file and its lines of every text."""
+    starts = range(0, len(texts[0]), SHARD)
+    parts = [(part_path(out, start // SHARD), start) for start in starts]
+    return [(path, *(text[start : start + SHARD] for text in texts)) for path, start in parts if not path.is_file()]
 
 
 def part_path(folder: Path, number: int) -> Path:
@@ -42,7 +96,7 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def read_uncertainty(folder: Path) -> list[dict[str, Any]]:
-    """The lines of all shards, in the order of the candidates: ``hypothesis`` and the measures by name."""
+    """The lines of all shards, in the order of the candidates: what was measured, by name."""
     return [
         json.loads(line)
         for path in sorted(folder.glob("part-*.jsonl"))
@@ -50,15 +104,86 @@ def read_uncertainty(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _one_shard(members: list[Path], lines: list[str], path: Path, beam: int, device: str) -> int:
-    from cgbench.models.ensemble import Ensemble
+def measure_sources(
+    members: Sequence[Path],
+    lines: Sequence[str],
+    references: Sequence[str] | None = None,
+    *,
+    beam: int,
+    device: str,
+    nbest: bool = False,
+    **limits: Any,
+) -> list[dict[str, Any]]:
+    """Translate some sources and score the translations: of each, ``hypothesis`` and the measures by name.
 
-    ensemble = Ensemble.open(members, device)
-    translations = ensemble.translate(lines, beam=beam)
+    The last call's ensemble stays open: a worker opens the members once, whatever the number of its shards.
+
+    :param references: the given translations; their measures have names that begin with ``reference_``.
+    :param nbest: also :data:`NBEST`, of all hypotheses of the beam.
+    :param limits: as for :func:`uncertainty_of_candidates`.
+    """
+    return measure_with(_open(tuple(members), device), lines, references, beam=beam, nbest=nbest, **limits)
+
+
+def measure_with(
+    ensemble: Ensemble,
+    lines: Sequence[str],
+    references: Sequence[str] | None = None,
+    *,
+    beam: int,
+    nbest: bool = False,
+    **limits: Any,
+) -> list[dict[str, Any]]:
+    """:func:`measure_sources` with an ensemble that is open."""
+    lists = ensemble.search(lines, beam=beam, **limits) if nbest else []
+    translations = [best for best, *_ in lists] if nbest else ensemble.translate(lines, beam=beam, **limits)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
-    rows = (
+    if nbest:
+        measures[NBEST] = _of_nbest(ensemble, lines, lists)
+    if references is not None:
+        found = ensemble.score(lines, ensemble.subwords.encode_target(references))
+        measures |= {f"{REFERENCE}{name}": values for name, values in found.items()}
+    return [
         {"hypothesis": translation.text, **{name: float(values[row]) for name, values in measures.items()}}
         for row, translation in enumerate(translations)
-    )
+    ]
+
+
+def _of_nbest(ensemble: Ensemble, lines: Sequence[str], found: Sequence[Sequence[Translation]]) -> np.ndarray:
+    """RMI of each line over its n-best list, float64 ``[lines]``."""
+    from cgbench.models.uncertainty import importance_weighted
+
+    rows = [row for row, hypotheses in enumerate(found) for _ in hypotheses]
+    places = [place for hypotheses in found for place in range(len(hypotheses))]
+    flat = [hypothesis for hypotheses in found for hypothesis in hypotheses]
+    values = np.zeros((len(lines), max(map(len, found))))
+    log_probs = np.full_like(values, -np.inf)  # of hypotheses that are not there
+    values[rows, places] = ensemble.score([lines[row] for row in rows], [one.tokens for one in flat])["rmi"]
+    log_probs[rows, places] = [one.log_prob for one in flat]
+    return importance_weighted(values, log_probs)
+
+
+def forget_ensemble() -> None:
+    """Close the ensemble that :func:`measure_sources` keeps open."""
+    _open.cache_clear()
+
+
+@functools.lru_cache(maxsize=1)
+def _open(members: tuple[Path, ...], device: str) -> Ensemble:
+    from cgbench.models.ensemble import Ensemble
+
+    return Ensemble.open(members, device)
+
+
+def _one_shard(
+    members: tuple[Path, ...],
+    path: Path,
+    lines: list[str],
+    references: list[str],
+    beam: int,
+    device: str,
+    limits: dict[str, Any],
+) -> int:
+    rows = measure_sources(members, lines, references, beam=beam, device=device, **limits)
     write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return len(lines)

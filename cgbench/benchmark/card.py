@@ -3,33 +3,81 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.card_front import front_matter
+from cgbench.benchmark.card_notes import PARTS, part
+from cgbench.benchmark.correlations import CENTRAL
+from cgbench.benchmark.manifest import candidates_file, control_text, stem_of, table_file
+from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
+from cgbench.terminal import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from cgbench.benchmark.release import Release
+
+EXAMPLES = 5
 COUNTS = (
     ("pool", "pairs in the pool"),
     ("known_words", "without a rare word or an empty side"),
     ("within_length", "within the length bounds"),
     ("candidates", "candidates: the highest degrees, without repeats or seen text"),
     ("dropped_perplexity", "dropped: the highest perplexity, mostly noise"),
+    ("dropped_reference", "dropped: the least likely references, mostly noise"),
     ("dropped", "dropped: the most uncertain, mostly noise"),
     ("window", "next most uncertain, drawn from"),
     ("selected", "in the test set"),
+    ("control", "in the control set: of the same corpora and lengths, whatever their degree and uncertainty"),
 )
 
 
-def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
-    """The card as Markdown. ``examples`` are rows of the test set with ``source`` and ``target``."""
+EVALUATION_CARD = (
+    ("Motivation", "practical, cognitive"),
+    ("Generalisation type", "compositional"),
+    ("Shift type", "covariate"),
+    ("Shift source", "partitioned natural: natural text, chosen by degree and uncertainty"),
+    ("Shift locus", "train-test"),
+)
+"""Where the benchmark stands in GenBench's taxonomy (Hupkes et al. 2023, "A taxonomy and review of generalization
+research in NLP")."""
+
+
+PRETRAINED = (
+    "- Members were trained on text that is not the training text here, and that nobody has compared with the pool: a "
+    "combination that the training text lacks may be one that they have seen. The premise of the method, that what is "
+    "new to the training text is new to the model, does not hold for them, and what is measured overestimates or "
+    'underestimates accordingly (Kim, Linzen and Smolensky 2022, "Uncontrolled lexical exposure leads to '
+    'overestimation of compositional generalization in pretrained models"). The same goes for pre-trained systems '
+    "that are scored on this test set.",
+)
+"""What pre-training does to the premise, where a member was pre-trained."""
+
+
+def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
+    """The card of a release as Markdown, with YAML in front.
+
+    :param notes: what people wrote, by part (:mod:`cgbench.benchmark.card_notes`).
+    """
+    notes = notes or {}
+    manifest, examples = release.manifest, _examples(release)
     config, counts, figures = manifest["configuration"], manifest["counts"], manifest["figures"]
     finished = manifest["until"] == "release"
-    source, target = manifest["languages"]
+    outside = manifest["inputs"].get("members", [])
+    source, target = release.languages
     name = "A test set of compositional generalisation" if finished else "Candidates for a test set"
+    front = f"---\n{front_matter(manifest)}{part('metadata', notes.get('metadata', ''))}---\n"
     lines = [
-        f"# {name}: {source} to {target}",
+        f"# {name}: {_escape(source)} to {_escape(target)}",
         "",
         "## Abstract",
         f"{counts.get('selected', counts['candidates']):,} sentence pairs of a pool of {counts['pool']:,} that combine "
         f"words known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not"
-        + (", and about which an ensemble trained on them is uncertain." if finished else "."),
+        + (
+            f", and about which an ensemble {'of models from outside' if outside else 'trained on them'} is uncertain."
+            if finished
+            else "."
+        ),
         "Built by cgbench with the method of ReaCT (Zheng and Lapata 2023, section 4).",
         "",
         "## How it was made",
@@ -53,14 +101,23 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
     if finished:
         members = manifest["seeds"]["members"]
         lines += [
-            f"- Uncertainty: {_members(members, config)}, beam {config['beam']}, measure `{config['uncertainty']}` "
-            "(rmi is reverse mutual information, the knowledge uncertainty of Malinin and Gales 2021), of the "
-            "ensemble's own translation, the end token included.",
-            f"- Selection: the {counts['dropped']:,} most uncertain candidates dropped, {counts['selected']:,} drawn "
+            f"- Uncertainty: {_members(members, config, outside)}, beam {config['beam']}, measure "
+            f"{_code(config['uncertainty'])} (rmi is reverse mutual information, the knowledge uncertainty of Malinin "
+            "and Gales 2021), of the "
+            f"{'first member' if outside else 'ensemble'}'s own translation, the end token included."
+            + (
+                " The same of the given translation under names that begin with `reference_`; *reference* below is "
+                "how unlikely the ensemble finds it, in nats a token (`reference_pe_stu`)."
+                if "reference" in figures
+                else ""
+            ),
+            *_noise(config, counts),
+            *_selected_by(config),
+            f"- Selection: {_most_uncertain(counts['dropped'])}{counts['selected']:,} drawn "
             f"from the next {counts['window']:,} (seed {config['seed']}).",
         ]
     lines += ["", "| pairs | |", "|---:|---|"]
-    lines += [f"| {counts[key]:,} | {text} |" for key, text in COUNTS if key in counts]
+    lines += [f"| {counts[key]:,} | {text} |" for key, text in shown_counts(counts)]
     lines += [
         "",
         "## Figures",
@@ -75,43 +132,80 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
             f"{config['uncertainty']}, candidates": figures["uncertainty"],
             f"{config['uncertainty']}, test set": figures["selected"]["uncertainty"],
         }
+    if "reference" in figures:
+        tables["reference, candidates"] = figures["reference"]
+    if "reference" in figures.get("selected", {}):
+        tables["reference, test set"] = figures["selected"]["reference"]
     if "perplexity" in figures:
         tables["perplexity, candidates"] = figures["perplexity"]
     if "perplexity" in figures.get("selected", {}):
         tables["perplexity, test set"] = figures["selected"]["perplexity"]
+    if "difficulty" in figures:
+        tables["difficulty, candidates"] = figures["difficulty"]
+    if "difficulty" in figures.get("selected", {}):
+        tables["difficulty, test set"] = figures["selected"]["difficulty"]
+    if "control" in figures:
+        tables["degree, control set"] = figures["control"]["degree"]
     lines += [
         f"| {name} | " + " | ".join(f"{value:.3f}" for value in row.values()) + " |" for name, row in tables.items()
     ]
+    lines += _correlations(release)
     if examples:
+        shown = [key for key in _SHOWN if key in examples[0]]
         lines += [
             "",
             "## Examples",
             "",
-            "| degree | source | target | hypothesis of the ensemble |",
-            "|---:|---|---|---|",
+            f"| degree | {' | '.join(_SHOWN[key] for key in shown)} |",
+            "|---:" + "|---" * len(shown) + "|",
         ]
         lines += [
             f"| {row['pieces']}/{row['target_length' if config['degree_side'] == 'target' else 'source_length']} | "
-            + " | ".join(_escape(row[key]) for key in ("source", "target", "hypothesis"))
+            + " | ".join(_escape(row[key]) for key in shown)
             + " |"
             for row in examples
         ]
     lines += ["", "## Use", ""]
+    texts = " and ".join(_code(f"{stem_of(release.until)}.{language}") for language in (source, target))
+    if not release.has_text:
+        lines += [
+            "This release holds indices and figures, and no text: its inputs may not be passed on. Whoever has them "
+            f"puts the text back ({texts}, and in the tables), each line checked by its hash:",
+            "",
+            "```",
+            "cgbench restore FOLDER --pool FILES [--pool FILES ...] --train FILES",
+            "```",
+            "",
+        ]
     if finished:
         lines += [
-            f"`test.{source}` and `test.{target}` are the test set; row *n* of `split.jsonl` says where line *n* comes "
-            "from and every figure that put it there; `candidates.parquet` holds the figures of all candidates. "
+            f"{texts} are the test set; row *n* of `split.jsonl` says where line *n* comes "
+            f"from and every figure that put it there. `{table_file('test')}` is both in one table, "
+            f"`{candidates_file(manifest)}` all candidates with their text and figures, `correlations.jsonl` how these "
+            "go together. "
             "`cgbench verify` on this folder checks all of it.",
+            "",
+            "```python",
+            "import datasets",
+            "",
+            'test = datasets.load_dataset("FOLDER", split="test")',
+            'candidates = datasets.load_dataset("FOLDER", "candidates", split="candidates")',
+            "```",
         ]
+        if "control" in counts:
+            lines += _of_control(release)
     else:
-        lines += [f"`candidates.{source}` and `candidates.{target}` hold the text, `candidates.parquet` the figures."]
+        lines += [
+            f"{texts} hold the text, `{candidates_file(manifest)}` the text and the figures, `correlations.jsonl` how "
+            "these go together."
+        ]
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", manifest["command"])), default=0))
     lines += [
         "",
         "Built again by:",
         "",
         fence,
-        manifest["command"],
+        "\n".join(map(printable, manifest["command"].split("\n"))),
         fence,
         "",
         "## Data source and licence",
@@ -119,6 +213,19 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
         f"Training text: {_files(manifest['inputs']['train'])}. "
         f"Pool: {'; '.join(map(_files, manifest['inputs']['pool']))}.",
         f"Licence of the inputs, as stated by whoever built this: {_escape(manifest['licence'] or 'not stated')}.",
+    ]
+    if not manifest["licence"]:
+        lines += [
+            "",
+            "**No licence is stated: find out what the inputs' owners allow before you publish this.**",
+        ]
+    lines += ["", *(part(name, notes.get(name, "")) for name in PARTS if name != "metadata")]
+    lines += [
+        "## Evaluation card",
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {name} | {value} |" for name, value in EVALUATION_CARD),
         "",
         "## Limits",
         "",
@@ -126,24 +233,139 @@ def write_card(manifest: dict[str, Any], examples: list[dict[str, Any]]) -> str:
         "- The pool's own noise (misaligned or free translations) is only removed as far as the ensemble finds it odd.",
         "- Uncertainty is that of one kind of model; another ensemble would choose other pairs. Systems of that kind "
         "are at a disadvantage on this test set.",
+        *(PRETRAINED if any(member["pretrained"] for member in outside) else ()),
         "- Differences between training runs are large on sets like this: compare systems over several seeds.",
         "",
     ]
-    return "\n".join(lines)
+    return front + "\n".join(lines)
 
 
-def _members(seeds: list[int] | None, config: dict[str, Any]) -> str:
+_SHOWN = {"source": "source", "target": "target", "hypothesis": "hypothesis of the ensemble"}
+
+
+def shown_counts(counts: dict[str, int]) -> list[tuple[str, str]]:
+    """Those of :data:`COUNTS` that a build has; of a cut that drops nothing, nothing is said."""
+    return [(key, text) for key, text in COUNTS if key in counts and (counts[key] or key != "dropped")]
+
+
+def _most_uncertain(dropped: int) -> str:
+    if not dropped:
+        return "none of the most uncertain candidates dropped, "
+    return f"the {dropped:,} most uncertain candidates dropped, "
+
+
+def _noise(config: dict[str, Any], counts: dict[str, int]) -> list[str]:
+    """The line on what was dropped for its reference, where something was: the paper's method has no such cut."""
+    if "dropped_reference" not in counts:
+        return []
+    measure = config.get("drop_by", REFERENCE_LIKELIHOOD)
+    return [
+        f"- Noise: the {counts['dropped_reference']:,} candidates whose given translation the ensemble finds least "
+        f"likely (`drop_reference`, by {_code(measure)}) dropped before the most uncertain; the paper drops none for "
+        "that.",
+    ]
+
+
+def _selected_by(config: dict[str, Any]) -> list[str]:
+    """The line on what candidates are ranked by, where it is not their uncertainty."""
+    by = config.get("select_by", "uncertainty")
+    if by == "uncertainty":
+        return []
+    return [
+        "- Ranked not by that uncertainty but by the difficulty that a model outside gave each pair"
+        + (" (its lowest values first)" if by == "easiness" else "")
+        + '; "most uncertain" below means so.',
+    ]
+
+
+def _of_control(release: Release) -> list[str]:
+    """What the control set is for, and how to score with it."""
+    counts, (source, target) = release.manifest["counts"], release.languages
+    texts = " and ".join(_code(control_text(language)) for language in (source, target))
+    lines = [
+        "",
+        f"{texts} are the control set ({counts['control']:,} pairs; `control.jsonl` says where they come from): pairs "
+        "of the pool that have passed the same filters, with the lengths of the test set's and from the same corpora, "
+        "drawn whatever their degree and uncertainty. What a system loses from it to the test set is what the choice "
+        "costs it: `cgbench score bleu --release DIR --hyp A=test.hyp --control-hyp A=control.hyp`. No noise was "
+        "dropped from it.",
+    ]
+    if short := counts["control_short_bins"]:
+        lines[-1] += (
+            f" {short:,} of {counts['control_bins']:,} bins of corpus and lengths had too few such pairs; the nearest "
+            "bins gave the rest, as far as there were any."
+        )
+    return lines
+
+
+def _correlations(release: Release) -> list[str]:
+    """What degree and the measure that selects go with, among the central figures."""
+    measure = release.configuration["uncertainty"] if release.until != "candidates" else None
+    found = {(one.first, one.second): one for one in release.correlations()}
+    found |= {(second, first): one for (first, second), one in found.items()}
+    columns = ["degree", *([measure] if measure else [])]
+    rows = [name for name in dict.fromkeys([*CENTRAL, measure]) if any((name, column) in found for column in columns)]
+    lines = [
+        "",
+        "## What goes together",
+        "",
+        "Spearman's correlation over the candidates, with 95 % intervals, and what is left of it given the lengths of "
+        "source and target. `*_rarest` is how often a sentence's rarest word is in the training text.",
+        "",
+        "| | " + " | ".join(f"{_code(name)} | given length" for name in columns) + " |",
+        "|---|" + "---:|" * (2 * len(columns)),
+    ]
+    for name in rows:
+        cells = []
+        for column in columns:
+            one = found.get((str(name), str(column)))
+            cells += (
+                [_interval(one.rho, one.interval), _interval(one.given_length, one.given_length_interval)]
+                if one
+                else ["", ""]
+            )
+        lines.append(f"| {_code(name)} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    """A correlation in a cell."""
+    if value is None:
+        return ""
+    return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+
+
+def _examples(release: Release) -> list[dict[str, Any]]:
+    """The first rows of the test set, if there is one, with their ``source`` and ``target``."""
+    if not release.finished or not release.has_text:
+        return []
+    rows, texts = release.split()[:EXAMPLES], (release.lines("source"), release.lines("target"))
+    return [{**row, "source": s, "target": t} for row, s, t in zip(rows, *texts, strict=False)]
+
+
+def _members(seeds: list[int] | None, config: dict[str, Any], outside: Sequence[Mapping[str, Any]]) -> str:
+    if outside:
+        named = ", ".join(_code(member["name"]) for member in outside)
+        return f"{len(outside)} {'models' if len(outside) > 1 else 'model'} from outside ({named})"
     if seeds is None:
         return "an ensemble trained before"
-    return f"{len(seeds)} members of preset `{config['model']}` (seeds {seeds[0]} to {seeds[-1]})"
+    return f"{len(seeds)} members of preset {_code(config['model'])} (seeds {seeds[0]} to {seeds[-1]})"
 
 
 def _files(entry: dict[str, Any]) -> str:
-    return ", ".join(f"`{file['path']}`" for file in entry["files"])
+    return ", ".join(_code(file["path"]) for file in entry["files"])
+
+
+def _code(text: object) -> str:
+    """Text of others between backticks: the fence is longer than any in it."""
+    shown = printable(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
 
 
 def _escape(text: str) -> str:
-    """Text of others in Markdown, where a browser may take HTML for HTML and a bar for the end of a cell."""
-    for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+    """Text of others in Markdown: no HTML, no markup, no link, no end of a cell; control characters are shown."""
+    text = re.sub(r"[\\`*_\[\]~|]|!(?=\[)", lambda match: "\\" + match[0], text)
+    for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("://", "&#58;//"), ("www.", "www&#46;")):
         text = text.replace(character, escape)
-    return text
+    return printable(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -25,7 +25,7 @@ from cgbench.text.corpus import ParallelText, TextFile
 
 @dataclass(frozen=True)
 class Cut:
-    """The candidates, in order: ``rows`` (columns as above, by name), their texts, words joined by one blank."""
+    """The candidates, in order: ``rows`` (a scan's columns, by name), their texts, words joined by one blank."""
 
     rows: dict[str, np.ndarray]
     sources: list[bytes]
@@ -42,12 +42,18 @@ class Cut:
         write_json(folder / "counts.json", self.counts)
 
 
-def rows_within(parts: Sequence[Path], degree_side: str, min_length: int, max_length: int | None) -> int:
-    """How many rows are within the length bounds."""
-    return sum(
-        int(np.count_nonzero(_within(columns[f"{degree_side}_length"], min_length, max_length)))
-        for columns in _read_parts(parts, [f"{degree_side}_length"])
-    )
+def count_lengths(
+    lengths: Iterable[Mapping[str, int]], *, min_length: int = 1, max_length: int | None = None
+) -> dict[str, int]:
+    """How many rows of some scans are too short, too long and within the bounds, and ``known_words``: all of them.
+
+    :param lengths: what :func:`~cgbench.benchmark.scan.scan` counted, of each corpus of the pool.
+    """
+    pairs = [(int(length), count) for one in lengths for length, count in one.items()]
+    known = sum(count for _, count in pairs)
+    short = sum(count for length, count in pairs if length < min_length)
+    long = sum(count for length, count in pairs if length > (NO_LIMIT if max_length is None else max_length))
+    return {"known_words": known, "too_short": short, "too_long": long, "within_length": known - short - long}
 
 
 def cut(
@@ -70,33 +76,35 @@ def cut(
 
     :param parts: the files of :func:`scan`, for all ``pools``.
     :param min_length: words on the side of the degree, and ``max_length`` (None: no limit).
-    :return: fewer than ``size`` only where no more are left. Counts: ``known_words`` (rows), ``too_short``,
-        ``too_long``, ``within_length``; ``seen`` and ``duplicates`` (passed over on the way down to the last
-        candidate), ``candidates``.
+    :returns: fewer than ``size`` only where no more are left. Counts: ``candidates``, and ``seen`` and ``duplicates``:
+        passed over on the way down to the last candidate.
     """
     ask = size + size // 8 + 1000
     while True:
-        rows, counts, more = _best_rows(parts, ask, min_length, max_length, seed, degree_side)
+        rows, more = _best_rows(
+            parts, ask, min_length=min_length, max_length=max_length, seed=seed, degree_side=degree_side
+        )
         release_memory()
-        candidates = _take(rows, pools, seen, size, counts)
+        candidates = _take(rows, pools, seen, size)
         if not more or len(candidates.sources) == size:
             return candidates
         ask *= 4
 
 
-_COLUMNS = (
+COLUMNS = (
     "line", "pool", "source_offset", "target_offset", "source_length", "target_length", "pieces", "degree", "content",
 )  # fmt: skip
 
 
-def _read_parts(parts: Sequence[Path], columns: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+def read_parts(parts: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
+    """The rows of a scan, a part at a time: its columns by name."""
     pyarrow = arrow()
 
     def read(part: Path) -> dict[str, np.ndarray]:
         # Not read_table: that would load pyarrow.dataset, 20 MB of code.
         with pyarrow.parquet.ParquetFile(part) as file:
-            table = file.read(columns=list(columns), use_threads=False)
-        return {name: table[name].to_numpy() for name in columns}
+            table = file.read(columns=list(COLUMNS), use_threads=False)
+        return {name: table[name].to_numpy() for name in COLUMNS}
 
     with ThreadPoolExecutor(2) as threads:
         ahead: deque[Any] = deque()
@@ -108,29 +116,26 @@ def _read_parts(parts: Sequence[Path], columns: Sequence[str]) -> Iterator[dict[
             yield ahead.popleft().result()
 
 
-def _within(lengths: np.ndarray, min_length: int, max_length: int | None) -> np.ndarray:
+def within_bounds(lengths: np.ndarray, min_length: int, max_length: int | None) -> np.ndarray:
+    """Which lengths, on the side of the degree, a candidate may have."""
     return (lengths >= min_length) & (lengths <= (NO_LIMIT if max_length is None else max_length))
 
 
 def _best_rows(
-    parts: Sequence[Path], ask: int, min_length: int, max_length: int | None, seed: int, degree_side: str
-) -> tuple[dict[str, np.ndarray], dict[str, int], bool]:
-    """The ``ask`` distinct rows that come first in the cut's order, the counts so far, and whether there were more.
+    parts: Sequence[Path], ask: int, *, min_length: int, max_length: int | None, seed: int, degree_side: str
+) -> tuple[dict[str, np.ndarray], bool]:
+    """The ``ask`` distinct rows that come first in the cut's order, and whether there were more.
 
     ``copies`` says how many rows were equal to a row. No more than ``1.5 * ask`` rows and a part's are held.
     """
-    counts = dict.fromkeys(("known_words", "too_short", "too_long", "within_length"), 0)
     salt = mix(np.array([seed], np.uint64))
     held: list[dict[str, np.ndarray]] = []
     waiting = 0
     last: tuple[float, np.uint64] | None = None
     more = False
-    for part in _read_parts(parts, _COLUMNS):
+    for part in read_parts(parts):
         length = part[f"{degree_side}_length"]
-        within = _within(length, min_length, max_length)
-        counts["known_words"] += len(length)
-        counts["too_short"] += int(np.count_nonzero(length < min_length))
-        counts["within_length"] += int(np.count_nonzero(within))
+        within = within_bounds(length, min_length, max_length)
         part["tie"] = mix(part["content"] ^ salt)
         if last is not None:
             ahead = (part["degree"] > last[0]) | ((part["degree"] == last[0]) & (part["tie"] <= last[1]))
@@ -151,17 +156,16 @@ def _best_rows(
                 rows = {name: values[:end] for name, values in rows.items()}
             held = [rows]
             waiting = len(rows["line"])
-    counts["too_long"] = counts["known_words"] - counts["too_short"] - counts["within_length"]
-    return _in_order(held), counts, more
+    return _in_order(held), more
 
 
 def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     """Rows by falling degree, then tie; equal pairs become one row, that of the first line."""
     if not parts:
-        parts = [{name: np.zeros(0, np.int64) for name in (*_COLUMNS, "tie", "copies")}]
+        parts = [{name: np.zeros(0, np.int64) for name in (*COLUMNS, "tie", "copies")}]
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     keys = ("pieces", "source_length", "target_length")
-    order = np.lexsort([rows["line"], rows["tie"], -rows["degree"]])
+    order = np.lexsort([rows["line"], rows["pool"], rows["tie"], -rows["degree"]])
     rows = {name: values[order] for name, values in rows.items()}
     if not len(order):
         return rows
@@ -178,24 +182,22 @@ def _take(
     pools: Sequence[ParallelText],
     seen: Sequence[ParallelText],
     size: int,
-    counts: dict[str, int],
 ) -> Cut:
     """Go down the rows and take those that are neither seen nor a repeat."""
     sides = ("source", "target")
     with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda side: _fetch(rows, pools, side), sides))
-        known = list(
-            threads.map(lambda side: _seen_texts(found[side], [getattr(c, sides[side]) for c in seen]), (0, 1))
-        )
+        found = list(threads.map(lambda side: fetch_texts(rows, pools, side), sides))
+        known = list(threads.map(lambda side: seen_texts(found[side], [getattr(c, sides[side]) for c in seen]), (0, 1)))
     (sources, _), (targets, _) = found
     order: Sequence[int] = range(len(sources))
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
     if np.any(same):  # different texts of one hash: the text itself decides
-        key = (-rows["degree"]).tolist(), rows["tie"].tolist(), rows["line"].tolist()
-        order = sorted(order, key=lambda i: (key[0][i], key[1][i], sources[i], targets[i], key[2][i]))
+        first, place = [-rows["degree"], rows["tie"]], [rows["pool"], rows["line"]]
+        ahead, behind = (list(zip(*(column.tolist() for column in some), strict=True)) for some in (first, place))
+        order = sorted(order, key=lambda i: (ahead[i], sources[i], targets[i], behind[i]))
     copies = rows["copies"].tolist()
     taken: list[int] = []
-    counts |= {"seen": 0, "duplicates": 0}
+    counts = {"seen": 0, "duplicates": 0}
     taken_sources: set[bytes] = set()
     taken_targets: set[bytes] = set()
     for row in order:
@@ -214,14 +216,16 @@ def _take(
     counts["candidates"] = len(taken)
     index = np.array(taken, np.int64)
     return Cut(
-        {name: rows[name][index] for name in _COLUMNS},
+        {name: rows[name][index] for name in COLUMNS},
         [sources[row] for row in taken],
         [targets[row] for row in taken],
         counts,
     )
 
 
-def _fetch(rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str) -> tuple[list[bytes], np.ndarray]:
+def fetch_texts(
+    rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str
+) -> tuple[list[bytes], np.ndarray]:
     """The texts of rows on one side, words joined by one blank, and their hashes. Reads near lines together."""
     texts: list[bytes] = [b""] * len(rows["line"])
     codes = np.zeros(len(texts), np.uint64)
@@ -238,12 +242,13 @@ _GAP = 64 << 10
 
 
 def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray) -> None:
-    from cgbench.text import word_kernels as kernels
+    from cgbench.text import word_kernels
 
     breaks = [0]
     for i in (np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist():
         breaks.append(i)
     breaks.append(len(offsets))
+    offsets = offsets + text.begin
     file = os.open(text.path, os.O_RDONLY)
     try:
         for begin, end in pairwise(breaks):
@@ -260,7 +265,7 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
                 out = np.empty(len(chunk), np.uint8)
                 bounds = np.empty(stop - begin + 1, np.int64)
                 some = np.empty(stop - begin, np.uint64)
-                kernels.gather_lines(buffer, offsets[begin:stop] - start, out, bounds, some)
+                word_kernels.gather_lines(buffer, offsets[begin:stop] - start, out, bounds, some)
                 data = out[: bounds[-1]].tobytes()
                 codes[where[begin:stop]] = some
                 for row, (low, high) in zip(where[begin:stop].tolist(), pairwise(bounds.tolist()), strict=True):
@@ -270,9 +275,9 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
         os.close(file)
 
 
-def _seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
-    """Which of the texts are lines of ``files``. Hashes find them, bytes decide."""
-    from cgbench.text import word_kernels as kernels
+def seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
+    """Which of the texts (as :func:`fetch_texts` gives them) are lines of ``files``. Hashes find them, bytes decide."""
+    from cgbench.text import word_kernels
     from cgbench.text.blocks import read_blocks
 
     texts, codes = found
@@ -286,7 +291,7 @@ def _seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]
             lines = block.count_lines()
             offsets = np.empty(lines + 1, np.int64)
             hashes = np.empty(lines, np.uint64)
-            kernels.hash_lines(block.buffer, block.size, offsets, hashes)
+            word_kernels.hash_lines(block.buffer, block.size, offsets, hashes)
             offsets[lines] = block.size
             place = np.minimum(np.searchsorted(wanted, hashes), len(wanted) - 1)
             for line in np.flatnonzero(wanted[place] == hashes).tolist():

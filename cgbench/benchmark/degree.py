@@ -7,47 +7,53 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError
-from cgbench.text.formats import COMPRESSED, form, read_lines
+from cgbench.text.columns import read_text
 from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.plain_text import words_of
+from cgbench.text.streams import shown
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.overlap.saved import KnownOfTest
 
 
-def known_ngrams_of(train: Path, phrases: Path | None, min_count: int, normalisation: Normalisation) -> KnownNgrams:
+def known_ngrams_of(
+    train: Path | None, phrases: Path | None, min_count: int, normalisation: Normalisation
+) -> KnownNgrams:
     """What the text ``train`` makes known: its n-grams, or the given ``phrases`` (a phrase a line) and its words.
 
+    :param train: a text, as :func:`~cgbench.text.columns.read_text` takes it; with ``phrases`` it may be None: then
+        their words are the known ones.
     :raises InputError: a file is missing, empty or not UTF-8.
     """
     from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
 
-    if form(train) != "plain":
-        raise InputError(f"{train}: plain text of one language is needed, a sentence a line")
-    plain = normalisation.is_identity and train.suffix not in COMPRESSED
     change = normaliser(normalisation, normalisation.languages[1])
-    lines = map(change, read_lines(train))
+
+    def learn(kind: Any, text: Path) -> Any:
+        if normalisation.is_identity:
+            return kind.learn(text, min_count=min_count)
+        return kind.learn_lines(map(change, read_text(text)), min_count=min_count)
+
     if phrases:
-        words = (
-            Vocabulary.learn(train, min_count=min_count)
-            if plain
-            else Vocabulary.learn_lines(lines, min_count=min_count)
-        )
-        known = KnownNgrams.from_phrases(read_phrases(phrases, change), words)
-    elif plain:
-        known = KnownNgrams.learn(train, min_count=min_count)
+        known = KnownNgrams.from_phrases(read_phrases(phrases, change), learn(Vocabulary, train) if train else None)
     else:
-        known = KnownNgrams.learn_lines(lines, min_count=min_count)
+        assert train is not None
+        known = learn(KnownNgrams, train)
     if not len(known.words):
-        raise InputError(f"{train}: the corpus is empty, or none of its words occurs {min_count} times (--min-count)")
+        raise InputError(
+            f"{shown(train or phrases or '')}: the corpus is empty, or none of its words occurs {min_count} times "
+            "(--min-count)"
+        )
     return known
 
 
 def read_phrases(path: Path, change: Callable[[str], str]) -> list[str]:
-    """The phrases of a list, one a line, normalised by ``change`` as the text is.
+    """The phrases of a list, one a line (or a row of ``TABLE:COLUMN``), normalised by ``change`` as the text is.
 
     :raises InputError: there is none, or the file is missing or not UTF-8.
     """
-    phrases = [phrase for phrase in map(change, read_lines(path)) if phrase.strip()]
+    phrases = [phrase for phrase in map(change, read_text(path)) if words_of(phrase)]
     if not phrases:
         raise InputError(f"{path}: there is no phrase in it")
     return phrases
@@ -57,11 +63,26 @@ def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisati
     """Of each line: the number of ``pieces``, its ``length`` in words, its ``degree`` and the ``cover``."""
     change = normaliser(normalisation, normalisation.languages[1])
     for line in lines:
-        pieces = known.cover(change(line))
-        length = sum(map(len, pieces))
-        yield {
-            "pieces": len(pieces),
-            "length": length,
-            "degree": len(pieces) / length if length else 0.0,
-            "cover": [" ".join(piece) for piece in pieces],
-        }
+        yield _row(known.cover(change(line)))
+
+
+def degrees_from(
+    known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
+) -> Iterator[dict[str, Any]]:
+    """The same against the corpus of a result of ``cgbench overlap``, of lines that it was made of.
+
+    :raises InputError: a line is another, words are separated otherwise, or counts are not known so high.
+    """
+    known.check_normalisation(normalisation.settings)
+    change = normaliser(normalisation, normalisation.languages[1])
+    yield from map(_row, known.covers(list(map(change, lines)), min_count))
+
+
+def _row(pieces: list[tuple[str, ...]]) -> dict[str, Any]:
+    length = sum(map(len, pieces))
+    return {
+        "pieces": len(pieces),
+        "length": length,
+        "degree": len(pieces) / length if length else 0.0,
+        "cover": [" ".join(piece) for piece in pieces],
+    }

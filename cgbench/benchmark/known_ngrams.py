@@ -5,7 +5,7 @@ in training. The compositional degree of a sentence is the least number of known
 is, over its length in words (Zheng and Lapata 2023, section 4). Single words always count as pieces.
 
 Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is a least one; a given phrase
-list is not closed, and there the dynamic programme is used. Both run in ``trie_kernels.py``.
+list is not closed, and there the dynamic programme is used. Both run in ``cover_kernels.py``.
 
 Saved layout (:meth:`KnownNgrams.save`; :meth:`Vocabulary.save` writes the files that begin with ``words``). All arrays
 are ``.npy``, little-endian, C order, read by memory mapping; V is the number of words:
@@ -13,7 +13,7 @@ are ``.npy``, little-endian, C order, read by memory mapping; V is the number of
 ====================== ======== ========= ====================================================================
 file                   type     shape     content
 ====================== ======== ========= ====================================================================
-words.json, ngrams.json                   format version, thresholds, sizes
+words.json, ngrams.json                   format version, thresholds, sizes, SHA-256 of each file and of all that
 words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes one after another by falling count, 16 zeros
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
@@ -22,7 +22,7 @@ words.table.npy        uint64   [R, 3]    hash table, a row a word: 24 bits of i
                                           little-endian number moved to the high end
 trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
                                           (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
-                                          from its bucket's begin on (``trie_kernels._home``).
+                                          from its bucket's begin on (``trie_table.home_slot``).
                                           Node i < V is the word i, node V + s the n-gram entered in slot s
 tail.nodes.npy         int32    [T]       slots whose flag says "a tail follows", rising (phrase lists: T = 0, the
                                           flag says "a phrase ends here")
@@ -43,16 +43,19 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.benchmark import saved_ngrams
+from cgbench.engines import usable_cores
 from cgbench.errors import InputError
-from cgbench.files import atomic_path, read_json, write_json
+from cgbench.memory import check_memory
 from cgbench.text.blocks import Block, join_blocks, padded, read_blocks, release_memory
+from cgbench.text.plain_text import words_of
+from cgbench.text.word_counts import LARGEST, WordCounter, estimate_words, longer
 
-FORMAT = 1
-_LARGEST = 2**31 - 2
 _PARTITION = 1 << 18
+BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
     """The words of one side of a training corpus, by falling count.
 
@@ -67,17 +70,33 @@ class Vocabulary:
     usable: int
 
     @classmethod
-    def learn(cls, text: Path, *, min_count: int = 3) -> Vocabulary:
-        """Count the words of a plain text file (blank-separated, one sentence a line).
+    def learn(cls, text: str | os.PathLike[str], *, min_count: int = 3) -> Vocabulary:
+        """Count the words of a text (blank-separated, one sentence a line; see ``text/blocks.py``).
 
         :raises InputError: the file is missing or not UTF-8, or ``min_count`` is below 1.
         """
-        return _read_training(read_blocks(text), min_count, min_count, keep=False)[0]
+        return _read_training(read_blocks(Path(text)), min_count, min_count, keep=False)[0]
 
     @classmethod
     def learn_lines(cls, lines: Iterable[str], *, min_count: int = 3) -> Vocabulary:
         """Count the words of lines in memory."""
         return _read_training(join_blocks(lines), min_count, min_count, keep=False)[0]
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All there is, with ``min_count`` and ``usable``."""
+        return self.arena, self.starts, self.counts, self.table
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        same = (self.min_count, self.usable) == (other.min_count, other.usable)
+        return same and all(map(np.array_equal, self.arrays(), other.arrays()))
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.min_count, self.usable))
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary: {len(self):,} words, min_count={self.min_count}>"
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -90,10 +109,10 @@ class Vocabulary:
         return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
 
     def ids(self, words: Sequence[str]) -> np.ndarray:
-        """The ids of words, int32 ``[len(words)]``; ``kernels.UNKNOWN`` for words that are not held."""
-        from cgbench.text import word_kernels as kernels
+        """The ids of words, int32 ``[len(words)]``; ``word_kernels.UNKNOWN`` for words that are not held."""
+        from cgbench.text import word_kernels
 
-        ids = np.full(len(words), kernels.UNKNOWN, np.int32)
+        ids = np.full(len(words), word_kernels.UNKNOWN, np.int32)
         parts = [word.encode("utf-8", "surrogatepass") for word in words]
         # What holds a blank, or nothing, is no word; an id must not be that of a part of it.
         whole = [i for i, part in enumerate(parts) if part.split() == [part]]
@@ -103,7 +122,7 @@ class Vocabulary:
         buffer[len(text) - 1 :] = 10
         found = np.empty(len(whole), np.int32)
         lengths = np.empty(len(whole), np.int32)
-        kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, found, lengths)
+        word_kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, found, lengths)
         ids[whole] = found
         return ids
 
@@ -116,32 +135,35 @@ class Vocabulary:
         """Does the word occur fewer than ``min_count`` times?"""
         return int(self.ids([word])[0]) >= self.usable
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the arrays and, last, ``words.json`` into ``folder``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in ("arena", "starts", "counts", "table"):
-            _save_array(folder / f"words.{name}.npy", getattr(self, name))
-        sizes = {"format": FORMAT, "words": len(self), "min_count": self.min_count, "usable": self.usable}
-        write_json(folder / "words.json", sizes)
+        folder = Path(folder)
+        arrays = {f"words.{name}.npy": getattr(self, name) for name in saved_ngrams.WORD_ARRAYS}
+        sizes = {"words": len(self), "min_count": self.min_count, "usable": self.usable}
+        saved_ngrams.save(folder, "words.json", sizes, arrays)
 
     @classmethod
-    def load(cls, folder: Path) -> Vocabulary:
+    def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
         """Map a saved vocabulary into memory.
 
-        :raises InputError: something is missing, cut short or of another format version.
+        :raises InputError: something is missing, damaged or of another format version.
         """
-        sizes = _read_sizes(folder / "words.json")
-        arrays = [_load_array(folder / f"words.{name}.npy") for name in ("arena", "starts", "counts", "table")]
-        if len(arrays[2]) != sizes["words"]:
-            raise InputError(f"{folder}: words.json and words.counts.npy do not belong together; save it again")
-        return cls(*arrays, sizes["min_count"], sizes["usable"])  # type: ignore[call-arg, arg-type]
+        folder = Path(folder)
+        sizes = saved_ngrams.read_sizes(folder / "words.json", {"words": int, "min_count": int, "usable": int})
+        arrays = {
+            name: saved_ngrams.read_array(folder / f"words.{name}.npy", dtype, 3 if name == "table" else None)
+            for name, dtype in saved_ngrams.WORD_ARRAYS.items()
+        }
+        saved_ngrams.check_words(folder, sizes["words"], sizes["usable"], arrays)
+        return cls(**arrays, min_count=sizes["min_count"], usable=sizes["usable"])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class KnownNgrams:
     """A set of known n-grams with its vocabulary; ``closed`` under substrings unless it is a phrase list.
 
     ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words.
+    Two are equal that hold the same n-grams of words numbered alike, as one text always gives.
     """
 
     words: Vocabulary
@@ -157,16 +179,25 @@ class KnownNgrams:
 
     @classmethod
     def learn(
-        cls, text: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
+        cls,
+        text: str | os.PathLike[str],
+        *,
+        min_count: int = 3,
+        word_min_count: int | None = None,
+        jobs: int | None = None,
     ) -> KnownNgrams:
         """Find the n-grams that occur at least ``min_count`` times in a plain text file.
 
         :param word_min_count: a word below this count is rare (default: ``min_count``).
         :param jobs: threads (default: one a core); the result does not depend on it.
         :raises InputError: the file is missing or not UTF-8, a threshold is below 1, or there are more than
-            2^31 - 2 words and line ends.
+            2^31 - 2 words and line ends; or it will not fit into memory.
         """
-        ngrams = _learn(read_blocks(text), min_count, word_min_count, jobs)
+        words = estimate_words(Path(text))
+        if words is not None:
+            remedy = "learn from a part of the text, or on a machine with more"
+            check_memory(f"{text}: learning the n-grams of about {words:,} words", BYTES_A_WORD * words, remedy)
+        ngrams = _learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
         release_memory()
         return ngrams
 
@@ -178,22 +209,25 @@ class KnownNgrams:
         return _learn(join_blocks(lines), min_count, word_min_count, jobs)
 
     @classmethod
-    def from_phrases(cls, phrases: Path | Iterable[str], words: Vocabulary | None = None) -> KnownNgrams:
-        """Take a given set of phrases, one a line, words separated by blanks.
+    def from_phrases(
+        cls, phrases: str | os.PathLike[str] | Iterable[str], words: Vocabulary | None = None
+    ) -> KnownNgrams:
+        """Take a given set of phrases, a list or a file with one a line, words separated by blanks.
 
         :param words: decides which words are rare (default: a word that is in no phrase is).
         """
         from cgbench.benchmark import trie_kernels
-        from cgbench.text import word_kernels as kernels
+        from cgbench.text import word_kernels
 
-        state = _Counter()
+        state = WordCounter()
         if words is not None:
             for block in join_blocks(words.word(i) for i in range(len(words))):
                 state.read(block, keep=False)
-        for block in read_blocks(phrases) if isinstance(phrases, Path) else join_blocks(phrases):
+        named = isinstance(phrases, (str, os.PathLike))
+        for block in read_blocks(Path(phrases)) if named else join_blocks(phrases):  # type: ignore[arg-type]
             state.read(block, keep=True)
         size = state.words
-        arena, starts, table = kernels.order_words(state.arena, state.starts, np.arange(size))
+        arena, starts, table = word_kernels.order_words(state.arena, state.starts, np.arange(size))
         counts = state.counts[:size].copy()
         if words is not None:
             counts[: len(words)] = words.counts
@@ -223,11 +257,33 @@ class KnownNgrams:
     def __len__(self) -> int:
         return self.ngrams
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KnownNgrams):
+            return NotImplemented
+        if self._sizes() != other._sizes():
+            return False
+        ours, theirs = (
+            [one.slots, one.tail_nodes, one.tail_starts, one.tail_lengths, one.tail_text, *one.words.arrays()]
+            for one in (self, other)
+        )
+        return all(map(np.array_equal, ours, theirs))
+
+    def __hash__(self) -> int:
+        return hash(self._sizes())  # equal sets have equal sizes
+
+    def __repr__(self) -> str:
+        kind = f"min_count={self.min_count}" if self.closed else "phrases"
+        return f"<KnownNgrams: {self.ngrams:,} n-grams of {len(self.words):,} words, {kind}, longest {self.longest}>"
+
+    def _sizes(self) -> tuple[int | bool, ...]:
+        words = self.words
+        return self.ngrams, self.longest, self.min_count, self.closed, len(words), words.min_count, words.usable
+
     def __contains__(self, ngram: str | Sequence[str]) -> bool:
         """Is this a single piece (a known n-gram, or a single word of the training corpus)?"""
-        words = ngram.encode().split() if isinstance(ngram, str) else ngram
+        words = words_of(ngram) if isinstance(ngram, str) else ngram
         if len(words) == 1:
-            return self.words.count(_text(words[0])) >= (self.min_count if self.closed else 0)
+            return self.words.count(words[0]) >= (self.min_count if self.closed else 0)
         return bool(words) and self.pieces(ngram) == 1
 
     def is_rare(self, word: str) -> bool:
@@ -236,7 +292,7 @@ class KnownNgrams:
 
     def cover(self, sentence: str | Sequence[str]) -> list[tuple[str, ...]]:
         """The pieces of a least cover, from left to right. A word that is not known is a piece of its own."""
-        words = [_text(word) for word in sentence.encode().split()] if isinstance(sentence, str) else list(sentence)
+        words = words_of(sentence) if isinstance(sentence, str) else list(sentence)
         ids = self.words.ids(words)
         _, begins = self.count_pieces(ids, np.array([len(ids)], np.int32))
         starts = [*np.flatnonzero(begins).tolist(), len(words)]
@@ -263,12 +319,12 @@ class KnownNgrams:
 
     def measure_block(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and length of the lines of a block."""
-        from cgbench.text import word_kernels as kernels
+        from cgbench.text import word_kernels
 
         lengths = np.empty(block.count_lines(), np.int32)
         ids = np.empty(block.size // 2 + 1, np.int32)
         words = self.words
-        filled = kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
+        filled = word_kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
         return self.count_pieces(ids[:filled], lengths)[0], lengths
 
     def count_pieces(self, ids: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -276,55 +332,60 @@ class KnownNgrams:
 
         :param ids: int32 ``[words of all sentences]``.
         :param lengths: int32 ``[sentences]``.
-        :return: pieces a sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece begins.
+        :returns: pieces a sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece begins.
         """
-        from cgbench.benchmark import trie_kernels
+        from cgbench.benchmark import cover_kernels
 
         pieces = np.empty(len(lengths), np.int32)
         begins = np.empty(len(ids), np.uint8)
         size = len(self.words)
         if self.closed:
             tails = self.tail_nodes, self.tail_starts, self.tail_lengths, self.tail_text
-            trie_kernels.cover_greedy(ids, lengths, size, self.slots, *tails, begins, pieces)
+            cover_kernels.cover_greedy(ids, lengths, size, self.slots, *tails, begins, pieces)
         else:
-            trie_kernels.cover_least(ids, lengths, size, self.slots, begins, pieces)
+            cover_kernels.cover_least(ids, lengths, size, self.slots, begins, pieces)
         return pieces, begins
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the arrays and, last, ``ngrams.json`` into ``folder``: the layout is in the module's docstring."""
+        folder = Path(folder)
         self.words.save(folder)
-        _save_array(folder / "trie.slots.npy", self.slots)
-        for name in ("nodes", "starts", "lengths", "text"):
-            _save_array(folder / f"tail.{name}.npy", getattr(self, f"tail_{name}"))
         sizes = {
             "closed": self.closed,
-            "format": FORMAT,
             "longest": self.longest,
             "min_count": self.min_count,
             "ngrams": self.ngrams,
             "slots": len(self.slots),
         }
-        write_json(folder / "ngrams.json", sizes)
+        tails = {f"tail.{name}.npy": getattr(self, f"tail_{name}") for name in saved_ngrams.TAIL_ARRAYS}
+        saved_ngrams.save(folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails})
 
     @classmethod
-    def load(cls, folder: Path) -> KnownNgrams:
+    def load(cls, folder: str | os.PathLike[str]) -> KnownNgrams:
         """Map saved n-grams into memory: pages are read when they are used and shared between processes.
 
-        :raises InputError: something is missing, cut short or of another format version.
+        :raises InputError: something is missing, damaged or of another format version.
         """
-        sizes = _read_sizes(folder / "ngrams.json")
-        slots = _load_array(folder / "trie.slots.npy")
+        folder = Path(folder)
+        fields = {"closed": bool, "longest": int, "min_count": int, "ngrams": int, "slots": int}
+        sizes = saved_ngrams.read_sizes(folder / "ngrams.json", fields)
+        slots = saved_ngrams.read_array(folder / "trie.slots.npy", "uint64")
         if len(slots) != sizes["slots"]:
             raise InputError(f"{folder}: ngrams.json and trie.slots.npy do not belong together; save it again")
-        tails = [_load_array(folder / f"tail.{name}.npy") for name in ("nodes", "starts", "lengths", "text")]
+        tails = {
+            name: saved_ngrams.read_array(folder / f"tail.{name}.npy", dtype)
+            for name, dtype in saved_ngrams.TAIL_ARRAYS.items()
+        }
+        words = Vocabulary.load(folder)
+        saved_ngrams.check_trie(folder, len(words), sizes["closed"], slots, tails)
         return cls(
-            Vocabulary.load(folder),
+            words,
             slots,
             sizes["min_count"],
             sizes["closed"],
             sizes["ngrams"],
             sizes["longest"],
-            *tails,
+            *tails.values(),
         )
 
 
@@ -343,61 +404,8 @@ def learn_sides(
 def preload() -> None:
     """Load the compiled loops; half a second that a thread can spend while files are hashed."""
     block = next(iter(join_blocks(["a"])))
-    counter = _Counter()
+    counter = WordCounter()
     counter.read(block, keep=True)
-
-
-class _Counter:
-    """A growing vocabulary and, where wanted, the text as its ids."""
-
-    def __init__(self) -> None:
-        self.tokens = np.empty(0, np.int32)
-        self.filled = 0
-        self.arena = np.zeros(1 << 16, np.uint8)
-        self.starts = np.zeros(1 << 12, np.int64)
-        self.counts = np.zeros(1 << 12, np.int64)
-        self.table = np.zeros((1 << 13, 3), np.uint64)
-        self.words = 0
-
-    def read(self, block: Block, keep: bool) -> None:
-        from cgbench.text import word_kernels as kernels
-
-        room = self.filled + block.size + 1
-        if keep and room > len(self.tokens):
-            # In place, so that the system moves pages instead of copying them.
-            self.tokens.resize(max(room, len(self.tokens) * 5 // 4), refcheck=False)
-        i = 0
-        while i < block.size:
-            state = self.arena, self.starts, self.counts, self.table, self.words
-            i, self.filled, self.words = kernels.read_words(
-                block.buffer, i, block.size, keep, self.tokens, self.filled, *state
-            )
-            if i < block.size:
-                self.make_room(block.size)
-        if self.filled > _LARGEST:
-            raise InputError(
-                f"the training text has more than {_LARGEST:,} words and line ends; learn from a part of it"
-            )
-
-    def make_room(self, word: int) -> None:
-        """Enlarge what is nearly full; ``word`` is the length of the longest word that may come, in bytes."""
-        from cgbench.text import word_kernels as kernels
-
-        if 2 * self.words > len(self.starts):
-            self.starts, self.counts = (_longer(array, 2 * len(array)) for array in (self.starts, self.counts))
-        used = int(self.starts[self.words])
-        if used + word + kernels.PAD > len(self.arena):
-            self.arena = _longer(self.arena, 2 * (used + word + kernels.PAD))
-        if 2 * self.words > len(self.table):
-            self.table = np.zeros((2 * len(self.table), 3), np.uint64)
-            kernels.enter_words(self.table, self.arena, self.starts, self.words)
-
-
-def _longer(array: np.ndarray, size: int) -> np.ndarray:
-    """A copy with ``size`` rows."""
-    result = np.zeros((size, *array.shape[1:]), array.dtype)
-    result[: len(array)] = array
-    return result
 
 
 def _read_training(
@@ -407,12 +415,12 @@ def _read_training(
 
     A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram holds it.
     """
-    from cgbench.text import word_kernels as kernels
+    from cgbench.text import word_kernels
 
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:
             raise InputError(f"{name} is {value}, and must be at least 1")
-    counter = _Counter()
+    counter = WordCounter()
     for block in blocks:
         counter.read(block, keep)
     counts = counter.counts[: counter.words]
@@ -422,7 +430,7 @@ def _read_training(
     ids[order] = np.arange(len(order))
     ids[counts < min_count] = -1
     order = order[:held]
-    arena, starts, table = kernels.order_words(counter.arena, counter.starts, order)
+    arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
     usable = int(np.count_nonzero(counts >= word_min_count))
     vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
     return vocabulary, counter.tokens[: counter.filled], ids
@@ -449,27 +457,29 @@ def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, 
     def grow(low: int, high: int) -> np.ndarray:
         nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
         stack = np.empty((1 << 8, 5), np.int64)
-        tally, touched = np.zeros(known_words, np.int64), np.empty(known_words, np.int32)
+        tally = np.zeros(known_words, np.int64)
+        free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
+        given = text, weights, ends, groups, starts
         word, depth, filled = low, 0, 0
         while word < high:
             word, depth, filled = trie_kernels.grow_trie(
-                text, weights, ends, groups, starts, word, high, min_count, nodes, filled, stack, depth, tally, touched
+                *given, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
             )
             # A node has at most known_words children: with so much room the next call goes on.
             if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
-                nodes = _longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
+                nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
             if word < high and len(stack) < depth + known_words:
-                stack = _longer(stack, 2 * depth + known_words)
+                stack = longer(stack, 2 * depth + known_words)
         return nodes[:filled].copy()
 
-    with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
+    with ThreadPoolExecutor(jobs or usable_cores()) as pool:
         parts = list(pool.map(grow, cuts[:-1].tolist(), cuts[1:].tolist()))
     base = 0
     for part in parts:
         part[part[:, 0] >= 0, 0] += base
         base += len(part)
     slots = _empty_slots(base)
-    if size + len(slots) > _LARGEST:
+    if size + len(slots) > LARGEST:
         raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
     nodes = np.concatenate([np.empty((0, 4), np.int32), *parts])
     del parts
@@ -480,35 +490,9 @@ def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, 
 
 def _empty_slots(entries: int) -> np.ndarray:
     """A table for so many entries, at most 55 % full, each bucket a line of cache."""
-    from cgbench.benchmark.trie_kernels import BUCKET
+    from cgbench.benchmark.trie_table import BUCKET
 
     size = (entries * 20 // 11 // BUCKET + 1) * BUCKET
     memory = np.zeros(size + BUCKET, np.uint64)
     skip = -memory.ctypes.data % (8 * BUCKET) // 8
     return memory[skip : skip + size]
-
-
-def _text(word: bytes | str) -> str:
-    return word if isinstance(word, str) else word.decode()
-
-
-def _save_array(path: Path, array: np.ndarray) -> None:
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-
-
-def _load_array(path: Path) -> np.ndarray:
-    try:
-        # Copy-on-write rather than read-only: the compiled loops would count a read-only array as another type.
-        return np.load(path, mmap_mode="c", allow_pickle=False).view(np.ndarray)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path}: not a whole array file ({error}); save it again") from None
-
-
-def _read_sizes(path: Path) -> dict:
-    sizes = read_json(path)
-    if sizes.get("format") != FORMAT:
-        raise InputError(f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT}; save it again")
-    return sizes

@@ -3,221 +3,296 @@
 Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Sequence-to-Sequence Learning"
 (Findings of ACL 2023), section 4: drop pairs with rare words; measure each pair's compositional degree by the known
 n-grams of the training corpus; keep the pairs of the highest degree; translate them with an ensemble and measure its
-knowledge uncertainty; drop the most uncertain, draw from the next.
+knowledge uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` is that; :func:`build_react`
+goes from arguments to a release.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.candidate_uncertainty import SHARD, uncertainty_of_candidates
-from cgbench.benchmark.degree import read_phrases
-from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig, resolve_amount
-from cgbench.errors import InputError
-from cgbench.files import read_json, write_json
-from cgbench.models.config.presets import load_preset
-from cgbench.models.training.ensemble import (
-    EnsemblePlan,
-    check_trained_on,
-    ensemble_identity,
-    member_folders,
-    plan_ensemble,
-    train_ensemble,
+from cgbench.benchmark.candidate_reverse import check_reverse, reverse_of_candidates
+from cgbench.benchmark.candidate_table import candidate_table, with_columns
+from cgbench.benchmark.candidate_uncertainty import (
+    candidate_lines,
+    read_uncertainty,
+    search_settings,
+    uncertainty_of_candidates,
 )
-from cgbench.steps import Step, Workspace, hash_file
-from cgbench.text.corpus import ParallelText, PlannedText, odd_characters, plan_text, warn_of
-from cgbench.text.formats import CorpusSpec
-from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.benchmark.card_notes import read_notes
+from cgbench.benchmark.control import Control, draw_control
+from cgbench.benchmark.degree import read_phrases
+from cgbench.benchmark.difficulty import DIFFICULTY, of_candidates, read_difficulty
+from cgbench.benchmark.foresight import Foreseen, foresee
+from cgbench.benchmark.pair_measures import pair_measures
+from cgbench.benchmark.react_arguments import PLANNED, plan_of
+from cgbench.benchmark.react_config import SIDES, resolve_amount
+from cgbench.benchmark.react_inputs import Corpus, PathLike
+from cgbench.benchmark.react_plan import Built, Plan
+from cgbench.benchmark.release import Release
+from cgbench.benchmark.release_writer import write_release, write_timings
+from cgbench.benchmark.selection import select_rows, selection_sizes
+from cgbench.benchmark.shortage import check_enough, check_words
+from cgbench.benchmark.work_folder import find_work, keep_private, open_work
+from cgbench.engines import Engine, Local, saying_where
+from cgbench.errors import InputWarning
+from cgbench.files import read_json, write_json
+from cgbench.models.checkpoints import member_folders
+from cgbench.models.outside.running import Work, measure_outside
+from cgbench.models.training.ensemble import (
+    check_beside,
+    check_trained_on,
+    publish_beside,
+    train_ensemble,
+    warn_of_length,
+)
+from cgbench.progress import working
+from cgbench.steps import STEPS, Workspace, locked
+from cgbench.text.corpus import ParallelText, odd_characters, warn_of
+from cgbench.text.normalisation import normaliser
 
 if TYPE_CHECKING:
     from cgbench.lm.language_model import LanguageModel
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``ensemble`` a
-    folder of trained members, else they are trained; ``lm`` a language model that scores the candidates."""
-
-    train: CorpusSpec
-    pools: tuple[CorpusSpec, ...]
-    exclude: tuple[CorpusSpec, ...] = ()
-    phrases: Path | None = None
-    ensemble: Path | None = None
-    lm: Path | None = None
-    languages: tuple[str, str] = ("source", "target")
+TEXTS = "texts"  # inside the workspace: what was given as lists of sentences
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Every step of a build up to stage ``until``, known before any of them runs."""
+def build_react(
+    *,
+    train: Corpus,
+    pools: Corpus | Sequence[Corpus],
+    out: PathLike,
+    exclude: Corpus | Sequence[Corpus] = (),
+    preset: str = "react",
+    until: str = "release",
+    ngrams: PathLike | None = None,
+    ensemble: PathLike | None = None,
+    reverse_ensemble: PathLike | None = None,
+    lm: PathLike | None = None,
+    difficulty: PathLike | Sequence[PathLike] = (),
+    member: str | Sequence[str] = (),
+    prompt: str | None = None,
+    columns: str | Sequence[str | int] | None = None,
+    languages: str | Sequence[str] | None = None,
+    jobs: int | None = None,
+    engine: Engine | None = None,
+    device: str = "auto",
+    accept_text: bool = False,
+    work: PathLike | None = None,
+    card_notes: PathLike | None = None,
+    say: Callable[[str], None] | None = None,
+    say_cost: Callable[[Foreseen], None] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Release:
+    """Build a release in the folder ``out``, or go on with one: finished steps are kept.
 
-    until: str
-    inputs: Inputs
-    config: ReactConfig
-    device: str
-    train: PlannedText
-    pools: tuple[PlannedText, ...]
-    exclude: tuple[PlannedText, ...]
-    ngrams: Step
-    scans: tuple[Step, ...]
-    candidates: Step
-    ensemble: EnsemblePlan | None  # None: the user's own ensemble, or none is needed
-    uncertainty: Step | None  # None: the build stops at the candidates
-    perplexity: Step | None = None  # None: there is no language model
+    A corpus is a file that holds both sides (TSV, JSON lines, Parquet), two plain files, ``(source, target)``, or two
+    lists of sentences.
 
-    @property
-    def steps(self) -> list[Step]:
-        """The steps in order."""
-        texts = [text.step for text in (self.train, *self.pools, *self.exclude) if text.step]
-        steps = [*texts, self.ngrams, *self.scans, self.candidates]
-        if self.perplexity:
-            steps.append(self.perplexity)
-        if self.ensemble:
-            steps += self.ensemble.steps
-        return [*steps, self.uncertainty] if self.uncertainty else steps
-
-
-@dataclass(frozen=True)
-class Built:
-    """What a build has made: step results (folders), texts, and the number of pairs left at each stage."""
-
-    plan: Plan
-    train: ParallelText
-    pools: tuple[ParallelText, ...]
-    ngrams: Path
-    scans: tuple[Path, ...]
-    candidates: Path
-    uncertainty: Path | None
-    counts: dict[str, int]
-    warnings: list[str] = field(default_factory=list)
-    perplexity: Path | None = None
-
-
-def plan_react(inputs: Inputs, config: ReactConfig, device: str, until: str = "release") -> Plan:
-    """Identify the inputs by their bytes and lay out the steps. Reads the inputs; writes and runs nothing.
-
-    :raises InputError: an input is missing or malformed, or the settings do not fit together.
+    :param train: what the benchmark is relative to; ``pools``: what it is chosen from; ``exclude``: corpora whose
+        sentences must not occur in it.
+    :param preset: ``react`` (the paper's figures), ``small`` or ``demo``.
+    :param until: stop early: ``candidates`` (after filter and degree; no model) or ``uncertainty`` (before the
+        selection); then the folder holds the candidates.
+    :param ngrams: known n-grams, a phrase a line, instead of those of the training text.
+    :param ensemble: members trained before; else they are trained. ``reverse_ensemble``: members that translate the
+        other way round, which give each candidate its dual conditional cross-entropy. ``lm``: gives it a perplexity.
+    :param difficulty: a value a line of the pool from a model outside, a file a corpus: a figure of the candidates,
+        which ``select_by`` may rank them by.
+    :param member: models from outside instead of an ensemble, by their names (:mod:`cgbench.models.outside.addresses`);
+        the first translates. ``prompt``: what they read, ``{source}`` being the sentence, where they need one.
+    :param columns: source and target column of files with both sides; ``languages``: default, the files' last parts.
+    :param jobs: worker processes (default: the cores); ``engine``: where they run, if not here. They change no byte.
+    :param device: ``auto``, ``cpu`` or ``cuda``.
+    :param accept_text: go on with text that would spoil the benchmark, such as a tokenised pool for raw training text.
+    :param work: where finished steps, the texts and the trained members are kept; default: ``out.work``, beside it.
+    :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.card_notes`).
+    :param say: receives a line a step that says why it runs or is kept.
+    :param say_cost: receives, before anything runs, what the steps will cost on this machine, which takes seconds to
+        find out (:mod:`cgbench.benchmark.foresight`).
+    :param settings: of the preset, changed: ``{"candidates": "1/30", "training.max_updates": 500}``. Those whose names
+        have no dot may be given as arguments: ``seed=2``.
+    :raises InputError: the inputs, the settings or the folder are wrong; nothing is left half-written.
     """
-    normalisation = Normalisation(config.tokenize, config.lowercase, inputs.languages)
-    train = plan_text("train", inputs.train, normalisation)
-    pools = tuple(plan_text(f"pool-{number}", spec, normalisation) for number, spec in enumerate(inputs.pools, 1))
-    exclude = tuple(
-        plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
+    from cgbench.benchmark.known_ngrams import preload
+
+    folder, given = Path(out), Path(work) if work is not None else None
+    notes = read_notes(Path(card_notes)) if card_notes is not None else {}
+    beside = open_work(folder, given)
+    threading.Thread(target=preload, daemon=True).start()  # while the inputs are hashed
+    settings = {**(settings or {}), **more}
+    plan = plan_of(
+        beside / STEPS / TEXTS,
+        train=train,
+        pools=pools,
+        exclude=exclude,
+        preset=preset,
+        until=until,
+        ngrams=ngrams,
+        ensemble=ensemble,
+        reverse_ensemble=reverse_ensemble,
+        lm=lm,
+        difficulty=difficulty,
+        member=member,
+        prompt=prompt,
+        columns=columns,
+        languages=languages,
+        device=device,
+        accept_text=accept_text,
+        settings=settings,
     )
-    side = config.degree_side
-    ngrams = Step(
-        "known-ngrams",
-        {"word_min_count": config.word_min_count, "ngram_min_count": config.ngram_min_count, "degree_side": side},
-        {"train": train.identity, **({"phrases": _hash_input(inputs.phrases)} if inputs.phrases else {})},
-    )
-    scans = tuple(
-        Step(
-            f"scan-{number}",
-            {"filter_sides": config.filter_sides, "degree_side": side, "number": number},
-            {"known-ngrams": ngrams.key, "pool": pool.identity, **_earlier(pools[: number - 1])},
-        )
-        for number, pool in enumerate(pools, 1)
-    )
-    candidates = Step(
-        "candidates",
-        {key: getattr(config, key) for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
-        {
-            "train": train.identity,
-            **{scan.name: scan.key for scan in scans},
-            **{f"exclude-{number}": text.identity for number, text in enumerate(exclude, 1)},
-        },
-    )
-    perplexity = _plan_perplexity(inputs, config, candidates)
-    planned = partial(Plan, until, inputs, config, device, train, pools, exclude, ngrams, scans, candidates)
-    if until == "candidates":
-        return planned(None, None, perplexity)
-    if inputs.ensemble:
-        ensemble, members = None, {"ensemble": ensemble_identity(inputs.ensemble)}
-    else:
-        preset = load_preset(config.model).replace(config.model_settings)
-        ensemble = plan_ensemble(preset, train, None, config.members, config.seed, device)
-        members = {step.name: step.key for step in ensemble.members}
-    uncertainty = Step(
-        "uncertainty",
-        {"beam": config.beam, "device": device, "shard": SHARD},
-        {"candidates": candidates.key, **members},
-    )
-    return planned(ensemble, uncertainty, perplexity)
+    workspace = Workspace(beside / STEPS, say)
+    if plan.ensemble:
+        check_beside(workspace)
+    with locked(workspace.root / "lock", wait=False):
+        keep_private(beside)
+        engine = engine or Local(jobs)
+        if say_cost and (cost := foresee(plan, workspace, engine, preset=preset, settings=settings)):
+            say_cost(cost)
+        built = find_pairs(plan, workspace, engine=engine)
+        release = write_release(built, folder, workspace, notes)
+        write_timings(built, folder, workspace)
+    for warning in built.warnings:  # as the caller names the files; the manifest has their names alone
+        warnings.warn(InputWarning(warning), stacklevel=2)
+    return release
 
 
-def _plan_perplexity(inputs: Inputs, config: ReactConfig, candidates: Step) -> Step | None:
-    """The step that scores the candidates with the language model, if there is one."""
-    if inputs.lm is None:
-        set_ones = sorted(set(LM_SETTINGS) & set(config.as_dict()))
-        if set_ones:
-            raise InputError(f"{set_ones[0]}: needs a language model; give one with --lm")
-        return None
-    side = config.lm_side or config.degree_side
-    return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)})
+def explain_react(
+    *,
+    out: PathLike,
+    work: PathLike | None = None,
+    card_notes: PathLike | None = None,
+    engine: Engine | None = None,
+    say_cost: Callable[[Foreseen], None] | None = None,
+    **arguments: Any,
+) -> list[str]:
+    """A line a step: whether :func:`build_react`, called with these arguments, would run it, and why. Writes nothing.
+
+    :param say_cost: as for :func:`build_react`; ``engine``: what the costs are of (default: this machine).
+    :raises InputError: as :func:`build_react`.
+    """
+    if card_notes is not None:
+        read_notes(Path(card_notes))
+    beside = find_work(Path(out), Path(work) if work is not None else None)
+    named = {key: arguments.pop(key) for key in tuple(arguments) if key in PLANNED}
+    settings = {**(arguments.pop("settings", None) or {}), **arguments}
+    workspace = Workspace(beside / STEPS)
+    with tempfile.TemporaryDirectory() as texts:
+        plan = plan_of(Path(texts), **named, settings=settings)
+        if say_cost and (
+            cost := foresee(plan, workspace, engine or Local(), preset=named.get("preset", "react"), settings=settings)
+        ):
+            say_cost(cost)
+    if plan.ensemble:
+        check_beside(workspace)
+        warn_of_length(workspace, plan.ensemble)
+    if train := plan.train.kept(workspace):
+        _check_ensembles(plan, train)
+    _open_lm(plan, workspace)
+    return [workspace.why(step) for step in plan.steps]
 
 
-def _hash_input(path: Path) -> str:
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    return hash_file(path)
-
-
-def _earlier(pools: tuple[PlannedText, ...]) -> dict[str, str]:
-    """What decides the numbers of a pool's lines: the pools before it."""
-    return {f"before-{number}": pool.identity for number, pool in enumerate(pools, 1)}
-
-
-def build_react(plan: Plan, workspace: Workspace, *, jobs: int) -> Built:
-    """Run the steps of ``plan`` that are not done.
+def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
+    """The method: from a training corpus and a pool to the pairs of the benchmark. Steps that are done are kept.
 
     :raises InputError: an input is malformed, or too little is left for what is to be selected.
     """
     config = plan.config
-    train = plan.train.realise(workspace, jobs)
-    pools = tuple(pool.realise(workspace, jobs) for pool in plan.pools)
-    exclude = [text.realise(workspace, jobs) for text in plan.exclude]
-    if plan.inputs.ensemble and plan.uncertainty:
-        check_trained_on(plan.inputs.ensemble, train)  # before the scan: fail before the expensive part
+    engine.share(workspace.root)
+    train = plan.train.realise(workspace, engine)
+    pools = tuple(pool.realise(workspace, engine) for pool in plan.pools)
+    exclude = tuple(text.realise(workspace, engine) for text in plan.exclude)
+    _check_ensembles(plan, train)  # before the scan: fail before the expensive part
     model = _open_lm(plan, workspace)
+    difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
-    ngrams = workspace.run(plan.ngrams, lambda out: _learn(plan, train, out))
-    scans = tuple(
-        workspace.run(step, _scanner(plan, number, ngrams, pools, jobs), resumable=True)
-        for number, step in enumerate(plan.scans)
+    # Known: n-grams of any length that occur often enough in the training corpus.
+    ngrams = workspace.run(plan.ngrams, lambda out: _learn(out, plan, train))
+    # Pairs with a rare word are dropped; the degree of the others is how few known n-grams cover them.
+    with saying_where(engine, "scan", workspace.say):
+        scans = tuple(
+            workspace.run(
+                step, partial(_scan, plan=plan, number=number, pool=pool, learned=ngrams, engine=engine), resumable=True
+            )
+            for number, (step, pool) in enumerate(zip(plan.scans, pools, strict=True))
+        )
+    # Candidates: the highest degrees, without repeats and without text that was seen.
+    candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, (train, *exclude)))
+    counts = _counts(pools, scans, candidates)
+    check_enough(config, counts, plan.until, train)
+    perplexity = (
+        workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates)) if plan.perplexity else None
     )
-    candidates = workspace.run(plan.candidates, lambda out: _cut(plan, scans, pools, [train, *exclude], out))
-    counts = _pool_counts(pools, scans) | read_json(candidates / "counts.json")
-    read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
-    warnings = [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
-    for pool, scan in zip(plan.pools, scans, strict=True):
-        warnings += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
-    asked = resolve_amount("candidates", config.candidates, counts["within_length"])
-    if counts["candidates"] < asked:
-        warnings.append(f"{counts['candidates']:,} candidates are all that is left, where {asked:,} were asked for")
-    _check_enough(config, counts, plan.until)
-    perplexity = workspace.run(plan.perplexity, _scorer(plan, model, candidates)) if plan.perplexity else None
-    built = partial(Built, plan, train, pools, ngrams, scans, candidates)
-    if plan.uncertainty is None:
-        return built(None, counts, warnings, perplexity)
+    table = candidate_table(candidates, pools, perplexity, ngrams, config.degree_side)
 
-    if plan.inputs.ensemble:
-        members = member_folders(plan.inputs.ensemble)
-    else:
-        assert plan.ensemble is not None
-        members = train_ensemble(workspace, plan.ensemble, train, None, jobs if plan.device == "cpu" else 1)
-    uncertainty = workspace.run(
-        plan.uncertainty,
-        lambda out: uncertainty_of_candidates(members, candidates, out, config.beam, plan.device, jobs),
-        resumable=True,
+    if difficulty:
+        found = of_candidates(difficulty, table["pool"].to_pylist(), table["pool_line"].to_pylist())
+        table = with_columns(table, [{DIFFICULTY: value} for value in found])
+
+    # The ensemble translates their sources: how uncertain is it about its own translations?
+    if plan.uncertainty:
+        measure = _measurer(plan, workspace, train, candidates, engine)
+        with saying_where(engine, "uncertainty", workspace.say):
+            uncertainty = workspace.run(plan.uncertainty, measure, resumable=True)
+        table = with_columns(table, read_uncertainty(uncertainty))
+    # A second ensemble, of the other direction: how unlikely are the two sides given each other?
+    if plan.reverse:
+        assert plan.inputs.reverse is not None
+        back = member_folders(plan.inputs.reverse)
+        reverse = workspace.run(
+            plan.reverse,
+            lambda out: reverse_of_candidates(back, candidates, out, device=plan.device, engine=engine),
+            resumable=True,
+        )
+        table = with_columns(table, read_uncertainty(reverse))
+    measured = pair_measures(table.to_pydict(), plan.perplexity.config["side"] if plan.perplexity else None)
+    for name, values in measured.items():
+        table = table.append_column(name, [values])
+    # The least likely references (not in the paper) and the most uncertain are mostly noise and dropped; the benchmark
+    # is drawn at random from the next.
+    if plan.until == "release":
+        sizes = selection_sizes(config.as_dict(), table.num_rows)
+        ranks, stages = select_rows(table.to_pydict(), config.as_dict(), sizes)
+        table = with_columns(table, [{"rank": rank, "stage": stage} for rank, stage in zip(ranks, stages, strict=True)])
+    # Beside it, if that is asked for: pairs of the same lengths that nothing was chosen by.
+    control = None
+    if plan.until == "release" and config.control:
+        with working("control"):
+            control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table)
+
+    return Built(
+        plan=plan,
+        train=train,
+        pools=pools,
+        candidates=candidates,
+        table=table,
+        counts={**counts, **(control.counts if control else {})},
+        warnings=[
+            *_warnings(plan, train, exclude, scans, counts),
+            *([control.warning] if control and control.warning else []),
+        ],
+        control=control,
     )
-    return built(uncertainty, counts, warnings, perplexity)
 
 
-def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
+def _check_ensembles(plan: Plan, train: ParallelText) -> None:
+    """Check that the ensembles that were given know the training text, each in its direction."""
+    if plan.inputs.ensemble and plan.uncertainty:
+        check_trained_on(plan.inputs.ensemble, train)
+    if plan.inputs.reverse and plan.reverse:
+        check_reverse(plan.inputs.reverse, train)
+
+
+def _learn(out: Path, plan: Plan, train: ParallelText) -> None:
     """The known n-grams of the side that degree is computed on, and the words of the other."""
     from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary, learn_sides
 
@@ -233,54 +308,100 @@ def _learn(plan: Plan, train: ParallelText, out: Path) -> None:
             ours.path, other.path, min_count=config.ngram_min_count, word_min_count=config.word_min_count
         )
     for words, text in ((ngrams.words, ours), (others, other)):
-        if not len(words):
-            raise InputError(f"{text.path}: there is no word in it; the corpus is empty")
+        check_words(text.path, len(words), config.word_min_count)
     ngrams.save(out / "ngrams")
     others.save(out / "other-words")
 
 
-def _scanner(
-    plan: Plan, number: int, learned: Path, pools: tuple[ParallelText, ...], jobs: int
-) -> Callable[[Path], None]:
-    def make(out: Path) -> None:
-        from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
-        from cgbench.benchmark.scan import scan
+def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
+    from cgbench.benchmark.scan_tasks import Scan, scan_with
 
-        counts = scan(
-            pools[number],
-            number,
-            sum(pool.lines for pool in pools[:number]),
-            ngrams=KnownNgrams.load(learned / "ngrams"),
-            other_words=Vocabulary.load(learned / "other-words"),
-            degree_side=plan.config.degree_side,
-            filter_sides=plan.config.filter_sides,
-            out=out,
-            jobs=jobs,
-        )
-        write_json(out / "counts.json", counts)
-
-    return make
+    counts = scan_with(engine, Scan(pool, number, learned, plan.config.degree_side, plan.config.filter_sides), out)
+    write_json(out / "counts.json", counts)
 
 
 def _cut(
-    plan: Plan, scans: tuple[Path, ...], pools: tuple[ParallelText, ...], seen: list[ParallelText], out: Path
+    out: Path, plan: Plan, scans: Sequence[Path], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
 ) -> None:
-    from cgbench.benchmark.cut import cut, rows_within
+    from cgbench.benchmark.cut import count_lengths, cut
 
     config = plan.config
-    parts = [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
-    within = rows_within(parts, config.degree_side, config.min_length, config.max_length)
+    bounds: dict[str, Any] = {"min_length": config.min_length, "max_length": config.max_length}
+    lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], **bounds)
     result = cut(
-        parts,
+        [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))],
         pools,
-        size=resolve_amount("candidates", config.candidates, within),
-        min_length=config.min_length,
-        max_length=config.max_length,
+        size=resolve_amount("candidates", config.candidates, lengths["within_length"]),
         seed=config.seed,
         seen=seen,
         degree_side=config.degree_side,
+        **bounds,
     )
-    result.save(out)
+    replace(result, counts={**lengths, **result.counts}).save(out)
+
+
+def _draw_control(
+    plan: Plan,
+    scans: Sequence[Path],
+    pools: Sequence[ParallelText],
+    seen: Sequence[ParallelText],
+    candidates: Path,
+    table: Any,
+) -> Control:
+    """The control set for the test set that ``table`` has as its stage ``selected``."""
+    config = plan.config
+    chosen = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
+    test = {name: table[name].to_numpy()[chosen] for name in ("pool", "source_length", "target_length")}
+    test["pool"] = test["pool"] - 1  # as the scans count
+    lines = [(candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES]
+    return draw_control(
+        [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))],
+        pools,
+        test,
+        ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),
+        seed=config.seed,
+        min_length=config.min_length,
+        max_length=config.max_length,
+        seen=seen,
+        degree_side=config.degree_side,
+    )
+
+
+def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Path) -> dict[str, int]:
+    """How many pairs are left at each stage, up to the candidates."""
+    counts = [read_json(scan / "counts.json") for scan in scans]
+    return {
+        "pool": sum(pool.lines for pool in pools),
+        "empty": sum(count["empty"] for count in counts),
+        "rare_word": sum(count["rare"] for count in counts),
+        **read_json(candidates / "counts.json"),
+    }
+
+
+def _measurer(
+    plan: Plan, workspace: Workspace, train: ParallelText, candidates: Path, engine: Engine
+) -> Callable[[Path], None]:
+    """What fills the folder of the uncertainty step; members are trained before, if need be."""
+    limits = search_settings(plan.config.as_dict())
+    if plan.inputs.members:
+        sources, targets = candidate_lines(candidates)
+        search = {"beam": plan.config.beam, **limits}
+        work = Work(plan.inputs.members, sources, None, targets, plan.device, search)
+        return lambda out: measure_outside(work, out, engine)
+    members = _members(plan, workspace, train, engine)
+    return lambda out: uncertainty_of_candidates(
+        members, candidates, out, beam=plan.config.beam, device=plan.device, engine=engine, limits=limits
+    )
+
+
+def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engine) -> list[Path]:
+    """The folders of the ensemble's members, trained and published first if need be."""
+    if plan.inputs.ensemble:
+        return member_folders(plan.inputs.ensemble)
+    assert plan.ensemble is not None
+    members = train_ensemble(workspace, plan.ensemble, train, None, engine)
+    publish_beside(workspace, members)
+    return members
 
 
 def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
@@ -293,58 +414,28 @@ def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
     return LanguageModel.load(plan.inputs.lm)
 
 
-def _scorer(plan: Plan, model: LanguageModel | None, candidates: Path) -> Callable[[Path], None]:
-    def make(out: Path) -> None:
-        import numpy as np
+def _score(out: Path, plan: Plan, model: LanguageModel | None, candidates: Path) -> None:
+    import numpy as np
 
-        assert model is not None and plan.perplexity is not None
-        text = (candidates / f"candidates.{plan.perplexity.config['side']}").read_text(encoding="utf-8")
-        np.save(out / "perplexity.npy", model.perplexity(text.split("\n")[:-1]), allow_pickle=False)
-
-    return make
+    assert model is not None and plan.perplexity is not None
+    text = (candidates / f"candidates.{plan.perplexity.config['side']}").read_text(encoding="utf-8")
+    np.save(out / "perplexity.npy", model.perplexity(text.split("\n")[:-1]), allow_pickle=False)
 
 
-def _pool_counts(pools: tuple[ParallelText, ...], scans: tuple[Path, ...]) -> dict[str, Any]:
-    counts = [read_json(scan / "counts.json") for scan in scans]
-    return {
-        "pool": sum(pool.lines for pool in pools),
-        "empty": sum(count["empty"] for count in counts),
-        "rare_word": sum(count["rare"] for count in counts),
-    }
-
-
-def selection_sizes(config: ReactConfig, candidates: int) -> dict[str, int]:
-    """``drop``, ``drop_perplexity``, ``window`` and ``select`` as numbers of candidates."""
-    keys = ("drop", "drop_perplexity", "window", "select")
-    return {key: resolve_amount(key, getattr(config, key), candidates) for key in keys}
-
-
-def _check_enough(config: ReactConfig, counts: dict[str, int], until: str) -> None:
-    """Stop before any model is trained when the pool has too little for what is asked.
-
-    :raises InputError: it says what was left at each stage.
-    """
-    left = (
-        f"pool {counts['pool']:,}, known words {counts['known_words']:,}, "
-        f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
-    )
-    if counts["known_words"] and not counts["within_length"]:
-        raise InputError(
-            f"no pair of the pool is within the length bounds (left: {left}); lower it with --set min_length=N"
-        )
-    if counts["candidates"] == 0:
-        raise InputError(f"no candidate is left (left: {left}); the pool shares too few words with the training corpus")
-    sizes = selection_sizes(config, counts["candidates"])
-    for key in ("window", "select"):
-        if not sizes[key]:
-            raise InputError(
-                f"{key}: {getattr(config, key)} of {counts['candidates']:,} candidates is none (left: {left})"
-            )
-    if until == "candidates":
-        return
-    drop = sizes["drop"] + sizes["drop_perplexity"]
-    if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
-        raise InputError(
-            f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
-            f"{sizes['window']:,} (left: {left}); give a larger pool, or lower drop, window and select"
-        )
+def _warnings(
+    plan: Plan,
+    train: ParallelText,
+    exclude: Sequence[ParallelText],
+    scans: Sequence[Path],
+    counts: Mapping[str, int],
+) -> list[str]:
+    """What is wrong with the texts, tabs and CRs in them; fewer candidates than were asked for."""
+    read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
+    found = [finding.text for finding in plan.findings]
+    found += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
+    for pool, scan in zip(plan.pools, scans, strict=True):
+        found += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
+    asked = resolve_amount("candidates", plan.config.candidates, counts["within_length"])
+    if counts["candidates"] < asked:
+        found.append(f"{counts['candidates']:,} candidates are all that is left, where {asked:,} were asked for")
+    return found

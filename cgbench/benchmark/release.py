@@ -1,288 +1,380 @@
-"""A finished benchmark folder: the test set, the split, every candidate's figures, a manifest and a card.
-
-Everything in it but ``timings.json`` is a function of the inputs and the settings: two builds give the same bytes.
-"""
+"""A finished benchmark folder, opened: the one reader of releases."""
 
 from __future__ import annotations
 
+import html
 import json
-import platform
-import shlex
-import shutil
-from importlib import metadata
+import os
+import re
+import stat
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from cgbench.benchmark.data_tables import TRANSLATION, sides_of
+from cgbench.benchmark.manifest import (
+    CONTROL,
+    FORMATS,
+    MANIFEST,
+    SHAPE,
+    SPLIT,
+    candidates_file,
+    control_text,
+    is_inside,
+    is_language,
+    stem_of,
+    table_file,
+)
+from cgbench.benchmark.work_folder import default_work, find_input, read_written, work_roots
+from cgbench.errors import InputError, argument, require
+from cgbench.files import read_json
+from cgbench.models.checkpoints import BESIDE
+from cgbench.steps import KEY_LENGTH, hash_file
+from cgbench.text.parquet import read_table
 
-from cgbench import __version__
-from cgbench.benchmark.candidate_uncertainty import read_uncertainty
-from cgbench.benchmark.card import write_card
-from cgbench.benchmark.react import Built, selection_sizes
-from cgbench.benchmark.selection import STAGES, count_stages, select
-from cgbench.errors import InputError
-from cgbench.files import atomic_path, read_json, sync_folder, to_json, write_atomic, write_json
-from cgbench.models.training.ensemble import ensemble_identity
-from cgbench.steps import Workspace, hash_file, hash_value
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-FORMAT = 1
-TIMINGS = "timings.json"
-QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
-PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "sacremoses")
-ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
+    from cgbench.benchmark.correlations import Correlation
+    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.manifest import Findings
+
+SIDES = ("source", "target")
+LARGEST = 64 << 20  # bytes of a manifest: many times what the longest list of inputs takes
 
 
-def write_release(built: Built, out: Path, staging: Path) -> dict[str, Any]:
-    """Select the test set and write the release to ``out``. Returns the manifest.
+@dataclass(frozen=True, repr=False)
+class Release:
+    """A release that ``build-react`` made, or the candidates of a build that stopped early (``until``).
 
-    A build that stopped earlier (``built.plan.until``) has no selection: its candidates are written, with what is known
-    of them. Everything is written to ``staging`` first, on the same disk: a full disk leaves ``out`` as it was.
-    ``manifest.json`` comes last and makes the release whole.
-
-    :raises InputError: the measure asked for is not one that the ensemble gives.
+    Files of a release may come from anybody: names in its manifest are followed only to ordinary files in the folder
+    itself, never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
     """
-    import pyarrow.parquet
 
-    config, languages = built.plan.config, built.plan.inputs.languages
-    table = _candidate_table(built)
-    texts = [_read_lines(built.candidates / f"candidates.{side}") for side in ("source", "target")]
-    counts = dict(built.counts)
-    figures: dict[str, Any] = {"degree": summary(table["degree"].to_numpy())}
-    if built.perplexity:
-        figures["perplexity"] = summary(table["perplexity"].to_numpy())
-    seeds: dict[str, Any] = {"cut": config.seed}
-    contents: dict[str, str] = {}
-    examples: list[dict[str, Any]] = []
-    rows: list[dict[str, Any]] = []
-    if built.uncertainty:
-        rows = table.to_pylist()
-        for row, values in zip(rows, read_uncertainty(built.uncertainty), strict=True):
-            row.update(values)
-        figures["uncertainty"] = summary([row[config.uncertainty] for row in rows])
-        seeds["members"] = _member_seeds(built)
-    if built.plan.until == "release":
-        stages = _select(built, rows)
-        chosen = [number for number, stage in enumerate(stages) if stage == "selected"]
-        chosen.sort(key=lambda number: rows[number]["line"])
-        counts |= count_stages(stages)
-        seeds["selection"] = config.seed
-        figures["selected"] = {
-            "degree": summary([rows[number]["degree"] for number in chosen]),
-            "uncertainty": summary([rows[number][config.uncertainty] for number in chosen]),
-        }
-        if built.perplexity:
-            figures["selected"]["perplexity"] = summary([rows[number]["perplexity"] for number in chosen])
-        for language, lines in zip(languages, texts, strict=True):
-            contents[f"test.{language}"] = "".join(lines[number] + "\n" for number in chosen)
-        contents["split.jsonl"] = "".join(_split_row(rows[number]) for number in chosen)
-        examples = [{**rows[number], "source": texts[0][number], "target": texts[1][number]} for number in chosen[:5]]
-    else:
-        for language, lines in zip(languages, texts, strict=True):
-            contents[f"candidates.{language}"] = "".join(line + "\n" for line in lines)
-    manifest: dict[str, Any] = {
-        "format": FORMAT,
-        "until": built.plan.until,
-        "version": __version__,
-        "versions": _versions(built),
-        "configuration": config.as_dict(),
-        "device": built.plan.device,
-        "languages": list(languages),
-        "inputs": _inputs(built),
-        "licence": config.licence,
-        "counts": counts,
-        "figures": figures,
-        "seeds": seeds,
-        "command": command(built),
-        "warnings": built.warnings,
-        "timings": TIMINGS,
-    }
-    contents["README.md"] = write_card(manifest, examples)
+    folder: Path
+    manifest: dict[str, Any]
+    work: Path | None = None
 
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
-    for name, content in contents.items():
-        write_atomic(staging / name, content)
-    with atomic_path(staging / "candidates.parquet") as temporary:
-        pyarrow.parquet.write_table(_with_columns(table, rows), temporary, compression="zstd")
-    manifest["files"] = {path.name: hash_file(path) for path in sorted(staging.iterdir())}
-    manifest["signature"] = signature(manifest)
-    write_json(staging / "manifest.json", manifest)
-    _move(staging, out, [*manifest["files"], "manifest.json"])
-    return manifest
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str], work: str | os.PathLike[str] | None = None) -> Release:
+        """Read the manifest of the release in ``folder``; its other files are read when they are asked for.
 
+        :param work: where it was built, if that is not ``folder.work``; it may be gone.
+        :raises InputError: this is no release, or one of a later version of cgbench.
+        """
+        path = Path(folder)
+        beside = Path(work) if work is not None else None
+        working = any(root.is_dir() for root in work_roots(path, beside))
+        if not os.path.lexists(path / MANIFEST) and working:
+            raise InputError(f"{path / MANIFEST}: no such file; this build is not finished: give its command again")
+        manifest = read_json(ordinary_file(path, MANIFEST, largest=LARGEST))
+        if not isinstance(manifest, dict) or not all(
+            isinstance(manifest.get(key), kind) for key, kind in SHAPE.items()
+        ):
+            raise InputError(f"{path}: {MANIFEST} is not that of a cgbench release")
+        if manifest.get("format") not in FORMATS:
+            raise InputError(f"{path}: release format {manifest.get('format')} is not known to this version of cgbench")
+        languages = manifest["languages"]
+        if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
+            raise InputError(f"{path / MANIFEST}: it names no two languages that files can be named by")
+        return cls(path, manifest, beside)
 
-def _move(staging: Path, out: Path, files: list[str]) -> None:
-    """Move the finished files into place, the last one last; what an earlier release listed and this one has not goes.
+    @property
+    def until(self) -> str:
+        """``release``, or where the build stopped: ``candidates`` or ``uncertainty``."""
+        return str(self.manifest["until"])
 
-    Nothing else in the folder is touched: users keep their own files beside a release.
-    """
-    written = staging.with_name("release.json")  # every name that a release in this folder ever had
-    earlier = read_json(written)["files"] if written.is_file() else []
-    write_json(written, {"files": sorted({*earlier, *files})})
-    (out / files[-1]).unlink(missing_ok=True)
-    for name in earlier:
-        if name not in files:
-            (out / name).unlink(missing_ok=True)
-    for name in files:
-        (staging / name).replace(out / name)
-    sync_folder(out)
-    staging.rmdir()
+    @property
+    def finished(self) -> bool:
+        """Whether there is a test set."""
+        return self.until == "release"
 
+    @property
+    def signature(self) -> str:
+        """The short name of exactly this benchmark."""
+        return str(self.manifest.get("signature", ""))
 
-def write_timings(workspace: Workspace, built: Built, out: Path) -> None:
-    """Write ``timings.json``: the seconds that each step took when it ran (all its runs, if it was stopped)."""
-    seconds = {step.name: workspace.seconds(step) for step in built.plan.steps}
-    write_atomic(out / TIMINGS, to_json({"seconds": seconds}))
+    @property
+    def languages(self) -> tuple[str, str]:
+        """The source's and the target's."""
+        source, target = self.manifest["languages"]
+        return source, target
 
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Every setting of the build."""
+        return dict(self.manifest["configuration"])
 
-def signature(manifest: dict[str, Any]) -> str:
-    """The short name of exactly this benchmark: method, settings that matter, version, and a hash of it all."""
-    config = manifest["configuration"]
-    parts = [
-        "react",
-        f"side:{config['degree_side']}",
-        f"min:{config['ngram_min_count']}",
-        f"unc:{config['uncertainty']}" if manifest["until"] == "release" else f"until:{manifest['until']}",
-        f"seed:{config['seed']}",
-        f"n:{manifest['counts'].get('selected', manifest['counts']['candidates'])}",
-        f"sha:{hash_value(manifest['files'])[:12]}",
-        f"v:{manifest['version']}",
-    ]
-    return "|".join(parts)
+    @property
+    def ensemble(self) -> Path:
+        """The folder of the members that chose the pairs: the one that was given, or where the build published them.
 
+        It is no part of the release and may be gone.
+        """
+        root, written = self._workspace()
+        if given := self.manifest["inputs"].get("ensemble"):
+            return find_input(str(given["path"]), written)
+        if root is None:
+            beside = (self.work or default_work(self.folder)) / BESIDE
+            return beside if os.path.lexists(beside) else self.folder / BESIDE
+        return root.parent / BESIDE
 
-def select_rows(rows: list[dict[str, Any]], config: dict[str, Any], sizes: dict[str, int]) -> tuple[Any, list[str]]:
-    """Rank and draw: ``rows`` need ``content`` and the measure; returns ranks and the name of each row's stage."""
-    measure = config["uncertainty"]
-    if measure not in rows[0]:
-        floats = {key for key, value in rows[0].items() if isinstance(value, float)}
-        known = sorted(floats - {"degree", "perplexity"})
-        raise InputError(f"uncertainty: there is no measure {measure!r}; there is {', '.join(known)}")
-    selection = select(
-        np.array([row[measure] for row in rows], np.float64),
-        np.array([row["content"] for row in rows], np.uint64),
-        drop=sizes["drop"],
-        window=sizes["window"],
-        count=sizes["select"],
-        seed=config["seed"],
-        perplexity=np.array([row["perplexity"] for row in rows], np.float64) if sizes["drop_perplexity"] else None,
-        drop_perplexity=sizes["drop_perplexity"],
-    )
-    return selection.rank, [STAGES[stage] for stage in selection.stage]
+    def input_path(self, shown: str) -> Path:
+        """Where an input is that the manifest names, as far as the workspace knows it."""
+        return find_input(shown, self._workspace()[1])
 
+    def _workspace(self) -> tuple[Path | None, dict[str, Any]]:
+        """The workspace that made this very release, and what it says of it; None and nothing, if it is not here."""
+        for root in work_roots(self.folder, self.work):
+            written = read_written(root)
+            if written and written.get("signature") == self.signature:
+                return root, written
+        return None, {}
 
-def _select(built: Built, rows: list[dict[str, Any]]) -> list[str]:
-    config = built.plan.config
-    ranks, stages = select_rows(rows, config.as_dict(), selection_sizes(config, len(rows)))
-    for row, rank, stage in zip(rows, ranks, stages, strict=True):
-        row["rank"], row["stage"] = int(rank) + 1, stage
-    return stages
+    @property
+    def has_text(self) -> bool:
+        """Whether the text is in it; a release may hold indices and figures alone (``release_text=none``)."""
+        return self.manifest.get("text") != "none"
 
+    def path(self, name: str) -> Path:
+        """Where the file ``name`` is.
 
-def _candidate_table(built: Built) -> Any:
-    """The candidates in order; lines counted from 1, in the pool as a whole (``line``) and in its own corpus."""
-    import pyarrow.parquet
+        :raises InputError: it is not there, or no ordinary file of this folder.
+        """
+        return ordinary_file(self.folder, name)
 
-    table = pyarrow.parquet.read_table(built.candidates / "candidates.parquet")
-    first = np.cumsum([0] + [pool.lines for pool in built.pools])
-    line, pool = (table[name].to_numpy() for name in ("line", "pool"))
-    columns = {name: table[name] for name in table.column_names if not name.endswith("_offset")}
-    columns |= {"line": line + 1, "pool": pool + 1, "pool_line": line - first[pool] + 1}
-    names = [*ROW_KEYS, "content"]
-    if built.perplexity:
-        columns["perplexity"] = np.load(built.perplexity / "perplexity.npy", allow_pickle=False)
-        names.append("perplexity")
-    return pyarrow.table({name: columns[name] for name in names})
+    def text_path(self, side: str) -> Path:
+        """The file of one side (``source`` or ``target``) of the test set; of the candidates, where there is none.
 
+        :raises InputError: it is missing, or the release was written without text.
+        """
+        if not self.has_text:
+            raise InputError(
+                f"{self.folder}: this release holds no text; cgbench restore puts it back from your copies"
+            )
+        return self.path(f"{stem_of(self.until)}.{self.languages[SIDES.index(side)]}")
 
-def _split_row(row: dict[str, Any]) -> str:
-    hidden = {"content", "stage"}
-    ordered = {key: row[key] for key in ROW_KEYS} | {key: value for key, value in row.items() if key not in hidden}
-    return json.dumps(ordered, ensure_ascii=False) + "\n"
+    def lines(self, side: str) -> list[str]:
+        """The sentences of that file."""
+        return _lines(self.text_path(side))
 
+    def split(self) -> list[dict[str, Any]]:
+        """The rows of ``split.jsonl``: where each pair of the test set is from, and every figure of it.
 
-def _with_columns(table: Any, rows: list[dict[str, Any]]) -> Any:
-    """``table`` with what ``rows`` have beyond it."""
-    for name in rows[0] if rows else ():
-        if name not in table.column_names:
-            table = table.append_column(name, [[row[name] for row in rows]])
-    return table
+        :raises InputError: there is no test set, or a row is none.
+        """
+        self.check_finished()
+        return _rows(self.path(SPLIT))
 
+    @property
+    def has_control(self) -> bool:
+        """Whether there is a control set."""
+        return self.finished and CONTROL in self.manifest["files"]
 
-def _inputs(built: Built) -> dict[str, Any]:
-    plan = built.plan
+    def control_path(self, side: str) -> Path:
+        """The file of one side (``source`` or ``target``) of the control set.
 
-    def entry(text: Any, pairs: int | None) -> dict[str, Any]:
-        files = [
-            {"path": str(path), "sha256": sha256} for path, sha256 in zip(text.spec.paths, text.hashes, strict=True)
+        :raises InputError: there is none.
+        """
+        self.check_finished()
+        if not self.has_control:
+            raise InputError(
+                f"{self.folder}: this release has no control set; give its command again with "
+                f"{argument('control')} (finished steps are kept)"
+            )
+        self._check_has_text()
+        return self.path(control_text(self.languages[SIDES.index(side)]))
+
+    def control_lines(self, side: str) -> list[str]:
+        """The sentences of that file."""
+        return _lines(self.control_path(side))
+
+    def control_rows(self) -> list[dict[str, Any]]:
+        """The rows of ``control.jsonl``: where each pair of the control set is from, its lengths and its degree.
+
+        :raises InputError: there is no control set, or a row is none.
+        """
+        if self.has_text:
+            self.control_path("source")
+        return _rows(self.path(CONTROL))
+
+    def table(self, name: str = "candidates", *, text: bool = False) -> Any:
+        """A table of the release (a pyarrow table): a row a candidate, or a pair of ``test``.
+
+        :param text: with the column ``translation``, where the table has it.
+        :raises InputError: it is missing or damaged, or holds other than numbers and text.
+        """
+        file = candidates_file(self.manifest) if name == "candidates" else table_file(name)
+        path = self.path(file)
+        # Before PyArrow sees it, which a flipped bit may end, and the process with it.
+        listed = self.manifest.get("files", {}).get(file)  # none while it is written
+        if listed is not None and path.is_file() and hash_file(path) != listed:
+            raise InputError(f"{path}: was changed: not the file that {MANIFEST} lists; cgbench verify says more")
+        return read_table(path, TRANSLATION, leave_out=not text)
+
+    def correlations(self) -> list[Correlation]:
+        """How the candidates' figures go together (:mod:`cgbench.benchmark.correlations`), from their table.
+
+        :raises InputError: the table is missing or damaged.
+        """
+        from cgbench.benchmark.correlations import correlations
+
+        return correlations(self.table().to_pydict(), self.configuration.get("uncertainty"))
+
+    @property
+    def test(self) -> DataFrame:
+        """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of ``split.jsonl``.
+
+        :raises InputError: there is none (the build stopped early), or the files do not belong together.
+        """
+        pandas = require("pandas", "analysis")
+        rows = self.split()
+        sides = SIDES if self.has_text else ()
+        frame = pandas.DataFrame({side: _of_length(self.lines(side), len(rows), self) for side in sides})
+        return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
+
+    @property
+    def control(self) -> DataFrame:
+        """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``.
+
+        :raises InputError: there is none, or the files do not belong together.
+        """
+        pandas = require("pandas", "analysis")
+        rows, sides = self.control_rows(), SIDES if self.has_text else ()
+        frame = pandas.DataFrame({side: _of_length(self.control_lines(side), len(rows), self) for side in sides})
+        return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
+
+    @property
+    def candidates(self) -> DataFrame:
+        """All candidates as a pandas DataFrame, with ``source`` and ``target`` where the release has their text.
+
+        :raises InputError: the table is missing or damaged.
+        """
+        require("pandas", "analysis")
+        table = self.table(text=True)
+        texts = sides_of(table, self.languages)
+        frame = (table.drop_columns([TRANSLATION]) if texts else table).to_pandas()
+        if not texts and not self.finished and self.has_text:
+            texts = tuple(_of_length(self.lines(side), len(frame), self) for side in SIDES)
+        for place, (side, lines) in enumerate(zip(SIDES, texts, strict=False)):
+            frame.insert(place, side, lines)
+        return frame
+
+    def _check_has_text(self) -> None:
+        if not self.has_text:
+            raise InputError(
+                f"{self.folder}: this release holds no text; cgbench restore puts it back from copies of the pools"
+            )
+
+    def check_text(self) -> None:
+        """Check that there is a test set, and its text.
+
+        :raises InputError: there is not.
+        """
+        self.check_finished()
+        self.text_path("source")
+
+    def check_finished(self) -> None:
+        """Check that there is a test set.
+
+        :raises InputError: the build stopped early.
+        """
+        if not self.finished:
+            raise InputError(f"{self.folder}: no finished release; run the build without {argument('until')}")
+
+    def step(self, name: str) -> Path | None:
+        """The result of the step ``name`` that this release is made of, while it is still in the workspace."""
+        root, written = self._workspace()
+        steps = written.get("steps")
+        key = steps.get(name) if isinstance(steps, dict) else None
+        if root is None or not re.fullmatch("[0-9a-f]{64}", str(key)):
+            return None
+        folder = root / name / str(key)[:KEY_LENGTH]
+        return folder if (folder / "step.json").is_file() else None
+
+    def ngrams(self) -> KnownNgrams | None:
+        """The known n-grams it was built with, while they are still in the workspace."""
+        from cgbench.benchmark.known_ngrams import KnownNgrams
+
+        folder = self.step("known-ngrams")
+        return KnownNgrams.load(folder / "ngrams") if folder else None
+
+    def verify(self, *, again: int = 0) -> Findings:
+        """Check it (:func:`cgbench.benchmark.verify.verify`): a list of what was checked, with an ``ok`` of its own.
+
+        :param again: candidates, chosen at random, whose figures are made again from the workspace.
+        """
+        from cgbench.benchmark.verify import verify
+
+        return verify(self, again=again)
+
+    def __repr__(self) -> str:
+        return f"Release({str(self.folder)!r}, {self.signature!r})"
+
+    def _repr_html_(self) -> str:
+        counts, figures = self.manifest["counts"], self.manifest["figures"]
+        rows = [("signature", self.signature), ("languages", " to ".join(self.languages)), ("folder", self.folder)]
+        rows += [(key, counts[key]) for key in ("pool", "candidates", "selected", "control") if key in counts]
+        chosen = figures.get("selected", figures)
+        rows += [
+            (f"mean {key}", format(chosen[key]["mean"], ".3f"))
+            for key in ("degree", "uncertainty")
+            if isinstance(chosen.get(key), dict) and isinstance(chosen[key].get("mean"), float)
         ]
-        return {"files": files, "columns": text.spec.columns, "pairs": pairs}
-
-    result: dict[str, Any] = {
-        "train": entry(plan.train, built.train.lines),
-        "pool": [entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)],
-        "exclude": [entry(text, None) for text in plan.exclude],
-    }
-    if plan.inputs.phrases:
-        result["ngrams"] = {"path": str(plan.inputs.phrases), "sha256": hash_file(plan.inputs.phrases)}
-    if plan.perplexity:
-        side, sha256 = plan.perplexity.config["side"], plan.perplexity.inputs["lm"]
-        result["lm"] = {"path": str(plan.inputs.lm), "sha256": sha256, "side": side}
-    if plan.inputs.ensemble:
-        result["ensemble"] = {"path": str(plan.inputs.ensemble), "identity": ensemble_identity(plan.inputs.ensemble)}
-    return result
+        cells = "".join(f"<tr><th>{html.escape(str(a))}</th><td>{html.escape(str(b))}</td></tr>" for a, b in rows)
+        return f"<table>{cells}</table>"
 
 
-def _member_seeds(built: Built) -> list[int] | None:
-    return [int(step.config["seed"]) for step in built.plan.ensemble.members] if built.plan.ensemble else None
+def ordinary_file(folder: Path, name: str, *, largest: int | None = None) -> Path:
+    """The path of a file that a release names, if it is an ordinary one in ``folder`` itself, or in ``folder/data``.
+
+    A name that leads elsewhere, a link, a device or a pipe is none: a release may come from anybody.
+
+    :param largest: bytes that such a file may have.
+    :raises InputError: it is missing, or none.
+    """
+    if not is_inside(name):
+        raise InputError(f"{folder}: {name!r} is a name that leaves the folder")
+    path = folder / name
+    try:
+        if path.parent != folder and not stat.S_ISDIR(path.parent.lstat().st_mode):
+            raise InputError(f"{path.parent}: not an ordinary folder; a release has no links")
+        found = path.lstat()
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (NotADirectoryError, ValueError):
+        raise InputError(f"{path}: no such file") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path}: not an ordinary file (a link, a folder, a device or a pipe); a release has none")
+    if largest is not None and found.st_size > largest:
+        raise InputError(f"{path}: {found.st_size:,} bytes are too many for such a file")
+    return path
 
 
-def _versions(built: Built) -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in (*PACKAGES, *(["kenlm"] if built.perplexity else [])):
+def _lines(path: Path) -> list[str]:
+    """The lines of a file that cgbench wrote: exactly as they are, where text of people may have a byte order mark."""
+    try:
+        lines = path.read_bytes().decode("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason} at byte {error.start:,})") from None
+    return lines if lines[-1] else lines[:-1]
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of JSON lines that cgbench wrote."""
+    rows = []
+    for number, line in enumerate(_lines(path), 1):
         try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, row {number}: not a row of a release's split")
+        rows.append(row)
+    return rows
 
 
-def command(built: Built) -> str:
-    """The command that builds this release again, with every setting spelled out."""
-    inputs, config = built.plan.inputs, built.plan.config
-    words = ["cgbench", "build-react", "--train", *map(str, inputs.train.paths)]
-    for option, specs in (("--pool", inputs.pools), ("--exclude", inputs.exclude)):
-        for spec in specs:
-            words += [option, *map(str, spec.paths)]
-    columns = [spec.columns for spec in (inputs.train, *inputs.pools, *inputs.exclude) if spec.columns]
-    if columns:  # one option for all corpora with both sides in one file
-        words += ["--columns", ",".join(columns[0])]
-    words += ["--languages", ",".join(inputs.languages)]
-    if inputs.phrases:
-        words += ["--ngrams", str(inputs.phrases)]
-    if inputs.ensemble:
-        words += ["--ensemble", str(inputs.ensemble)]
-    if inputs.lm:
-        words += ["--lm", str(inputs.lm)]
-    words += ["--device", built.plan.device, "--out", "DIR"]
-    defaults = type(config)().as_dict()
-    for key, value in config.as_dict().items():
-        if value != defaults.get(key):
-            words += ["--set", f"{key}={'none' if value is None else value}"]
-    if built.plan.until != "release":
-        words += ["--until", built.plan.until]
-    return shlex.join(words)
-
-
-def summary(values: Any) -> dict[str, float]:
-    """Mean and quantiles (minimum, quartiles, maximum) of figures."""
-    data = np.array(values, np.float64)
-    points = np.quantile(data, QUANTILES)
-    return {
-        "mean": float(data.mean()),
-        **{f"q{int(q * 100)}": float(p) for q, p in zip(QUANTILES, points, strict=True)},
-    }
-
-
-def _read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+def _of_length(lines: list[str], rows: int, release: Release) -> list[str]:
+    if len(lines) != rows:
+        raise InputError(f"{release.folder}: {rows:,} rows for {len(lines):,} sentences; cgbench verify says more")
+    return lines

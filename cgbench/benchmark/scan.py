@@ -10,10 +10,10 @@ A row is a pair that passed the filter:
 =============== ======= ==============================================================================
 column          type    content
 =============== ======= ==============================================================================
-line            int64   line in the pool as a whole (all its corpora one after another), from 0
+line            int64   line in the corpus, from 0
 pool            int32   number of the corpus
-source_offset   int64   byte offset of the line in the corpus's source file
-target_offset   int64   the same in its target file
+source_offset   int64   byte offset of the line in the corpus's source text, behind a byte order mark
+target_offset   int64   the same in its target text
 source_length   int32   words
 target_length   int32   words
 pieces          int32   least number of known n-grams that cover the side the degree is computed on
@@ -27,10 +27,10 @@ from __future__ import annotations
 import json
 import os
 import queue
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -57,78 +57,116 @@ Place = tuple[int, int, int]
 Chunk = tuple[Place, Place]
 """Lines from one place to another."""
 
+Shard = tuple[Path, list[Chunk]]
+"""Its part, and what of the pool is in it."""
+
 
 def scan(
     pool: ParallelText,
-    number: int,
-    first_line: int,
     *,
+    number: int,
     ngrams: KnownNgrams,
     other_words: Vocabulary | None,
     out: Path,
     degree_side: str = "target",
     filter_sides: str = "both",
     jobs: int = 1,
+    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None,
 ) -> dict[str, Any]:
     """Filter a corpus of the pool and write the rows of the pairs that are kept to ``out/part-00000.parquet``, ...
 
-    :param number: the corpus's number in the pool, and ``first_line`` the number of lines before it.
-    :param ngrams: learnt on the side ``degree_side``; its own words decide which are rare there.
+    Nothing of the pool's other corpora is in them, so a change in one leaves the scans of the others as they are.
+
+    :param number: the corpus's number in the pool.
+    :param ngrams: learned on the side ``degree_side``; its own words decide which are rare there.
     :param other_words: the words of the other side (None: that side is not filtered).
     :param filter_sides: ``both``, ``source`` or ``target``: where a rare word drops the pair.
     :param jobs: threads; the files do not depend on it. Parts that are there already are kept.
-    :return: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept`` and
-        ``odd`` (see :func:`_odd`).
+    :param spread: what scans shards elsewhere, by :func:`scan_shard`, instead of threads here: from shards to the
+        counts of each, in order.
+    :returns: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept``;
+        ``lengths``: of the rows, how many have so many words on the side of the degree; ``odd`` (see :func:`_odd`).
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
-    scanner = _Scanner(pool, number, first_line, ngrams, other_words, degree_side, filter_sides)
-    counts = _scan_shards(scanner, pool, out, jobs)
+    scanner = Scanner(
+        pool,
+        number=number,
+        ngrams=ngrams,
+        other_words=other_words,
+        degree_side=degree_side,
+        filter_sides=filter_sides,
+    )
+    counts = _scan_shards(scanner, pool, out, jobs, spread)
     release_memory()
     total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
+    total["lengths"] = _add_lengths([count["lengths"] for count in counts])
     total["odd"] = _odd(counts)
     return total
 
 
-def _scan_shards(scanner: _Scanner, pool: ParallelText, out: Path, jobs: int) -> list[dict[str, Any]]:
+def _scan_shards(
+    scanner: Scanner,
+    pool: ParallelText,
+    out: Path,
+    jobs: int,
+    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None,
+) -> list[dict[str, Any]]:
     """Scan the shards whose parts are missing; the counts of all, in order."""
     limits = chunk_limits(pool)
     counts: list[dict[str, Any]] = []
-    desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
+    with open_sides(pool) as files, bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress:
+        starts = [
+            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line)) for line in limits
+        ]
+        chunks = list(pairwise(starts))
+        shards: list[Shard] = [
+            (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
+            for shard, begin in enumerate(range(0, len(chunks), SHARD))
+        ]
+        for done in spread(shards) if spread else _by_threads(scanner, files, shards, jobs):
+            counts.append(done)
+            progress.update(done["pairs"])
+    return counts
+
+
+@contextmanager
+def open_sides(pool: ParallelText) -> Iterator[list[int]]:
+    """The files of source and target, opened to be read from any place."""
     with ExitStack() as stack:
         files = []
         for text in (pool.source, pool.target):
             files.append(os.open(text.path, os.O_RDONLY))
             stack.callback(os.close, files[-1])
-        for _ in range(jobs):
-            desks.put(_Desk())
+        yield files
 
-        def one(shard: int, chunks: list[Chunk]) -> dict[str, Any]:
-            path = out / f"part-{shard:05d}.parquet"
-            done = _read_counts(path, chunks)
-            if done is None:
-                desk = desks.get()
-                try:
-                    done = scanner.scan_shard(files, chunks, desk, path)
-                finally:
-                    desks.put(desk)
-            return done
 
-        progress = stack.enter_context(bar(pool.lines, f"scan {pool.target.path.name}", "pair"))
-        threads = stack.enter_context(ThreadPoolExecutor(jobs))
+def _by_threads(scanner: Scanner, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
+    desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
+    for _ in range(jobs):
+        desks.put(_Desk())
+
+    def one(shard: Shard) -> dict[str, Any]:
+        desk = desks.get()
+        try:
+            return scan_shard(scanner, files, shard, desk)
+        finally:
+            desks.put(desk)
+
+    with ThreadPoolExecutor(jobs) as threads:
         running: deque[Any] = deque()
-        starts = [
-            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line)) for line in limits
-        ]
-        chunks = list(pairwise(starts))
-        for shard, begin in enumerate(range(0, len(chunks), SHARD)):
-            running.append(threads.submit(one, shard, chunks[begin : begin + SHARD]))
+        for shard in shards:
+            running.append(threads.submit(one, shard))
             if len(running) > 2 * jobs:
-                counts.append(running.popleft().result())
-                progress.update(counts[-1]["pairs"])
+                yield running.popleft().result()
         while running:
-            counts.append(running.popleft().result())
-            progress.update(counts[-1]["pairs"])
-    return counts
+            yield running.popleft().result()
+
+
+def scan_shard(scanner: Scanner, files: list[int], shard: Shard, desk: _Desk | None = None) -> dict[str, Any]:
+    """Scan a shard unless its part is there; its counts."""
+    path, chunks = shard
+    done = _read_counts(path, chunks)
+    return scanner.scan_shard(files, chunks, desk or _Desk(), path) if done is None else done
 
 
 def chunk_limits(pool: ParallelText) -> list[int]:
@@ -137,7 +175,7 @@ def chunk_limits(pool: ParallelText) -> list[int]:
     lines = np.unique(np.concatenate([side[:, 0] for side in sides]))
     lines = lines[lines < pool.lines]
     # The bytes before a line, to within a milestone: near enough to cut by.
-    before = sum(side[np.searchsorted(side[:, 0], lines, side="right") - 1, 1] for side in sides)
+    before = sum(side[np.searchsorted(side[:, 0], lines, side="right") - 1, 1] - side[0, 1] for side in sides)
     limits = [0]
     last = 0
     for line, offset in zip(lines.tolist(), np.asarray(before).tolist(), strict=True):
@@ -182,14 +220,14 @@ class _Desk:
         return self.array(name, len(padded(0)) + size, np.uint8)
 
 
-class _Scanner:
+class Scanner:
     """What all shards of a corpus have in common."""
 
     def __init__(
         self,
         pool: ParallelText,
+        *,
         number: int,
-        first_line: int,
         ngrams: KnownNgrams,
         other_words: Vocabulary | None,
         degree_side: str,
@@ -197,7 +235,6 @@ class _Scanner:
     ) -> None:
         self.texts = (pool.source, pool.target)
         self.number = number
-        self.first_line = first_line
         self.ngrams = ngrams
         self.degree = 1 if degree_side == "target" else 0
         words: list[Vocabulary | None] = [other_words, other_words]
@@ -212,6 +249,7 @@ class _Scanner:
         rows, counts = zip(*(self.scan_chunk(files, chunk, desk) for chunk in chunks), strict=True)
         total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
         total["lines"] = _lines(chunks)
+        total["lengths"] = _add_lengths([count["lengths"] for count in counts])
         total["odd"] = {
             name: [_add_odd([count["odd"][name][side] for count in counts]) for side in (0, 1)] for name in _ODD
         }
@@ -220,7 +258,7 @@ class _Scanner:
 
     def scan_chunk(self, files: list[int], chunk: Chunk, desk: _Desk) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The rows of a chunk by column, and its counts."""
-        from cgbench.text import word_kernels as kernels
+        from cgbench.text import word_kernels
 
         lines = chunk[0][0], chunk[1][0]
         spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
@@ -230,12 +268,12 @@ class _Scanner:
             buffer = desk.buffer(f"text {side}", stop - start)
             read_range(files[side], buffer, start, stop, text.path)
             blocks.append(check_text(buffer, stop - start, lines[0], text.path))
-        for name, flag in (("tab", kernels.TAB), ("CR", kernels.CARRIAGE_RETURN)):
+        for name, flag in (("tab", word_kernels.TAB), ("CR", word_kernels.CARRIAGE_RETURN)):
             odd[name] = [list(b.lines_with(_ODD[name])) if b.oddities & flag else [0, -1] for b in blocks]
 
         count = lines[1] - lines[0]
         states = desk.array("states", count, np.uint8)[:count]
-        states[:] = kernels.KEPT
+        states[:] = word_kernels.KEPT
         found: dict[int, tuple[np.ndarray, ...]] = {}
         ids = np.empty(0, np.int32)
         for side in (1 - self.degree, self.degree):
@@ -247,26 +285,27 @@ class _Scanner:
                 for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
             ]
             words = self.words[side]
-            read, filled = kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
+            read, filled = word_kernels.filter_lines(block.buffer, block.size, *words, states, ids, *arrays)  # type: ignore[call-arg]
             if read != count:
                 raise InputError(f"{self.texts[side].path}: the file changed while it was read; run the command again")
             found[side] = tuple(arrays)
-        kept = np.flatnonzero(states == kernels.KEPT)
+        kept = np.flatnonzero(states == word_kernels.KEPT)
         offsets, lengths, codes = ([found[side][i][kept] for side in (0, 1)] for i in range(3))
         pieces, _ = self.ngrams.count_pieces(ids[:filled], lengths[self.degree])
 
         counts = {
             "pairs": count,
-            "empty": int(np.count_nonzero(states == kernels.EMPTY)),
-            "rare": int(np.count_nonzero(states == kernels.RARE)),
+            "empty": int(np.count_nonzero(states == word_kernels.EMPTY)),
+            "rare": int(np.count_nonzero(states == word_kernels.RARE)),
             "kept": len(kept),
+            "lengths": _count_lengths(lengths[self.degree]),
             "odd": odd,
         }
         columns = {
-            "line": kept + (self.first_line + lines[0]),
+            "line": kept + lines[0],
             "pool": np.full(len(kept), self.number, np.int32),
-            "source_offset": offsets[0] + spans[0][0],
-            "target_offset": offsets[1] + spans[1][0],
+            "source_offset": offsets[0] + (spans[0][0] - self.texts[0].begin),
+            "target_offset": offsets[1] + (spans[1][0] - self.texts[1].begin),
             "source_length": lengths[0],
             "target_length": lengths[1],
             "pieces": pieces,
@@ -278,7 +317,7 @@ class _Scanner:
 
 def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
     """The ``content`` [pairs] uint64 that a scan gives pairs with these words."""
-    from cgbench.text import word_kernels as kernels
+    from cgbench.text import word_kernels
 
     sides = []
     for lines in (sources, targets):
@@ -286,7 +325,7 @@ def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
         for block in join_blocks(lines):
             count = block.count_lines()
             hashes.append(np.empty(count, np.uint64))
-            kernels.hash_lines(block.buffer, block.size, np.empty(count + 1, np.int64), hashes[-1])
+            word_kernels.hash_lines(block.buffer, block.size, np.empty(count + 1, np.int64), hashes[-1])
         sides.append(np.concatenate(hashes))
     return _pair_hash(*sides)
 
@@ -303,7 +342,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def _filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
-    """(arena, starts, table, usable) for ``kernels.filter_lines``."""
+    """(arena, starts, table, usable) for ``word_kernels.filter_lines``."""
     if words is None:
         return np.zeros(16, np.uint8), np.zeros(1, np.int64), np.zeros((1, 3), np.uint64), NO_LIMIT
     return words.arena, words.starts, words.table, words.usable if filters else NO_LIMIT
@@ -335,6 +374,19 @@ def _write_part(path: Path, columns: dict[str, np.ndarray], counts: dict[str, An
 
 def _lines(chunks: list[Chunk]) -> list[int]:
     return [chunks[0][0][0], chunks[-1][1][0]]
+
+
+def _count_lengths(lengths: np.ndarray) -> dict[str, int]:
+    """Length, as JSON has it for a name, to the number of rows of that length."""
+    values, counts = np.unique(lengths, return_counts=True)
+    return {str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
+
+
+def _add_lengths(found: Sequence[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for counts in found:
+        total.update(counts)
+    return {length: total[length] for length in sorted(total, key=int)}
 
 
 def _add_odd(found: list[list[int]]) -> list[int]:

@@ -2,20 +2,27 @@
 
 The most uncertain candidates are mostly noise and are dropped; the benchmark is drawn at random from the next most
 uncertain ones. The draw goes by a seeded hash of each pair's content, so it depends neither on the order of the
-candidates nor on a random generator's version. With a language model, the candidates of the highest perplexity may be
-dropped before all that: what a model of the language finds least likely is mostly noise too.
+candidates nor on a random generator's version. Before all that, candidates may be dropped for what uncertainty, which
+looks at the source alone, cannot see: those of the highest perplexity under a language model, and those with the
+references that the ensemble finds least likely (docs/noise.md).
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD, resolve_amount
 from cgbench.benchmark.scan import mix
+from cgbench.errors import InputError
 
-STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity")
+STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity", "dropped_reference")
+FIRST = ("dropped_perplexity", "dropped_reference")  # cuts before that of the most uncertain; not in every build
+DROPS = ("drop", "drop_perplexity", "drop_reference")
 
 
 @dataclass(frozen=True)
@@ -35,13 +42,11 @@ class Selection:
 def count_stages(stages: list[str]) -> dict[str, int]:
     """How many candidates are in each stage; those that could have been drawn count as ``window`` when they were, too.
 
-    ``dropped_perplexity`` is left out where there is none.
+    Those of :data:`FIRST` are left out where there are none.
     """
     counts = {stage: stages.count(stage) for stage in STAGES}
     counts["window"] += counts["selected"]
-    if not counts["dropped_perplexity"]:
-        del counts["dropped_perplexity"]
-    return counts
+    return {stage: count for stage, count in counts.items() if count or stage not in FIRST}
 
 
 def select(
@@ -52,31 +57,30 @@ def select(
     window: int,
     count: int,
     seed: int,
-    perplexity: np.ndarray | None = None,
-    drop_perplexity: int = 0,
+    first: Mapping[str, tuple[np.ndarray, int]] | None = None,
 ) -> Selection:
     """Drop the ``drop`` most uncertain candidates and draw ``count`` of the next ``window``.
 
     :param uncertainty: [candidates] float, higher is more uncertain; a value that is not a number counts as noise
         beyond all others.
     :param content: [candidates] uint64, a hash of each pair's words: breaks ties, and decides the draw with ``seed``.
-    :param perplexity: [candidates] float; the ``drop_perplexity`` candidates of the highest are dropped first, and
-        count for nothing but the ranks.
+    :param first: by stage (of :data:`FIRST`, in that order) a figure [candidates] and a number: so many of the highest
+        of what is left are dropped before the most uncertain, and count for nothing but the ranks.
     :raises ValueError: the numbers do not fit together (callers check them, with better words).
     """
     total = len(uncertainty)
-    if not (count <= window and drop_perplexity + drop + window <= total):
+    first = first or {}
+    if not (count <= window and sum(number for _, number in first.values()) + drop + window <= total):
         raise ValueError(f"cannot drop {drop} and draw {count} of the next {window} from {total} candidates")
     tie = seeded_hash(content, seed, "rank")
-    order = np.lexsort((tie, -np.where(np.isnan(uncertainty), np.inf, uncertainty)))
+    order = _from_the_highest(uncertainty, tie)
     rank = np.empty(total, np.int64)
     rank[order] = np.arange(total)
     stage = np.zeros(total, np.int8)
-    if drop_perplexity:
-        assert perplexity is not None
-        worst = np.lexsort((seeded_hash(content, seed, "perplexity"), -perplexity))[:drop_perplexity]
-        stage[worst] = STAGES.index("dropped_perplexity")
-        order = order[stage[order] == 0]
+    for name, (values, number) in first.items():
+        worst = _from_the_highest(values, seeded_hash(content, seed, name.removeprefix("dropped_")))
+        stage[worst[stage[worst] == 0][:number]] = STAGES.index(name)
+    order = order[stage[order] == 0]
     stage[order[:drop]] = STAGES.index("dropped")
     inside = order[drop : drop + window]
     stage[inside] = STAGES.index("window")
@@ -86,7 +90,58 @@ def select(
     return Selection(rank, stage)
 
 
+def _from_the_highest(values: np.ndarray, tie: np.ndarray) -> np.ndarray:
+    """Places from the highest value down; what is no number is above all."""
+    return np.lexsort((tie, -np.where(np.isnan(values), np.inf, values)))
+
+
 def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
     """A fresh, uniformly distributed hash [n] uint64 of each content hash; one a ``seed`` and ``purpose``."""
     salt = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:8], "little")
     return mix(content.astype(np.uint64) + np.uint64(salt))
+
+
+def selection_sizes(config: Mapping[str, Any], candidates: int) -> dict[str, int]:
+    """:data:`DROPS`, ``window`` and ``select`` of a configuration as numbers of candidates."""
+    return {key: resolve_amount(key, config.get(key, 0), candidates) for key in (*DROPS, "window", "select")}
+
+
+def select_rows(
+    columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], sizes: Mapping[str, int]
+) -> tuple[list[int], list[str]]:
+    """:func:`select` for a table of candidates: of each its rank, from 1, and the name of its stage.
+
+    :param columns: by name; ``content``, the measure ``config["uncertainty"]``, and what is dropped by are needed.
+    :param sizes: of :func:`selection_sizes`.
+    :raises InputError: there is no such measure.
+    """
+
+    def figures(key: str, measure: str) -> np.ndarray:
+        if measure not in columns:
+            floats = {name for name, values in columns.items() if len(values) and isinstance(values[0], float)}
+            known = sorted(floats - {"degree", "perplexity"})
+            raise InputError(f"{key}: there is no measure {measure!r}; there is {', '.join(known)}")
+        return np.array(columns[measure], np.float64)
+
+    first = {}
+    if sizes["drop_perplexity"]:
+        first["dropped_perplexity"] = (figures("drop_perplexity", "perplexity"), sizes["drop_perplexity"])
+    if sizes["drop_reference"]:
+        measure = config.get("drop_by", REFERENCE_LIKELIHOOD)
+        # Of a log-probability, the lowest are the least likely.
+        sign = -1 if measure.endswith("log_prob") else 1
+        first["dropped_reference"] = (sign * figures("drop_by", measure), sizes["drop_reference"])
+    by = config.get("select_by", "uncertainty")
+    ranked = (
+        figures("uncertainty", config["uncertainty"]) if by == "uncertainty" else figures("select_by", "difficulty")
+    )
+    selection = select(
+        -ranked if by == "easiness" else ranked,
+        np.array(columns["content"], np.uint64),
+        drop=sizes["drop"],
+        window=sizes["window"],
+        count=sizes["select"],
+        seed=config["seed"],
+        first=first,
+    )
+    return (selection.rank + 1).tolist(), [STAGES[stage] for stage in selection.stage]

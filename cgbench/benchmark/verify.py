@@ -2,176 +2,299 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.react_config import resolve_amount
-from cgbench.benchmark.release import FORMAT, select_rows, signature, summary
+import numpy as np
+
+from cgbench.benchmark.correlations import as_jsonl, correlations
+from cgbench.benchmark.data_tables import TRANSLATION, sides_of, without_text
+from cgbench.benchmark.listed import listed_digest
+from cgbench.benchmark.manifest import (
+    CONTROL,
+    CORRELATIONS,
+    CROISSANT,
+    MANIFEST,
+    SPLIT,
+    TIMINGS,
+    Check,
+    Findings,
+    candidates_file,
+    control_text,
+    digest,
+    file_names,
+    is_inside,
+    signature,
+    summary,
+    table_file,
+    table_names,
+    timings_digest,
+)
+from cgbench.benchmark.pair_measures import DUAL, JOINT, pair_measures
+from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.scan import content_of
-from cgbench.benchmark.selection import count_stages
+from cgbench.benchmark.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.errors import InputError
-from cgbench.files import read_json
+from cgbench.files import read_json, to_json
+from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.steps import hash_file
+from cgbench.text.plain_text import words_of
+from cgbench.text.remote import is_address
+from cgbench.text.streams import split_name
 
-SHAPE = {
-    "files": dict,
-    "counts": dict,
-    "figures": dict,
-    "configuration": dict,
-    "inputs": dict,
-    "until": str,
-    "languages": list,
-}
+if TYPE_CHECKING:
+    from cgbench.benchmark.release import Release
 
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was checked. ``ok`` is None when it could not be; ``detail`` says what differs, or why not."""
-
-    name: str
-    ok: bool | None
-    detail: str = ""
+SIDES = ("source", "target")
+PAIR_MEASURES = (DUAL, JOINT)
 
 
-def verify(folder: Path) -> list[Check]:
-    """Check the release in ``folder``.
+def verify(release: Release, *, again: int = 0) -> Findings:
+    """Check a release that could be opened (:meth:`cgbench.benchmark.release.Release.open`).
 
-    :raises InputError: it is not a release at all, or one of a later version of cgbench.
+    :param again: candidates, chosen at random, whose degree, translation and uncertainty are made again
+        (:mod:`cgbench.benchmark.recompute`).
     """
-    manifest = read_json(folder / "manifest.json")
-    if not isinstance(manifest, dict) or not all(isinstance(manifest.get(key), kind) for key, kind in SHAPE.items()):
-        raise InputError(f"{folder}: manifest.json is not that of a cgbench release")
-    if manifest.get("format") != FORMAT:
-        raise InputError(f"{folder}: release format {manifest.get('format')} is not known to this version of cgbench")
-    hashes = list(_check_hashes(folder, manifest))
-    parts: list[tuple[str, Callable[[Path, dict[str, Any]], str]]] = [
+    findings = Findings([_check_manifest(release), *_check_hashes(release), _check_timings(release)])
+    parts: list[tuple[str, Callable[[Release], str]]] = [
         ("files", _check_files),
         ("counts", _check_counts),
         ("figures", _check_figures),
         ("text", _check_text),
+        ("figures of pairs", _check_pairs),
     ]
-    if manifest["until"] == "release":
+    if CORRELATIONS in release.manifest["files"]:
+        parts.append(("correlations", _check_correlations))
+    if release.manifest["format"] != 1:
+        parts += [("tables", _check_tables), ("metadata", _check_croissant)]
+    if release.finished:
         parts += [("figures of the split", _check_rows), ("split drawn again", _check_split)]
-    checks = hashes
+    if release.finished and release.configuration.get("control"):
+        parts.append(("control set", _check_control))
     for name, check in parts:
         try:
-            problem = check(folder, manifest)
-        except (OSError, ValueError, KeyError, TypeError, IndexError, InputError) as error:
+            problem = check(release)
+        except _UNREADABLE as error:
             problem = f"cannot be read ({error})"
-        checks.append(Check(name, not problem, problem))
+        findings.append(Check(name, not problem, problem))
     try:
-        inputs = list(_check_inputs(manifest))
-    except (KeyError, TypeError) as error:
-        inputs = [Check("inputs", False, f"cannot be read ({error!r})")]
-    return [*checks, *inputs]
+        findings += _check_inputs(release)
+    except (KeyError, TypeError, AttributeError) as error:
+        findings.append(Check("inputs", False, f"cannot be read ({error!r})"))
+    try:
+        findings += _check_ensemble(release)
+    except _UNREADABLE as error:
+        findings.append(Check("ensemble", False, f"cannot be read ({error})"))
+    if again:
+        from cgbench.benchmark.recompute import recompute
+
+        try:
+            findings += recompute(release, again)
+        except _UNREADABLE as error:
+            findings.append(Check("made again", False, f"cannot be read ({error})"))
+    return findings
 
 
-def _check_hashes(folder: Path, manifest: dict[str, Any]) -> Iterator[Check]:
-    for name, expected in sorted(manifest["files"].items()):
-        path = folder / name
-        if Path(name).name != name:
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
+
+
+def _check_manifest(release: Release) -> Check:
+    """The manifest against its own digest, byte for byte: what is in it and how cgbench writes it."""
+    manifest = release.manifest
+    try:
+        plain = release.path(MANIFEST).read_bytes() == to_json(manifest).encode("utf-8")
+    except (InputError, OSError, ValueError) as error:
+        return Check(MANIFEST, False, f"cannot be read ({error})")
+    if "digest" not in manifest:
+        return Check(MANIFEST, False, "has no digest: it was changed, or is of a version of cgbench that wrote none")
+    if manifest["digest"] != digest(manifest):
+        return Check(MANIFEST, False, "was changed: its digest is not that of what it says")
+    return Check(MANIFEST, plain, "" if plain else "is written otherwise than cgbench writes it")
+
+
+def _check_timings(release: Release) -> Check:
+    """``timings.json`` belongs to a run, not to the benchmark: it may be left out, but not be another."""
+    if not os.path.lexists(release.folder / TIMINGS):
+        return Check(TIMINGS, None, "not here")
+    try:
+        path = release.path(TIMINGS)
+        timings = read_json(path)
+        if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
+            return Check(TIMINGS, False, "was changed: written otherwise than cgbench writes it")
+        same = timings == {"seconds": timings.get("seconds"), "digest": timings_digest(timings.get("seconds"))}
+    except (InputError, OSError, ValueError) as error:
+        return Check(TIMINGS, False, f"cannot be read ({error})")
+    return Check(TIMINGS, same, "" if same else "was changed: its digest is not that of what it says")
+
+
+def _check_hashes(release: Release) -> Iterator[Check]:
+    for name, expected in sorted(release.manifest["files"].items()):
+        path = release.folder / name
+        if not is_inside(name):
             yield Check(name, False, "a name that leaves the folder")
-        elif not path.is_file():
+        elif not os.path.lexists(path):
             yield Check(name, False, "missing")
         else:
-            found = hash_file(path)
-            detail = "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {expected[:16]}…"
+            try:
+                found = _digest(release, name)
+            except (InputError, OSError, ValueError) as error:
+                yield Check(name, False, f"cannot be read ({error})")
+                continue
+            detail = "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {str(expected)[:16]}…"
             yield Check(name, found == expected, detail)
 
 
-def _texts(folder: Path, manifest: dict[str, Any]) -> list[list[str]]:
-    stem = "test" if manifest["until"] == "release" else "candidates"
-    return [
-        (folder / f"{stem}.{language}").read_text(encoding="utf-8").split("\n")[:-1]
-        for language in manifest["languages"]
-    ]
+def _digest(release: Release, name: str) -> str:
+    """The SHA-256 of a file as a release lists it: without what people wrote in it."""
+    path = release.path(name)
+    return hash_file(path) if release.manifest["format"] == 1 else listed_digest(release.folder, name)
 
 
-def _split(folder: Path) -> list[dict[str, Any]]:
-    text = (folder / "split.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.split("\n")[:-1]]
+def _check_croissant(release: Release) -> str:
+    """The metadata that others read against the manifest: the same files of the same bytes."""
+    value = read_json(release.path(CROISSANT))
+    found = {file["contentUrl"]: file["sha256"] for file in value["distribution"]}
+    tables = {table_file(name) for name in table_names(release.manifest)}
+    return "" if found == {name: release.manifest["files"][name] for name in tables} else "it names other files"
 
 
-def _candidates(folder: Path) -> Any:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        return pyarrow.parquet.read_table(folder / "candidates.parquet")
-    except pyarrow.ArrowException as error:
-        raise InputError(str(error)) from None
+def _columns(release: Release) -> dict[str, list[Any]]:
+    return dict(release.table().to_pydict())
 
 
-def _check_files(folder: Path, manifest: dict[str, Any]) -> str:
-    stem = "test" if manifest["until"] == "release" else "candidates"
-    expected = {f"{stem}.{language}" for language in manifest["languages"]} | {"README.md", "candidates.parquet"}
-    if stem == "test":
-        expected.add("split.jsonl")
-    strange = sorted(expected ^ set(manifest["files"]))
+def _selected(columns: dict[str, list[Any]]) -> list[int]:
+    """The candidates of the test set, in its order."""
+    rows = [row for row, stage in enumerate(columns["stage"]) if stage == "selected"]
+    return sorted(rows, key=lambda row: columns["line"][row])
+
+
+def _check_files(release: Release) -> str:
+    manifest = release.manifest
+    # Releases of earlier versions have no correlations.
+    strange = sorted((file_names(manifest) ^ set(manifest["files"])) - {CORRELATIONS})
     if strange:
         return f"the manifest lists other files than such a release has: {', '.join(strange)}"
     return "" if manifest.get("signature") == signature(manifest) else "the signature is not that of the files"
 
 
-def _check_figures(folder: Path, manifest: dict[str, Any]) -> str:
+def _check_figures(release: Release) -> str:
     """Means and quantiles, computed again."""
-    columns = _candidates(folder).to_pydict()
-    measure = manifest["configuration"]["uncertainty"]
-    found: dict[str, Any] = {"degree": summary(columns["degree"])}
-    if measure in columns:
-        found["uncertainty"] = summary(columns[measure])
-    if "perplexity" in columns:
-        found["perplexity"] = summary(columns["perplexity"])
+    columns = _columns(release)
+    recorded = release.manifest["figures"]
+    measure = release.configuration["uncertainty"]
+    names = {
+        "degree": "degree",
+        "perplexity": "perplexity",
+        "difficulty": "difficulty",
+        "uncertainty": measure,
+        "reference": REFERENCE_LIKELIHOOD,
+    }
+    names = {name: column for name, column in names.items() if column in columns}
+    found: dict[str, Any] = {name: summary(columns[column]) for name, column in names.items()}
     if "stage" in columns:
-        chosen = [number for number, stage in enumerate(columns["stage"]) if stage == "selected"]
-        chosen.sort(key=lambda number: columns["line"][number])
-        found["selected"] = {
-            "degree": summary([columns["degree"][number] for number in chosen]),
-            "uncertainty": summary([columns[measure][number] for number in chosen]),
-        }
-        if "perplexity" in columns:
-            found["selected"]["perplexity"] = summary([columns["perplexity"][number] for number in chosen])
-    wrong = [
-        key for key in sorted(set(found) | set(manifest["figures"])) if found.get(key) != manifest["figures"].get(key)
-    ]
+        rows = _selected(columns)
+        found["selected"] = {name: summary([columns[column][row] for row in rows]) for name, column in names.items()}
+    if release.has_control and (controls := release.control_rows()):
+        found["control"] = {"degree": summary([row["degree"] for row in controls])}
+    wrong = [key for key in sorted(set(found) | set(recorded)) if found.get(key) != recorded.get(key)]
     return f"{', '.join(wrong)}: not what the candidates give" if wrong else ""
 
 
-def _check_text(folder: Path, manifest: dict[str, Any]) -> str:
+def _check_correlations(release: Release) -> str:
+    """Computed again from the candidates."""
+    found = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
+    recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
+    wrong = [row for row, pair in enumerate(itertools.zip_longest(found, recorded), 1) if pair[0] != pair[1]]
+    return f"row {wrong[0]}: not what the candidates give ({len(wrong):,} such rows)" if wrong else ""
+
+
+def _check_pairs(release: Release) -> str:
+    """What follows from other columns, computed again."""
+    columns = _columns(release)
+    expected = pair_measures(columns, release.manifest["inputs"].get("lm", {}).get("side"))
+    strange = sorted((set(PAIR_MEASURES) & set(columns)) ^ set(expected))
+    wrong = [
+        name
+        for name, values in expected.items()
+        if name in columns and not np.allclose(columns[name], values, rtol=1e-9, atol=0, equal_nan=True)
+    ]
+    named = sorted({*strange, *wrong})
+    return f"{', '.join(named)}: not what the other columns give" if named else ""
+
+
+def _check_text(release: Release) -> str:
     """The words of every pair against the hash that the candidates' table has of them."""
-    columns = _candidates(folder).to_pydict()
-    rows = list(range(len(columns["line"])))
-    if manifest["until"] == "release":
-        rows = sorted(
-            (row for row in rows if columns["stage"][row] == "selected"), key=lambda row: columns["line"][row]
-        )
-    hashes = content_of(*_texts(folder, manifest)).tolist()
+    if not release.has_text:
+        return ""
+    columns = _columns(release)
+    rows = _selected(columns) if release.finished else range(len(columns["line"]))
+    hashes = content_of(release.lines("source"), release.lines("target")).tolist()
     expected = [columns["content"][row] for row in rows]
     wrong = [number for number, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
     return f"line {wrong[0]}: not the pair that was chosen ({len(wrong):,} such lines)" if wrong else ""
 
 
-def _check_counts(folder: Path, manifest: dict[str, Any]) -> str:
-    counts = manifest["counts"]
-    stage = "selected" if manifest["until"] == "release" else "candidates"
+def _check_tables(release: Release) -> str:
+    """The text of the tables against the hashes beside it; those of the test and control set against their files."""
+    for name in table_names(release.manifest):
+        table, file = release.table(name, text=True), table_file(name)
+        texts = sides_of(table, release.languages)
+        if bool(texts) != release.has_text:
+            return f"{file} has {'' if texts else 'no '}text"
+        if texts and (problem := _check_table_text(release, table, texts, name)):
+            return f"{file}{problem}"
+        if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
+            return f"{file}: the column {strange[0]} holds text"
+        if name != "candidates":
+            rows = [{key: row[key] for key in row if key not in HIDDEN} for row in table.to_pylist()]
+            recorded = release.split() if name == "test" else release.control_rows()
+            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # NaN is NaN
+                return f"{file}: not the rows of {SPLIT if name == 'test' else CONTROL}"
+    return ""
+
+
+def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], name: str) -> str:
+    """The text of one table."""
+    pairs = zip(content_of(*texts).tolist(), table["content"].to_pylist(), strict=True)
+    wrong = [row for row, (found, expected) in enumerate(pairs, 1) if found != expected]
+    if wrong:
+        return f", row {wrong[0]}: not the pair that it says ({len(wrong):,} such rows)"
+    if name == "candidates" and release.finished:
+        return ""
+    read = release.control_lines if name == "control" else release.lines
+    for side, language, lines in zip(SIDES, release.languages, texts, strict=True):
+        if lines != read(side):
+            return f": not the sentences of {control_text(language) if name == 'control' else f'{name}.{language}'}"
+    return ""
+
+
+HIDDEN = (TRANSLATION, "content")  # what the table of the test set has and its split has not
+
+
+def _check_counts(release: Release) -> str:
+    counts = release.manifest["counts"]
+    stage = "selected" if release.finished else "candidates"
     found = {
-        f"lines of {language}": len(lines)
-        for language, lines in zip(manifest["languages"], _texts(folder, manifest), strict=True)
+        f"lines of {language}": len(release.lines(side))
+        for side, language in zip(SIDES, release.languages, strict=True)
+        if release.has_text
     }
-    if stage == "selected":
-        found["rows of split.jsonl"] = len(_split(folder))
+    if release.finished:
+        found["rows of split.jsonl"] = len(release.split())
     problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in found.items() if value != counts[stage]]
-    table = _candidates(folder)
+    table = release.table()
     stages = table["stage"].to_pylist() if "stage" in table.column_names else []
     recounted = {"candidates": table.num_rows}
     if stages:
-        recounted |= {"dropped_perplexity": 0} if "dropped_perplexity" in counts else {}
+        recounted |= {stage: 0 for stage in FIRST if stage in counts}
         recounted |= count_stages(stages)
     problems += [
-        f"{key} in candidates.parquet: {value:,} for {counts.get(key)}"
+        f"{key} in {candidates_file(release.manifest)}: {value:,} for {counts.get(key)}"
         for key, value in recounted.items()
         if counts.get(key) != value
     ]
@@ -184,27 +307,53 @@ def _check_counts(folder: Path, manifest: dict[str, Any]) -> str:
     return "; ".join(problems)
 
 
-def _check_rows(folder: Path, manifest: dict[str, Any]) -> str:
+def _check_rows(release: Release) -> str:
     """Lengths, degree and place of every row against the text beside it."""
-    side = manifest["configuration"]["degree_side"]
-    texts = _texts(folder, manifest)
-    for number, row in enumerate(_split(folder), 1):
-        lengths = [len(lines[number - 1].encode().split()) for lines in texts]  # ASCII white space alone
-        if [row["source_length"], row["target_length"]] != lengths:
+    side = release.configuration["degree_side"]
+    texts = [release.lines(side) for side in SIDES] if release.has_text else []
+    return _differing(side, texts, release.split())
+
+
+def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) -> str:
+    for number, row in enumerate(rows, 1):
+        lengths = [len(words_of(lines[number - 1])) for lines in texts]
+        if texts and [row["source_length"], row["target_length"]] != lengths:
             return f"row {number}: lengths {row['source_length']}, {row['target_length']}; the text has {lengths}"
         if row["degree"] != row["pieces"] / row[f"{side}_length"]:
             return f"row {number}: degree {row['degree']} is not pieces over length"
     return ""
 
 
-def _check_split(folder: Path, manifest: dict[str, Any]) -> str:
-    config = manifest["configuration"]
-    rows = _candidates(folder).to_pylist()
-    sizes = {key: resolve_amount(key, config[key], len(rows)) for key in ("drop", "window", "select")}
-    sizes["drop_perplexity"] = resolve_amount("drop_perplexity", config.get("drop_perplexity", 0), len(rows))
-    _, stages = select_rows(rows, config, sizes)
-    drawn = {row["line"]: row for row, stage in zip(rows, stages, strict=True) if stage == "selected"}
-    split = _split(folder)
+def _check_control(release: Release) -> str:
+    """The control set: its rows against its text, apart from the test set, and of the same corpora and lengths."""
+    counts, rows = release.manifest["counts"], release.control_rows()
+    texts = [release.control_lines(side) for side in SIDES] if release.has_text else []
+    for name, found in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
+        if found != counts["control"]:
+            return f"{name}: {found:,} rows for {counts['control']:,}"
+    if problem := _differing(release.configuration["degree_side"], texts, rows):
+        return problem
+    for side, ours in zip(SIDES, texts, strict=False):
+        if both := set(ours) & set(release.lines(side)):
+            return f"{len(both):,} lines of the {side} are in the test set, too"
+        if len(set(ours)) < len(ours):
+            return f"a line of the {side} is there twice"
+    bins = [
+        Counter((row["pool"], row["source_length"], row["target_length"]) for row in some)
+        for some in (release.split(), rows)
+    ]
+    short = len(bins[0] - bins[1])
+    if len(bins[0]) != counts["control_bins"] or short != counts["control_short_bins"]:
+        return f"{short:,} of {len(bins[0]):,} bins of corpus and lengths have too few pairs, not as the manifest says"
+    return ""
+
+
+def _check_split(release: Release) -> str:
+    config = release.configuration
+    table = release.table()
+    _, stages = select_rows(table.to_pydict(), config, selection_sizes(config, table.num_rows))
+    drawn = {row["line"]: row for row, stage in zip(table.to_pylist(), stages, strict=True) if stage == "selected"}
+    split = release.split()
     strange = sorted({row["line"] for row in split} ^ set(drawn))
     if strange:
         return f"{len(strange):,} pool lines are in one of split.jsonl and the draw only, the first {strange[0]:,}"
@@ -215,20 +364,48 @@ def _check_split(folder: Path, manifest: dict[str, Any]) -> str:
     return ""
 
 
-def _check_inputs(manifest: dict[str, Any]) -> Iterator[Check]:
+def _check_inputs(release: Release) -> Iterator[Check]:
     """The inputs, where they still are: a release is whole without them."""
-    inputs = manifest["inputs"]
+    inputs = release.manifest["inputs"]
     corpora = [("train", inputs["train"]), *(("pool", entry) for entry in inputs["pool"])]
     corpora += [("exclude", entry) for entry in inputs["exclude"]]
     if "ngrams" in inputs:
         corpora.append(("ngrams", {"files": [inputs["ngrams"]]}))
+    if "difficulty" in inputs:
+        corpora.append(("difficulty", {"files": inputs["difficulty"]}))
     if "lm" in inputs:
         corpora.append(("lm", {"files": [inputs["lm"]]}))
     for role, entry in corpora:
         for file in entry["files"]:
-            path = Path(file["path"])
-            if not path.is_file():
-                yield Check(f"{role} {path}", None, "not here")
+            given = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
+            found = _hash_input(split_name(release.input_path(file["path"]))[0])
+            if found is None:
+                yield Check(f"{role} {given}", None, "not here")
             else:
-                same = hash_file(path) == file["sha256"]
-                yield Check(f"{role} {path}", same, "" if same else "not the file that the release was built from")
+                same = found == file["sha256"]
+                yield Check(f"{role} {given}", same, "" if same else "not the file that the release was built from")
+
+
+def _check_ensemble(release: Release) -> Iterator[Check]:
+    """The members published beside a release that trained them: its own, as they were, or another build's since?"""
+    folder = release.ensemble
+    if release.until == "candidates" or "ensemble" in release.manifest["inputs"] or not os.path.lexists(folder):
+        return
+    members: list[Path] = []
+    while len(members) < int(release.configuration["members"]) and (step := release.step(MEMBER.format(len(members)))):
+        members.append(step)
+    if len(members) < int(release.configuration["members"]):
+        yield Check("ensemble", None, "the members' steps are not in the workspace: nothing to compare with")
+    else:
+        same = holds_members(folder, members)
+        yield Check("ensemble", same, "" if same else "not the members, as they were, that this release was built with")
+
+
+def _hash_input(path: Path) -> str | None:
+    """The hash of an input, if it is here to be read. What the system itself makes up (/proc) has no end."""
+    try:
+        if not path.is_file() or path.resolve().parts[:2] in (("/", "proc"), ("/", "sys"), ("/", "dev")):
+            return None
+        return hash_file(path)
+    except OSError:
+        return None

@@ -1,117 +1,17 @@
-"""``cgbench lexicon`` and ``cgbench augment``: lexicons for models with lexical translation, and new training pairs."""
+"""``cgbench augment``: new training pairs from those there are."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cgbench.commands.options import Command, FilesType, Group, corpus, format_option, language_pair, text_options
+from cgbench.commands.options import Command, FilesType, Group, corpus, format_option
 from cgbench.errors import InputError
-from cgbench.settings import parse_assignments
 
 PATH = click.Path(path_type=Path)
-SHOWN = 20  # words of a lexicon on the screen
-
-
-@click.group("lexicon", cls=Group)
-def lexicon_group() -> None:
-    """Lexicons: which target words a source word stands for."""
-
-
-@lexicon_group.command("learn", cls=Command)
-@click.argument("train", type=PATH, nargs=-1, required=True)
-@click.option(
-    "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]), default="simple", show_default=True,
-    help="How it is learnt.",
-)  # fmt: skip
-@click.option("--out", type=PATH, required=True, help="The lexicon: F.json, or F.tsv.")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the method.")
-@click.option("--show", type=PATH, metavar="PICTURE", help="Draw it, too: to a .svg or .png file.")
-@click.option("--words", metavar="W,W,...", help="Source words in the picture (default: all).")
-@text_options
-@format_option
-def learn_command(
-    train: tuple[Path, ...],
-    method: str,
-    out: Path,
-    assignments: tuple[str, ...],
-    show: Path | None,
-    words: str | None,
-    columns: str | None,
-    languages: str | None,
-    tokenize: str | None,
-    lowercase: bool | None,
-    form: str,
-) -> None:
-    """Learn a lexicon from TRAIN: two files (source, target), or one with both sides.
-
-    Words are what blanks separate. The learners are those of Akyürek and Andreas (2021).
-    """
-    from cgbench.files import check_output
-    from cgbench.models.lexicons.lexicon import check_suffix, learn_lexicon
-    from cgbench.models.lexicons.picture import check_picture, draw_lexicon
-    from cgbench.text.formats import read_pairs
-    from cgbench.text.normalisation import Normalisation, normalise_pairs
-
-    spec = corpus(train, columns)
-    if words and not show:
-        raise InputError("--words belongs to --show")
-    for path in (out, show):
-        if path:
-            check_output(path, train)
-    check_suffix(out)
-    if show:
-        check_picture(show)
-        if show.absolute() == out.absolute():
-            raise InputError(f"--show {show}: the lexicon itself is written there; give another name")
-    normalisation = Normalisation(tokenize or "none", bool(lowercase), language_pair(languages, spec))
-    pairs = normalise_pairs(read_pairs(spec), normalisation, 1, str(spec))
-    learnt = learn_lexicon(method, pairs, parse_assignments(assignments))
-    lexicon = learnt.lexicon
-    if not len(lexicon):
-        raise InputError(f"{spec}: no word stands for another by the rules of {method}; nothing was written")
-    lexicon.save(out)
-    if show:
-        try:
-            draw_lexicon(lexicon, show, words.split(",") if words else ())
-        except InputError as error:
-            raise InputError(f"{error}; the lexicon is in {out}, the picture was not drawn") from None
-    figures = {
-        "out": str(out),
-        "method": method,
-        "pairs": learnt.pairs,
-        "source_words": learnt.source_words,
-        "target_words": learnt.target_words,
-        "words": len(lexicon.source_words),
-        "entries": len(lexicon),
-        "signature": learnt.signature,
-    }
-    if form == "json":
-        click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
-        return
-    from cgbench.tables import render
-
-    shown = list(islice(lexicon.items(), SHOWN))
-    width = max(len(word) for word, _ in shown)
-    click.echo(render((), [(f"{word:{width}}  {_targets(row)}",) for word, row in shown]))
-    if len(lexicon.source_words) > SHOWN:
-        click.echo(f"[... {len(lexicon.source_words) - SHOWN:,} more]")
-    click.echo(
-        f"\n{len(lexicon):,} entries of {len(lexicon.source_words):,} source words; the text has "
-        f"{learnt.source_words:,} and {learnt.target_words:,} target words in {learnt.pairs:,} pairs\n"
-        f"{learnt.signature}\nwritten to {out}" + (f" and {show}" if show else "")
-    )
-
-
-def _targets(row: Mapping[str, float]) -> str:
-    """The strongest entries of a word, with their values."""
-    first = [f"{target} {value:,.6g}" for target, value in list(row.items())[:4]]
-    return ", ".join(first) + (", ..." if len(row) > len(first) else "")
 
 
 @click.group("augment", cls=Group)
@@ -157,10 +57,16 @@ def geca_command(
     """
     from cgbench.data_recipes.geca import Settings, augment, mixed, overlap
     from cgbench.text.formats import read_pairs
+    from cgbench.text.streams import form as form_of
 
+    if len(out) == 2 and len(train) == 1 and form_of(train[0]) == "plain":
+        raise InputError(
+            f"--out took {out[0]} and {out[1]}, which leaves {train[0]} alone for TRAIN; put TRAIN first, and name two "
+            "files behind --out, or one that ends in .tsv"
+        )
     spec = corpus(train, columns)
     test_specs = [corpus(paths, columns) for paths in tests]
-    _check_pairs_output(out, train + tuple(path for paths in tests for path in paths))
+    _check_pairs_output(out, tuple(file for one in (spec, *test_specs) for file in one.files))
     test_pairs = [list(read_pairs(test)) for test in test_specs]
     training = list(read_pairs(spec))
     augmented = augment(training, Settings(**given))
@@ -200,7 +106,7 @@ def geca_command(
 def _check_pairs_output(out: tuple[Path, ...], inputs: tuple[Path, ...]) -> None:
     from cgbench.files import check_output
     from cgbench.text.formats import CorpusSpec
-    from cgbench.text.formats import form as form_of
+    from cgbench.text.streams import form as form_of
 
     spec = CorpusSpec(out)
     if len(out) == 1 and (form_of(out[0]) != "tsv" or out[0].suffix != ".tsv"):

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgbench.benchmark.card import COUNTS
+from cgbench.benchmark.card import COUNTS, EXAMPLES, shown_counts
 from cgbench.tables import render
+from cgbench.terminal import printable
 
-EXAMPLES = 5
+if TYPE_CHECKING:
+    from cgbench.benchmark.release import Release
 
 
 def counts_table(counts: dict[str, int]) -> str:
     """How many pairs were left at each stage."""
-    return render((), [(text, f"{counts[key]:,}") for key, text in COUNTS if key in counts])
+    return render((), [(text, f"{counts[key]:,}") for key, text in shown_counts(counts)])
 
 
 def quantile_table(figures: dict[str, Any], measure: str) -> str:
-    """Degree, uncertainty and perplexity: mean and quantiles."""
+    """Degree, uncertainty, how unlikely the reference is, and perplexity: mean and quantiles."""
     rows = [("degree of the candidates", figures["degree"])]
     if "selected" in figures:
         rows += [
@@ -26,6 +26,16 @@ def quantile_table(figures: dict[str, Any], measure: str) -> str:
             (f"{measure} of the candidates", figures["uncertainty"]),
             (f"{measure} of the test set", figures["selected"]["uncertainty"]),
         ]
+    if "reference" in figures:
+        rows.append(("reference of the candidates", figures["reference"]))
+    if "reference" in figures.get("selected", {}):
+        rows.append(("reference of the test set", figures["selected"]["reference"]))
+    if "difficulty" in figures:
+        rows.append(("difficulty of the candidates", figures["difficulty"]))
+    if "difficulty" in figures.get("selected", {}):
+        rows.append(("difficulty of the test set", figures["selected"]["difficulty"]))
+    if "control" in figures:
+        rows.append(("degree of the control set", figures["control"]["degree"]))
     if "perplexity" in figures:
         rows.append(("perplexity of the candidates", figures["perplexity"]))
     if "perplexity" in figures.get("selected", {}):
@@ -34,16 +44,15 @@ def quantile_table(figures: dict[str, Any], measure: str) -> str:
     return render(("", "mean", "min", "25 %", "median", "75 %", "max"), body)
 
 
-def report(out: Path, manifest: dict[str, Any], ngrams: Any) -> str:
-    """The whole report. ``ngrams`` is the :class:`KnownNgrams` of the build, for the covers."""
-    config, languages = manifest["configuration"], manifest["languages"]
-    finished = manifest["until"] == "release"
+def report(release: Release) -> str:
+    """The whole report."""
+    manifest, config, languages = release.manifest, release.configuration, release.languages
+    finished = release.finished
+    ngrams = release.ngrams()
+    assert ngrams is not None  # the build has just made or kept them
     parts = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
-    stem = "test" if finished else "candidates"
-    texts = [_first_lines(out / f"{stem}.{language}") for language in languages]
-    rows: list[dict[str, Any]] = [{}] * EXAMPLES
-    if finished:
-        rows = [json.loads(line) for line in _first_lines(out / "split.jsonl")]
+    texts = [release.lines(side)[:EXAMPLES] if release.has_text else [] for side in ("source", "target")]
+    rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []
     for row, source, target in zip(rows, *texts, strict=False):
         covered = target if config["degree_side"] == "target" else source
@@ -56,35 +65,27 @@ def report(out: Path, manifest: dict[str, Any], ngrams: Any) -> str:
         if finished:
             block.append(f"  ensemble  {row['hypothesis']}")
         block.append("  cover  " + " | ".join(" ".join(piece) for piece in pieces))
-        blocks.append("\n".join(block))
+        blocks.append("\n".join(map(printable, block)))
     parts.append("\n".join(blocks))
-    parts.append(_next(out, manifest))
-    return "\n\n".join(parts)
+    parts.append(_next(release))
+    return "\n\n".join(filter(None, parts))
 
 
-def _next(out: Path, manifest: dict[str, Any]) -> str:
-    if manifest["until"] != "release":
-        rest = "selects" if manifest["until"] == "uncertainty" else "trains the ensemble and selects"
-        return f"written to {out}\nnext: the same command without --until {manifest['until']} {rest}"
-    source = manifest["languages"][0]
+def _next(release: Release) -> str:
+    out = release.folder
+    if not release.finished:
+        rest = "selects" if release.until == "uncertainty" else "trains the ensemble and selects"
+        return f"written to {out}\nnext: the same command without --until {release.until} {rest}"
+    test = out / f"test.{release.languages[0]}"
+    translate = f"       cgbench translate --model {release.ensemble} < {test} > hypotheses"
     return "\n".join(
         [
-            f"written to {out} ({manifest['signature']})",
+            f"written to {out} ({release.signature})",
             f"next:  cgbench verify {out}",
-            f"       cgbench translate --model ENSEMBLE < {out / ('test.' + source)} > hypotheses",
-            f"       read {out / 'README.md'} and fill in what only you know: --licence, where the text is from",
+            *([translate] if release.has_text else []),
+            f"       read {out / 'README.md'} and fill in between its marks what only you know: where the text is from",
         ]
     )
-
-
-def _first_lines(path: Path) -> list[str]:
-    lines = []
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            lines.append(line.rstrip("\n"))
-            if len(lines) == EXAMPLES:
-                break
-    return lines
 
 
 def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
@@ -94,6 +95,17 @@ def kinds_table(kinds: dict[str, dict[str, int]]) -> str:
     rows = []
     for stage, counts in kinds.items():
         total = sum(counts.values())
+        if stage == "dropped" and not total:
+            continue
         shares = (f"{counts[name] / total:.1%}" if total else "-" for name in names)
-        rows.append((words[stage].partition(":")[0], f"{total:,}", *shares))
+        # Of what is dropped, which cut; of the rest, what is left.
+        name = words[stage].partition(", mostly" if stage.startswith("dropped") else ":")[0]
+        rows.append((name, f"{total:,}", *shares))
     return render(("share of each kind, by stage", "pairs", *names), rows)
+
+
+def noise_table(noise: dict[str, dict[str, float]]) -> str:
+    """The demo's record: how much noise each way of selection leaves, and how much of what is hard it keeps."""
+    head = ("share of noise", "drawn from", "in the test set", "hard good pairs kept")
+    rows = [(way, *(f"{found[key]:.1%}" for key in ("window", "test set", "kept"))) for way, found in noise.items()]
+    return render(head, rows)

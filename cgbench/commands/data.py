@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.options import Command, Group, Resumable, default_jobs, format_option
+from cgbench.commands.options import Command, Group, Resumable, engine_options, format_option, note
 from cgbench.tables import render
+
+if TYPE_CHECKING:
+    from cgbench.data_recipes.recipe import Source
+    from cgbench.engines import Engine
 
 SHOWN = 6  # splits or files that are named one by one when many are missing
 
@@ -59,8 +64,8 @@ def describe_command(name: str, form: str) -> None:
     click.echo(f"{recipe.name}: {recipe.summary}\n")
     for fact, text in facts:
         click.echo(f"{fact:10}{text}")
-    for note in recipe.notes:
-        click.echo(f"{'note':10}{note}")
+    for text in recipe.notes:
+        click.echo(f"{'note':10}{text}")
     click.echo()
     click.echo(render(("split", "rows"), _by_folder({split.name: split.rows for split in recipe.splits})))
     direct = [source for source in recipe.sources if not source.archive]
@@ -70,16 +75,22 @@ def describe_command(name: str, form: str) -> None:
         inside = sum(other.archive == source.name for other in recipe.sources)
         held = f" (holds {inside} files that a mirror may have one by one)" if inside else ""
         click.echo(f"  {recipe.folder_of(source)}/{source.name}{held}\n    {source.url or source.by_hand}")
+        known = [f"{kind} {digest}" for kind, found in _digests(source) for digest in found]
+        seen = f"seen {source.seen}" if source.seen else "never seen"
+        where = f" ({source.seen_in})" if source.seen_in else ""
+        click.echo(f"    {', '.join(known) or 'no digest: recorded at first use'}; {seen}{where}")
 
 
 @data_group.command("get", cls=Resumable)
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the prepared set (default: data/NAME).")
-@click.option("--mirror", metavar="DIR|URL", help="Take the sources from here, and from nowhere else.")
+@click.option(
+    "--mirror", multiple=True, metavar="DIR|URL", help="Take the sources from here, and from nowhere else; repeatable."
+)
 @click.option("--offline", is_flag=True, help="Use no network: downloads, a mirror folder, generated data.")
-@click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: the cores); changes no byte.")
+@engine_options
 @format_option
-def get_command(name: str, out: Path | None, mirror: str | None, offline: bool, jobs: int | None, form: str) -> None:
+def get_command(name: str, out: Path | None, mirror: tuple[str, ...], offline: bool, engine: Engine, form: str) -> None:
     """Prepare the data set NAME: fetch or generate it, check it, write aligned plain text.
 
     Given again, the command goes on where it was stopped; a set that is there, whole and unchanged, is kept.
@@ -89,27 +100,40 @@ def get_command(name: str, out: Path | None, mirror: str | None, offline: bool, 
 
     recipe = find_recipe(name)
     out = out or Path("data") / recipe.name
-    say = None if form == "json" else lambda line: click.echo(line, err=True)
-    prepared = get(recipe, out, mirror=mirror, offline=offline, jobs=default_jobs(jobs), say=say)
+    say = None if form == "json" else note
+    prepared = get(recipe, out, mirror=mirror, offline=offline, engine=engine, say=say)
     record = prepared.record
     missing = record["missing"]
     if missing:
         named = ", ".join(missing[:SHOWN]) + (f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else "")
-        click.echo(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {named}", err=True)
+        note(f"warning: {len(missing)} of {len(recipe.splits)} splits are missing: {named}")
         for way in prepared.to_get[:SHOWN]:
-            click.echo(f"  {way}", err=True)
+            note(f"  {way}")
         if len(prepared.to_get) > SHOWN:
-            click.echo(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}", err=True)
+            note(f"  and {len(prepared.to_get) - SHOWN} more files: see cgbench data describe {name}")
+    if lacking := record["missing_files"]:
+        named = ", ".join(lacking[:SHOWN]) + (f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else "")
+        note(
+            f"without {len(lacking)} of the files beside the splits: {named}; cgbench data describe {name} says where "
+            "they are from"
+        )
     if form == "json":
         click.echo(json.dumps({"out": str(out), "made": prepared.made, **record}, ensure_ascii=False, indent=1))
         return
     rows = {split: facts["rows"] for split, facts in record["splits"].items()}
     click.echo(render(("split", "rows"), _by_folder(rows)))
+    inside = {file for facts in record["splits"].values() for file in facts["files"]}
+    if further := sorted(set(record["files"]) - inside):
+        click.echo("\nbeside them:  " + "\n              ".join(further))
     generated = sum(facts["origin"] == "generated" for facts in record["splits"].values())
     if generated:
         rest = "" if generated == len(rows) else ", the others are as released"
         click.echo(f"\n{generated} of {len(rows)} splits are generated{rest}")
     click.echo(f"\n{'written to' if prepared.made else 'kept:'} {out} (licence: {record['licence']})")
+
+
+def _digests(source: Source) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return ("SHA-256", source.sha256), ("git blob", source.git_blob)
 
 
 def _by_folder(rows: dict[str, int | None]) -> list[tuple[str, str]]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, Group, default_jobs, format_option, read_text
+from cgbench.commands.ahead import LM, expect
+from cgbench.commands.options import Command, Group, default_jobs, format_option, log_every_option, note
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
@@ -33,6 +34,7 @@ def lm_group() -> None:
     help="Discounts of an order whose counts give none.",
 )  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), help="Threads (default: the cores); changes no byte.")
+@log_every_option
 @format_option
 def train_command(
     corpus: Path,
@@ -45,11 +47,13 @@ def train_command(
     jobs: int | None,
     form: str,
 ) -> None:
-    """Train a language model on CORPUS, a sentence a line (.gz, .zst too; - is standard input).
+    """Train a language model on CORPUS, a sentence a line (.gz, .zst too), TABLE:COLUMN, or - for standard input.
 
     Interpolated modified Kneser-Ney smoothing, the same model as KenLM's lmplz makes.
     """
     from cgbench.lm.training import train
+
+    expect(LM)
 
     discounts = _numbers("--discount-fallback", discount_fallback, float)
     trained = train(
@@ -63,7 +67,7 @@ def train_command(
         jobs=default_jobs(jobs),
     )
     for warning in trained.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        note(f"warning: {warning}")
     figures = trained.figures
     if form == "json":
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
@@ -92,6 +96,8 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
     TEXT is plain (.gz, .zst too), or TABLE:COLUMN. The figures of the whole text follow on standard error.
     """
     from cgbench.lm.language_model import CorpusScore, LanguageModel
+    from cgbench.text.columns import read_text
+    from cgbench.text.streams import shown
 
     model = LanguageModel.load(lm)
     total = CorpusScore()
@@ -105,7 +111,7 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
                 click.echo("log10\twords\toovs\tperplexity")
             click.echo(f"{score.log10:.4f}\t{score.words}\t{score.oovs}\t{score.perplexity:.4f}")
     if not total.sentences:
-        raise InputError(f"{text if str(text) != '-' else 'standard input'}: there is no sentence in it")
+        raise InputError(f"{shown(text)}: there is no sentence in it")
     if form == "json":
         click.echo(json.dumps(total.as_dict()), err=not summary)
         return

@@ -2,52 +2,173 @@
 
 from __future__ import annotations
 
+import difflib
 import errno
-import sys
-from collections.abc import Callable, Iterator
+import functools
+import os
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.errors import InputError
+from cgbench.commands.lines import FROM_FILE, Failure, Stopped, as_options, text_alone, warnings_as_lines, with_file
+from cgbench.commands.lines import note as note  # read from here by many
+from cgbench.errors import InputError, InputWarning, missing_package
+from cgbench.progress import EVERY, said_aloud
 from cgbench.settings import parse_assignments, read_yaml
+from cgbench.terminal import printable
 from cgbench.text.formats import CorpusSpec, language_suffixes
+from cgbench.text.remote import as_given, is_address, local
+from cgbench.text.streams import STDIN, form
 
-LONGEST = 2000  # characters of a message, which may quote a line of the input
+if TYPE_CHECKING:
+    from cgbench.text.inspection import Finding
+    from cgbench.text.normalisation import Normalisation
+
 SEPARATOR = "\0"  # cannot occur in a file name
 
 
 class FilesType(click.ParamType):
-    """One file or more after an option: ``--train train.de train.en``."""
+    """One file or more after an option: ``--train train.de train.en``.
+
+    :param many: any number of files; else they are those of a corpus: one that holds both sides, or two.
+    """
 
     name = "files"
+
+    def __init__(self, many: bool = False) -> None:
+        self.many = many
+
+    def takes(self, files: list[str], word: str) -> bool:
+        """Whether ``word`` may be the next of the option's files, behind ``files``."""
+        if self.many or not files:
+            return True
+        return len(files) == 1 and all(form(Path(file)) == "plain" for file in (files[0], word))
+
+    def is_file(self, word: str) -> bool:
+        """Whether a word may name a file; ``-``, standard input, is a text."""
+        return not word.startswith("-") or (word == STDIN and not self.many)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[Path, ...]:
         """Split what :class:`Command` has joined."""
         if isinstance(value, tuple):
             return value
-        return tuple(Path(item) for item in value.split(SEPARATOR))
+        names = value.split(SEPARATOR)
+        if not all(names):
+            self.fail("a file name is empty", param, ctx)
+        return tuple(map(Path, names))
+
+
+class ModelType(click.ParamType):
+    """The name of a model, one word: not to be taken for the address of a text."""
+
+    name = "model"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """As it is: what it stands for, whoever opens it says."""
+        return str(value)
 
 
 class Command(click.Command):
-    """A command whose :class:`FilesType` options take every word up to the next option."""
+    """A command whose :class:`FilesType` options take every word up to the next option.
+
+    Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
+    ``--out new.tsv train.de train.en``.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Join the words that follow such an option into one."""
-        options = {name for param in self.params if isinstance(param.type, FilesType) for name in param.opts}
+        """Join the words that follow such an option (``--train A B``, ``--train=A B``) into one."""
+        options = {
+            name: param.type for param in self.params if isinstance(param.type, FilesType) for name in param.opts
+        }
+        greedy = not any(isinstance(param, click.Argument) for param in self.params)
         joined: list[str] = []
-        words = list(args)
+        models = {name for param in self.params if isinstance(param.type, ModelType) for name in param.opts}
+        words = [
+            word if before in models or word.partition("=")[0] in models else _fetched(word)
+            for before, word in zip(["", *args], args, strict=False)
+        ]
+        ctx.meta[_WORDS] = tuple(args)
         while words:
             word = words.pop(0)
-            joined.append(word)
-            if word in options:
-                group = []
-                while words and not words[0].startswith("-"):
-                    group.append(words.pop(0))
-                if group:
-                    joined.append(SEPARATOR.join(group))
-        return super().parse_args(ctx, joined)
+            name, sign, first = word.partition("=")
+            kind = options.get(name)
+            if word == "--":
+                joined += [word, *words]
+                break
+            if kind is None:
+                joined.append(word)
+                continue
+            joined.append(name)
+            group = [first] if sign else []
+            while words and kind.is_file(words[0]) and (greedy or kind.takes(group, words[0])):
+                group.append(words.pop(0))
+            if group:
+                joined.append(SEPARATOR.join(group))
+        try:
+            return super().parse_args(ctx, joined)
+        except click.NoSuchOption as error:
+            # In the message: of possibilities click shows those alone that are spelled alike.
+            near = near_options(error.option_name, self.params)
+            meant = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.NoSuchOption(
+                error.option_name, f"No such option {error.option_name!r}.{meant}", ctx=ctx
+            ) from None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; where no bar can be seen, lines say how far it is."""
+        root = ctx.find_root().command_path
+        with said_aloud(ctx.command_path.removeprefix(root).strip() or str(ctx.info_name)):
+            return super().invoke(ctx)
+
+
+_WORDS = f"{__name__}.words"  # of a context: what was given behind the command's name
+
+
+def command_line() -> str:
+    """The command that runs, as it was given: to be shown, and to be given again."""
+    context = click.get_current_context()
+    path = context.command_path.removeprefix(context.find_root().command_path).split()
+    return shlex.join(["cgbench", *path, *context.meta[_WORDS]])
+
+
+def near_options(given: str, params: Sequence[click.Parameter]) -> list[str]:
+    """The options that somebody may have meant: of another command, of other tools, or misspelt; none rather than a
+    wrong one."""
+    # Without the dashes, which make all options alike, and without --help, which nobody means.
+    names = {name.lstrip("-"): name for param in params for name in param.opts if name.startswith("--")}
+    word = given.lstrip("-").lower().replace("_", "-")
+    also = [name for name in _SYNONYMS.get(word, ()) if name in names]
+    near = difflib.get_close_matches(word, names, 1, 0.6)
+    return [names[name] for name in ([word] if word in names else also[:1] or near)]
+
+
+_SYNONYMS = {
+    "output": ("out",), "o": ("out",), "out": ("output",), "output-dir": ("out",), "save-dir": ("out",),
+    "input": ("source",), "src": ("source",), "tgt": ("target", "ref"), "trg": ("target", "ref"),
+    "model": ("ensemble", "lm"), "checkpoint": ("model", "ensemble"), "path": ("model",), "architecture": ("arch",),
+    "reference": ("ref",), "references": ("ref",), "refs": ("ref",), "hypothesis": ("hyp",), "hypotheses": ("hyp",),
+    "sys": ("hyp",), "predictions": ("hyp",), "prediction": ("hyp",), "dev": ("valid",), "validation": ("valid",),
+    "training": ("train",), "corpus": ("train",), "data": ("train",), "workers": ("jobs",), "threads": ("jobs",),
+    "num-workers": ("jobs",), "gpu": ("device",), "cuda": ("device",), "lang": ("languages", "language"),
+    "langs": ("languages",), "lc": ("lowercase",), "lower": ("lowercase",), "json": ("format",), "tok": ("tokenize",),
+    "tokenise": ("tokenize",), "tokenizer": ("tokenize",), "license": ("licence",), "beam-size": ("beam",),
+    "ci": ("confidence",), "order": ("n",), "n": ("order",), "lr": ("set",), "epochs": ("set",), "batch-size": ("set",),
+    "learning-rate": ("set",), "max-updates": ("set",), "min-length": ("set",), "candidates": ("set",),
+    "language-model": ("lm",), "yaml": ("config",), "settings": ("config",),
+}  # fmt: skip
+"""What other tools call an option, by the names that it has here."""
+
+
+def _fetched(word: str) -> str:
+    """A word of the command line; of an address (also ``--option=ADDRESS`` and ``NAME=ADDRESS``) the file that has been
+    fetched from it."""
+    name, sign, value = word.partition("=")
+    return f"{name}={local(value)}" if sign and is_address(value) else local(word)
 
 
 class Resumable(Command):
@@ -61,29 +182,6 @@ class Resumable(Command):
             raise Stopped("stopped; the same command, given again, goes on from what is saved") from None
 
 
-class Stopped(click.ClickException):
-    """Somebody pressed Ctrl-C: one line on standard error, the exit status of shells."""
-
-    exit_code = 130
-
-    def show(self, file: Any = None) -> None:
-        """Print the line."""
-        click.echo(f"\n{self.message}", file=file or sys.stderr)
-
-
-class Failure(click.ClickException):
-    """The call or its input is wrong: one line on standard error, exit status 2."""
-
-    exit_code = 2
-
-    def show(self, file: Any = None) -> None:
-        """Print the line."""
-        text = (
-            self.message if len(self.message) <= LONGEST else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
-        )
-        click.echo(f"error: {text}", file=file or sys.stderr)
-
-
 class Group(click.Group):
     """The command line: turns what a user can cause into one line and status 2."""
 
@@ -92,11 +190,21 @@ class Group(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
-            return super().invoke(ctx)
+            with warnings_as_lines(), text_alone():
+                return super().invoke(ctx)
+        except click.UsageError as error:
+            said = error.format_message()
+            if (shown := printable(said, "\t\n")) == said:
+                raise
+            raise click.UsageError(shown, error.ctx) from error
         except KeyboardInterrupt:
             raise Stopped("stopped") from None
         except InputError as error:
-            raise Failure(str(error)) from error
+            raise Failure(with_file(as_given(as_options(error.message)), ctx)) from error
+        except ModuleNotFoundError as error:
+            if (missing := missing_package(error)) is None:
+                raise
+            raise Failure(missing.message) from error
         except UnicodeEncodeError as error:
             raise Failure(
                 f"the output cannot be written in the encoding {error.encoding}; set PYTHONIOENCODING=utf-8"
@@ -105,13 +213,27 @@ class Group(click.Group):
             raise  # click ends quietly when the reader of a pipe has gone
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                where = error.filename or "standard output or a temporary file"
                 raise Failure(
-                    f"{error.filename or 'output'}: the disk is full; free some space and give the same command "
-                    "again to go on"
+                    f"{where}: the disk is full; free some space and give the same command again to go on"
                 ) from error
-            if error.filename is not None:
-                raise Failure(f"{error.filename}: {error.strerror}") from error
-            raise
+            if error.errno == errno.EFBIG:
+                raise Failure(
+                    f"{error.filename or 'output'}: a file would become larger than is allowed here (ulimit -f); raise "
+                    "the limit and give the same command again to go on"
+                ) from error
+            if found := re.search("[0-9]+ requested and [0-9]+ written", str(error.args)):  # numpy does not say why
+                raise Failure(
+                    f"{error.filename or 'output'}: not all of an array could be written ({found[0]}): the disk "
+                    "is full, or a limit on the size of files (ulimit -f) is reached; mend it and give the same "
+                    "command again to go on"
+                ) from error
+            if error.strerror is None:
+                raise  # no error of the system
+            raise Failure(f"{error.filename}: {error.strerror}" if error.filename else error.strerror) from error
+        except EOFError as error:
+            # click would say "Aborted!" alone
+            raise Failure(f"a file ends in the middle ({error}); it was cut short") from error
 
 
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -125,28 +247,114 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return apply
 
 
+def _set_log_every(ctx: click.Context, param: click.Parameter, seconds: float | None) -> None:
+    """Put ``--log-every`` where worker processes find it, too, for as long as the command runs."""
+    if seconds is None:
+        return
+    before = os.environ.get(EVERY)
+    os.environ[EVERY] = str(seconds)
+
+    def restore() -> None:
+        os.environ.pop(EVERY, None)
+        if before is not None:
+            os.environ[EVERY] = before
+
+    ctx.call_on_close(restore)
+
+
+log_every_option = click.option(
+    "--log-every", type=click.FloatRange(0), metavar="SECONDS", expose_value=False, callback=_set_log_every,
+    help="Without a terminal: a line of progress so often (default 30; 0: none).",
+)  # fmt: skip
+train_option = click.option(
+    "--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides."
+)
+lexicon_option = click.option(
+    "--lexicon", type=click.Path(path_type=Path), metavar="F",
+    help="Lexicon of a model that reads one (model.lexicon).",
+)  # fmt: skip
+tokenize_options = options(
+    click.option(
+        "--tokenize", metavar="NAME|L=NAME,...",
+        help="Normalise all text: moses, 13a, zh, ja, char, jieba, spacy:LANG or none; or one for each language.",
+    ),
+    click.option("--detokenize", is_flag=True, default=None, help="Normalise all text: undo Moses, first."),
+)  # fmt: skip
 text_options = options(
     click.option("--columns", metavar="S,T", help="Source and target column of a file with both sides (TSV: from 1)."),
     click.option("--languages", metavar="S,T", help="Language codes; default: the file names' last parts."),
-    click.option("--tokenize", type=click.Choice(["none", "moses"]), help="Normalise all text: Moses tokenisation."),
+    tokenize_options,
     click.option("--lowercase", is_flag=True, default=None, help="Normalise all text: lower case."),
+    click.option("--anonymise", metavar="FORM", help="Replace names in forms (target): cogs, smcalflow, sparql."),
 )
+
+
+def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """``--jobs``, ``--engine`` and what belongs to it, as one argument: ``engine``, which is closed at the end."""
+
+    @functools.wraps(command)
+    def run(
+        *arguments: Any,
+        jobs: int | None,
+        engine: str | None,
+        address: str | None,
+        gpus: int | None,
+        gpu_share: int,
+        **given: Any,
+    ) -> Any:
+        from cgbench.engines import open_engine
+
+        with open_engine(engine, address, jobs, gpus=gpus, gpu_share=gpu_share) as opened:
+            return command(*arguments, engine=opened, **given)
+
+    return options(
+        click.option("--jobs", type=click.IntRange(1), help="Tasks at once (default: the cores); changes no byte."),
+        click.option("--engine", type=click.Choice(["local", "ray"]), help="Where tasks run (or CGBENCH_ENGINE)."),
+        click.option("--address", metavar="A", help="Of a Ray cluster: auto, or HOST:PORT (or CGBENCH_ADDRESS)."),
+        click.option("--gpus", type=click.IntRange(1), metavar="N", help="Use so many GPUs of this machine."),
+        click.option(
+            "--gpu-share", type=click.IntRange(1), default=1, show_default=True, help="Tasks at once on a GPU."
+        ),
+    )(run)
+
+
 run_options = options(
     click.option("--config", type=click.Path(path_type=Path), help="Settings from a YAML file."),
     click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
     click.option("--seed", type=click.IntRange(0), help="Seed of every random choice (default 1)."),
-    click.option("--jobs", type=click.IntRange(1), help="Worker processes (default: the cores); changes no byte."),
+    engine_options,
     click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
     click.option("--dry-run", is_flag=True, help="Say what would run, and why; write nothing."),
     click.option("--explain", is_flag=True, help="Say of every step why it runs or is kept."),
+    log_every_option,
 )
 format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="What is printed."
 )
+member_option = click.option(
+    "--member", "members", type=ModelType(), multiple=True, metavar="MODEL",
+    help="hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first translates.",
+)  # fmt: skip
+prompt_option = click.option(
+    "--prompt", metavar="TEXT", help="What a model from outside reads; {source} is the sentence."
+)
+work_option = click.option(
+    "--work", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Where the release is built: texts, models, finished steps (default: beside it, OUT.work).",
+)  # fmt: skip
+
+safe_tsv_option = click.option(
+    "--safe-tsv", is_flag=True, help="Put ' before cells of TSV that begin with = + - @ and are no numbers."
+)
 
 
 def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
-    """The corpus that an option names."""
+    """The corpus that an option names; of a folder that ``cgbench split`` wrote, its training set."""
+    from cgbench.benchmark.splits.split_release import SIDES, SplitRelease, is_split
+
+    if len(paths) == 1 and is_split(paths[0]):
+        split = SplitRelease.open(paths[0])
+        return CorpusSpec(tuple(split.text_path("train", side) for side in SIDES), None)
     return CorpusSpec(paths, column_pair(columns) if len(paths) == 1 else None)
 
 
@@ -172,13 +380,33 @@ def language_pair(languages: str | None, train: CorpusSpec) -> tuple[str, str]:
     return codes[0], codes[1]
 
 
+def normalisation_of(given: dict[str, Any], train: CorpusSpec) -> Normalisation:
+    """How :data:`text_options` ask for text to be normalised."""
+    from cgbench.text.normalisation import Normalisation
+
+    languages = language_pair(given["languages"], train)
+    return Normalisation(
+        given["tokenize"] or "none",
+        bool(given["lowercase"]),
+        languages,
+        bool(given["detokenize"]),
+        given["anonymise"] or "none",
+    )
+
+
+def warn_of(findings: Iterable[Finding]) -> None:
+    """Warn of what is wrong with texts, a line each; figures can still be had of them."""
+    for finding in findings:
+        warnings.warn(InputWarning(finding.text), stacklevel=2)
+
+
 def changed_settings(config: Path | None, assignments: tuple[str, ...], **given: Any) -> dict[str, Any]:
     """Settings from least to most specific: the YAML file, ``--set``, and options of their own that were given."""
-    return {
-        **(read_yaml(config) if config else {}),
-        **parse_assignments(assignments),
-        **{key: value for key, value in given.items() if value is not None},
-    }
+    read = read_yaml(config) if config else {}
+    changed = parse_assignments(assignments) | {key: value for key, value in given.items() if value is not None}
+    if context := click.get_current_context(silent=True):
+        context.meta[FROM_FILE] = {key: config for key in read if key not in changed}
+    return {**read, **changed}
 
 
 def choose_device(device: str) -> str:
@@ -186,40 +414,18 @@ def choose_device(device: str) -> str:
 
     :raises InputError: a GPU is asked for and there is none.
     """
-    if device == "cpu":
-        return device
-    from cgbench.errors import require
+    from cgbench.models import devices
 
-    found = require("torch", "models").cuda.is_available()
-    if device == "cuda" and not found:
-        raise InputError("--device cuda: PyTorch sees no GPU here; use --device cpu")
-    return "cuda" if found else "cpu"
+    return devices.choose_device(device)
 
 
 def default_jobs(jobs: int | None) -> int:
     """The number of worker processes: as given, else the cores this process may use."""
-    import os
+    from cgbench.engines import usable_cores
 
-    return jobs or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    return jobs or usable_cores()
 
 
 def say_if(wanted: bool) -> Callable[[str], None] | None:
     """What prints a line on standard error, or nothing."""
-    return (lambda line: click.echo(line, err=True)) if wanted else None
-
-
-def read_text(text: Path) -> Iterator[str]:
-    """The lines of a plain file (.gz, .zst too), of ``TABLE:COLUMN``, or of standard input for ``-``.
-
-    :raises InputError: it is missing, damaged or not UTF-8.
-    """
-    from cgbench.text.columns import read_column, split_name
-    from cgbench.text.formats import decode_line, form, read_lines
-
-    if str(text) == "-":
-        for number, line in enumerate(sys.stdin.buffer, 1):
-            yield decode_line(line, Path("standard input"), number)
-    elif form(split_name(str(text))[0]) == "plain":
-        yield from read_lines(text)
-    else:
-        yield from read_column(str(text)).values
+    return note if wanted else None

@@ -6,18 +6,28 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.commands.options import Command, Group, Resumable, choose_device, default_jobs, format_option
+from cgbench.commands.options import (
+    Command,
+    Group,
+    Resumable,
+    choose_device,
+    engine_options,
+    format_option,
+    log_every_option,
+    note,
+)
 from cgbench.errors import InputError
-from cgbench.settings import did_you_mean
 
 if TYPE_CHECKING:
+    from cgbench.engines import Engine
     from cgbench.reproduction.tables import Table
 
 PATH = click.Path(path_type=Path)
+MOST_SEEDS = 10_000
 
 
 @click.group("reproduce", cls=Group)
@@ -29,29 +39,15 @@ def reproduce_group() -> None:
 @click.argument("name", metavar="[TABLE]", required=False)
 @format_option
 def list_command(name: str | None, form: str) -> None:
-    """Show the tables, and what cannot be run, with the reason; or all systems and benchmarks of TABLE."""
-    from cgbench.reproduction.tables import all_tables, find_table
+    """Show the tables, and what cannot be run, with the reason; or every row of TABLE."""
+    from cgbench.reproduction.tables import all_tables, named_table
 
     if name and form == "text":
-        click.echo(_details(find_table(name)))
+        click.echo(_details(named_table(name)))
         return
-    tables = [find_table(name)] if name else list(all_tables().values())
+    tables = [named_table(name)] if name else list(all_tables().values())
     if form == "json":
-        rows = [
-            {
-                "table": table.name,
-                "title": table.title,
-                "paper": table.paper,
-                "benchmarks": list(table.benchmarks),
-                "systems": table.systems,
-                "seeds": table.seeds,
-                "left_out": dict(table.left_out),
-                "why": table.why,
-                "note": table.note,
-            }
-            for table in tables
-        ]
-        click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
+        click.echo(json.dumps([_as_json(table) for table in tables], ensure_ascii=False, indent=1))
         return
     width = max(len(table.name) for table in tables)
     paper = ""
@@ -62,32 +58,82 @@ def list_command(name: str | None, form: str) -> None:
         click.echo(f"  {table.name:{width}}  {table.title}")
         indent = " " * (width + 4)
         if table.why:
-            click.echo(f"{indent}cannot be run: {table.why}")
+            click.echo(f"{indent}not run: {table.why}")
             continue
-        counts = (_count(len(table.systems), "system"), _count(table.seeds, "seed"))
-        click.echo(f"{indent}{'; '.join((_short(table.benchmarks), *counts))}")
+        rows = table.rows
+        known = len([row for row in rows if not row.why])
+        if known:
+            parts = (_short(table.benchmarks), f"{known} of {_count(len(rows), 'row')}", _seed_counts(table))
+            click.echo(f"{indent}{'; '.join(parts)}")
+        for why in dict.fromkeys(row.why for row in rows if row.why):
+            names = list(dict.fromkeys(row.system for row in rows if row.why == why))
+            click.echo(f"{indent}not run: {', '.join(names)}: {why}")
         if table.note:
             click.echo(f"{indent}{table.note}")
-        for system, why in table.left_out.items():
-            click.echo(f"{indent}without {system}: {why}")
     click.echo(
-        "\nnext:  cgbench reproduce list lexicon-8, for its systems and benchmarks\n"
+        "\nnext:  cgbench reproduce list lexicon-8, for its rows\n"
         "       cgbench reproduce run lexicon-8 --seeds 5 --out DIR"
     )
 
 
-def _details(table: Table) -> str:
-    """Everything that --systems and --benchmarks can name."""
-    from cgbench.reproduction.tables import all_benchmarks
+def _as_json(table: Table) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "title": table.title,
+        "paper": table.paper,
+        "benchmarks": list(table.benchmarks),
+        "systems": table.systems,
+        "seeds": {name: table.seeds_of(name) for name in table.benchmarks},
+        "rows": [
+            {
+                "benchmark": row.benchmark,
+                "system": row.system,
+                "figures": {figure.metric: float(figure.value) for figure in row.figures},
+                "why": row.why,
+            }
+            for row in table.rows
+        ],
+        "why": table.why,
+        "note": table.note,
+    }
 
-    lines = [f"{table.name}: {table.title}", f"{table.paper}; {_count(table.seeds, 'seed')}", "", "benchmarks"]
-    lines += [f"  {name}" for name in table.benchmarks] + ["", "systems"]
-    lines += [f"  {name}" for name in table.systems]
+
+def _seed_counts(table: Table) -> str:
+    """``10 seeds (Colors: 20)``."""
+    counts = {name: len(table.seeds_of(name)) for name in table.benchmarks}
+    usual = max(counts.values(), key=lambda count: (list(counts.values()).count(count), -count))
+    others = ", ".join(f"{name}: {count}" for name, count in counts.items() if count != usual)
+    return _count(usual, "seed") + (f" ({others})" if others else "")
+
+
+def _details(table: Table) -> str:
+    """Every row, what --systems and --benchmarks can name, and how many figures it has."""
+    from cgbench.reproduction.tables import all_benchmarks
+    from cgbench.tables import render
+
+    lines = [f"{table.name}: {table.title}", table.paper]
+    lines += [_seed_counts(table)] if table.benchmarks else []
+    lines += [f"\n{table.note}"] if table.note else []
+    if table.why:
+        return "\n".join([*lines, f"\nnot run: {table.why}"])
+    rows = [
+        (
+            row.benchmark,
+            row.system,
+            str(len(row.figures)),
+            f"not run: {row.why}" if row.why else _best(table.parts(row.benchmark, row.system), row.system),
+        )
+        for row in table.rows
+    ]
+    lines += ["", render(("benchmark", "system", "figures", "runs"), rows)]
     known = [name for benchmark in table.benchmarks for name in all_benchmarks()[benchmark].systems]
-    if others := [name for name in dict.fromkeys(known) if name not in table.systems]:
+    if others := [name for name in dict.fromkeys(known) if name not in table.systems and name != "test set"]:
         lines += ["", "not in the table, can be run by name"] + [f"  {name}" for name in others]
-    lines += [f"\nwithout {system}: {why}" for system, why in table.left_out.items()]
-    return "\n".join(lines + ([f"\n{table.note}"] if table.note else []))
+    return "\n".join(lines)
+
+
+def _best(parts: Sequence[str], system: str) -> str:
+    return "yes" if list(parts) == [system] else f"best of {', '.join(parts)}" if len(parts) > 1 else parts[0]
 
 
 def _short(names: Sequence[str]) -> str:
@@ -98,28 +144,36 @@ def _short(names: Sequence[str]) -> str:
 @click.argument("table")
 @click.option("--systems", metavar="A,B,...", help="Only these systems (default: all that can be run).")
 @click.option("--benchmarks", metavar="A,B,...", help="Only these benchmarks.")
-@click.option("--seeds", metavar="N|A,B|A-B", help="So many seeds, or these (default: as many as the paper).")
+@click.option("--seeds", metavar="N|A,B|A-B", help="So many seeds, or these (default: those of the paper).")
 @click.option(
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
     help="The paper's schedule, a stated part of it, or a few updates to see that everything works.",
 )  # fmt: skip
+@click.option("--updates", type=click.IntRange(1), help="Of --scale short: so many, with as much less warm-up.")
 @click.option("--out", type=PATH, default=Path("reproduction"), show_default=True, help="Folder of runs and data.")
-@click.option("--mirror", metavar="DIR|URL", help="Take the data's sources from here, and from nowhere else.")
+@click.option(
+    "--mirror",
+    multiple=True,
+    metavar="DIR|URL",
+    help="Take the data's sources from here alone; repeatable.",
+)
 @click.option("--offline", is_flag=True, help="Use no network.")
-@click.option("--jobs", type=click.IntRange(1), help="Runs at once (default: the cores; one on a GPU).")
+@engine_options
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @click.option("--keep-models", is_flag=True, help="Keep the checkpoint of every run.")
 @click.option("--dry-run", is_flag=True, help="Only list the runs.")
+@log_every_option
 def run_command(
     table: str,
     systems: str | None,
     benchmarks: str | None,
     seeds: str | None,
     scale: str,
+    updates: int | None,
     out: Path,
-    mirror: str | None,
+    mirror: tuple[str, ...],
     offline: bool,
-    jobs: int | None,
+    engine: Engine,
     device: str,
     keep_models: bool,
     dry_run: bool,
@@ -132,19 +186,15 @@ def run_command(
     from cgbench.reproduction.plan import plan
     from cgbench.reproduction.tables import find_table
 
+    if updates and scale != "short":
+        raise InputError(f"--updates {updates}: a part of the paper's schedule; say --scale short with it")
     found = find_table(table)
-    runs = plan(found, _names(systems), _seeds(seeds, found.seeds), scale)
-    if benchmarks:
-        wanted = _names(benchmarks)
-        unknown = [name for name in wanted if name not in found.benchmarks]
-        if unknown:
-            near = did_you_mean(unknown[0], found.benchmarks)
-            raise InputError(f"--benchmarks {unknown[0]}: not in {table}{near}")
-        runs = [run for run in runs if run.benchmark.name in wanted]
+    wanted = None if seeds is None else _seeds(seeds)
+    runs = plan(found, _names(systems), wanted, scale, names=_names(benchmarks), updates=updates or 0)
     if not runs:
         raise InputError(f"{table}: no run fits --systems and --benchmarks")
-    for system, why in found.left_out.items():
-        click.echo(f"without {system}: {why}", err=True)
+    for system, why in dict.fromkeys((row.system, row.why) for row in found.rows if row.why):
+        note(f"without {system}: {why}")
     if dry_run:
         for run in runs:
             what = f"{run.preset.training.max_updates:,} updates of {run.system.preset}" if run.system.preset else ""
@@ -157,11 +207,11 @@ def run_command(
         runs,
         out,
         device=device,
-        jobs=jobs or (default_jobs(None) if device == "cpu" else 1),
+        engine=engine,
         mirror=mirror,
         offline=offline,
         keep_models=keep_models,
-        say=lambda line: click.echo(line, err=True),
+        say=note,
     )
     if failed:
         raise InputError(f"{_count(len(failed), 'problem')}, said above; what was made is in {out}")
@@ -208,7 +258,7 @@ def show_command(
             require("matplotlib", "plots")
     results, warnings = read_results(folder)
     for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
+        note(f"warning: {warning}")
     lines = compare(results, scale, tables)
     if others:
         lines += extra_lines(results, scale, lines)
@@ -234,7 +284,7 @@ def show_command(
     for (table, benchmark, schedule), group in grouped(lines).items():
         title = f"{table}: {all_tables()[table].title}" if table else "not in a table"
         texts.append(f"{title}\n{benchmark}; schedule: {schedule}\n\n" + render(HEAD, rows_of(group)))
-    click.echo("\n\n".join(texts) + "\n\nin percent; within: the difference is at most the larger standard deviation")
+    click.echo("\n\n".join(texts) + "\n\nin percent; 95 %: the interval of the difference; within: it has zero in it")
     for path in out:
         click.echo(f"written to {path}")
 
@@ -247,15 +297,17 @@ def _names(text: str | None) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()] if text else []
 
 
-def _seeds(text: str | None, default: int) -> list[int]:
+def _seeds(text: str) -> list[int]:
     """``5`` for the first five, ``3,4`` or ``6-10`` for these."""
-    if text is None:
-        return list(range(1, default + 1))
-    parts = [re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip()) for part in text.split(",")]
-    numbers = [number for part in parts if part for number in range(int(part[1]), int(part[2] or part[1]) + 1)]
-    if None in parts or not numbers or min(numbers) < 1:
+    parts = [re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip()) for part in text.split(",")]
+    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
+    if len(spans) == len(parts) == 1 and not text.strip().count("-"):
+        spans = [range(1, spans[0].stop)]
+    if None in parts or not any(spans) or min(span.start for span in spans) < 1:
         raise InputError(f"--seeds {text}: write how many (5), or which (3,4 or 6-10)")
-    return list(range(1, numbers[0] + 1)) if text.strip().isdigit() else numbers
+    if (count := sum(map(len, spans))) > MOST_SEEDS:
+        raise InputError(f"--seeds {text}: {count:,} seeds, where {MOST_SEEDS:,} are the most")
+    return [number for span in spans for number in span]
 
 
 def _scale_option(scale: str) -> str:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cgbench.commands.options import Command, FilesType, choose_device, format_option, options, read_text
+from cgbench.commands.options import (
+    Command,
+    FilesType,
+    ModelType,
+    choose_device,
+    format_option,
+    log_every_option,
+    note,
+    options,
+    prompt_option,
+)
 from cgbench.errors import InputError
 from cgbench.files import check_output, write_atomic
-from cgbench.text.columns import split_name
+from cgbench.text.columns import read_text
+from cgbench.text.streams import is_stdin, shown, split_name
 
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
@@ -33,7 +44,11 @@ search_options = options(
 
 
 @click.command("translate", cls=Command)
-@click.option("--model", type=FilesType(), required=True, multiple=True, help="A model, an ensemble, or several.")
+@click.option("--model", type=FilesType(many=True), multiple=True, help="A model, an ensemble, or several.")
+@click.option(
+    "--system", type=ModelType(), metavar="MODEL", help="One from outside: hf:ID@REVISION, hf:FOLDER, openai:URL."
+)
+@prompt_option
 @click.argument("source", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write to this file, whole or not at all.")
 @search_options
@@ -43,9 +58,12 @@ search_options = options(
 )
 @click.option("--batch-tokens", type=click.IntRange(1), help="Source tokens of a batch (default: by the device).")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
+@log_every_option
 @format_option
 def translate_command(
     model: tuple[tuple[Path, ...], ...],
+    system: str | None,
+    prompt: str | None,
     source: Path,
     output: Path | None,
     beam: int,
@@ -61,22 +79,39 @@ def translate_command(
 ) -> None:
     """Translate SOURCE, a sentence a line, by beam search over the mean of the models' probabilities.
 
+    With --system a model or a server from outside translates; given again, the command goes on where it was stopped.
     SOURCE is plain (.gz, .zst too), TABLE:COLUMN, or standard input.
     """
     if nbest and form != "json":
         raise InputError("--nbest lists several hypotheses a line; add --format json")
     if nbest and nbest > beam:
         raise InputError(f"--nbest {nbest}: a beam of {beam} finds at most {beam}; raise --beam")
+    if bool(model) == bool(system):
+        raise InputError("--model or --system: give one of them: what translates is missing, or there twice")
+    if system:
+        limits = {"max_length_ratio": max_length_ratio, "max_length_extra": max_length_extra}
+        search = {"beam": beam, "length_penalty": length_penalty, **limits}
+        if uncertainty or truncate:
+            what = "--uncertainty (cgbench uncertainty has it)" if uncertainty else "--truncate"
+            raise InputError(f"{what} belongs to --model, not to --system")
+        return _by_system(system, prompt, source, output, search, nbest, form, device, batch_tokens)
+    if prompt is not None:
+        raise InputError("--prompt belongs to --system: a checkpoint of cgbench reads the sentence as it is")
     models = [path for paths in model for path in paths]
-    if str(source) == "-" and len(models) > 1 and split_name(str(models[-1]))[0].is_file():
+    if is_stdin(source) and len(models) > 1 and split_name(str(models[-1]))[0].is_file():
         source = models.pop()  # --model takes all the words after it, but a text is no folder
     if output:
-        check_output(output, [source] if str(source) != "-" else [])
+        check_output(output, [split_name(source)[0]])
     from cgbench.models.ensemble import Ensemble
 
     ensemble = Ensemble.open(models, choose_device(device))
+    if uncertainty and len(ensemble.members) == 1:
+        note(
+            "warning: one model: rmi, and whatever else says how far members disagree, is the same for every line but "
+            "for rounding; give --model several, or an ensemble"
+        )
     lines = list(read_text(source))
-    name = "standard input" if str(source) == "-" else str(source)
+    name = shown(source)
     _check_lengths(ensemble, lines, name, truncate)
     _warn_of_unknown(ensemble, lines, name)
     longest = ensemble.max_length if truncate else None
@@ -115,6 +150,37 @@ def translate_command(
         click.echo(text, nl=False)
 
 
+def _by_system(
+    name: str,
+    prompt: str | None,
+    source: Path,
+    output: Path | None,
+    search: dict[str, Any],
+    nbest: int | None,
+    form: str,
+    device: str,
+    batch_tokens: int | None,
+) -> None:
+    """Translate by a model or a server from outside."""
+    from cgbench.models.outside.systems import plan_system, sidecar_path, translate_text
+
+    if output is None:
+        raise InputError("--output: a system from outside needs one: beside it is kept what is done, and what did it")
+    check_output(output, [split_name(source)[0]])
+    check_output(sidecar_path(output), [split_name(source)[0]])
+    system = plan_system(name, prompt)
+    lines = list(read_text(source))
+    device = "cpu" if name.startswith("openai:") else choose_device(device)
+    record = translate_text(
+        system, lines, output, search=search, nbest=nbest, form=form, device=device, batch_tokens=batch_tokens
+    )
+    if record["cut"]:
+        limit = "max_tokens=N behind its ?" if name.startswith("openai:") else "--max-length-ratio"
+        note(
+            f"warning: {record['cut']:,} of {_count(len(lines), 'translation')} were cut short by a limit; see {limit}"
+        )
+
+
 def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:
     """Refuse sentences longer than those of training, or warn of them where they are cut."""
     lengths = ensemble.lengths(lines)
@@ -128,7 +194,7 @@ def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate
     ) + (f" (and {_count(len(over) - 1, 'more line')})" if len(over) > 1 else "")
     if not truncate:
         raise InputError(f"{said}; cut them with --truncate, or train with a larger training.max_length")
-    click.echo(f"warning: {said}; {_count(len(over), 'line')} cut", err=True)
+    note(f"warning: {said}; {_count(len(over), 'line')} cut")
 
 
 def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> None:
@@ -139,10 +205,9 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
     line, word = unknown[0]
     words = _count(len(unknown), "character" if ensemble.subwords.unit == "characters" else "word")
     count = _count(len({number for number, _ in unknown}), "line")
-    click.echo(
+    note(
         f"warning: {name}: {words} on {count} that the model does not know, read as <unk>; the first is {word!r} on "
-        f"line {line + 1}",
-        err=True,
+        f"line {line + 1}"
     )
 
 
@@ -161,10 +226,9 @@ def _warn_of_cut(
     limits = length_limits(lengths if longest is None else lengths.clip(max=longest), ratio, extra)
     cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
     if cut:
-        click.echo(
+        note(
             f"warning: {cut:,} of {_count(len(lines), 'translation')} ended at the limit of length; if they should be "
-            "longer, raise --max-length-ratio or --max-length-extra",
-            err=True,
+            "longer, raise --max-length-ratio or --max-length-extra"
         )
 
 

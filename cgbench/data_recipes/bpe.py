@@ -1,6 +1,6 @@
 """Byte pair encoding as subword-nmt learns and applies it (Sennrich, Haddow and Birch, 2016).
 
-Merges are learnt from counted words; of pairs that are equally frequent the one that is last in the order of its text
+Merges are learned from counted words; of pairs that are equally frequent the one that is last in the order of its text
 comes first. That, and ``</w>`` as a part of a word's last character, make the result the reference's.
 """
 
@@ -41,8 +41,8 @@ def learn(counts: Counter[str], merges: int) -> list[Pair]:
             places[pair].add(number)
     queue = [_Candidate(count, pair) for pair, count in pairs.items()]
     heapify(queue)
-    learnt: list[Pair] = []
-    while queue and len(learnt) < merges:
+    learned: list[Pair] = []
+    while queue and len(learned) < merges:
         candidate = heappop(queue)
         best, count = candidate.pair, pairs[candidate.pair]
         if count != candidate.frequency:  # it has become rarer since
@@ -50,7 +50,7 @@ def learn(counts: Counter[str], merges: int) -> list[Pair]:
             continue
         if count < LEAST:
             break
-        learnt.append(best)
+        learned.append(best)
         joined = best[0] + best[1]
         grown: set[Pair] = set()
         for number in places.pop(best):
@@ -65,7 +65,7 @@ def learn(counts: Counter[str], merges: int) -> list[Pair]:
                     places[pair].add(number)
         for pair in grown:
             heappush(queue, _Candidate(pairs[pair], pair))
-    return learnt
+    return learned
 
 
 class Bpe:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +10,9 @@ from cgbench.data_recipes.archives import Member, members
 from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.sparql import merge_triples, tokenize_query, tokenize_question
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.writer import Writer, rows_by_number
 from cgbench.errors import InputError
+from cgbench.files import parse_json
 
 ARCHIVE = "cfq1.1.tar.gz"
 PAIRS = 239_357
@@ -45,7 +45,7 @@ def read_dataset(member: Member) -> Iterator[tuple[str, str]]:
             is_question = match[1].startswith(b"question")
             if is_question != (question is None):
                 raise InputError(f"{member.archive}: record {count + 1} of {member.name} lacks a question or a query")
-            text = json.loads(match[2])
+            text = parse_json(match[2], f"{member.archive}: record {count + 1} of {member.name}")
             if question is None:
                 question = text
             else:
@@ -69,10 +69,10 @@ def prepare(sources: Sources, out: Writer) -> None:
         if file not in splits:
             raise InputError(f"{archive}: there is no splits/{file}.json in it; the archive is not the one expected")
         for part, key in KEYS.items():
-            try:
-                chosen = [tokenised[number] for number in splits[file][key]]
-            except (KeyError, TypeError, IndexError) as error:
-                raise InputError(f"{archive}: splits/{file}.json: no list of rows {key} ({error})") from None
+            where = f"{archive}: splits/{file}.json"
+            if not isinstance(splits[file], dict) or key not in splits[file]:
+                raise InputError(f"{where}: no list of rows {key}")
+            chosen = rows_by_number(tokenised, splits[file][key], f"{where}: {key}")
             out.split(f"{name}/{part}", chosen)
             if name.startswith("mcd"):
                 merged = ((source, merge_triples(query, inverse=name != "mcd1")) for source, query in chosen)
@@ -88,7 +88,7 @@ def _read(archive: Path) -> tuple[list[tuple[str, str]], dict[str, dict[str, lis
             pairs = list(read_dataset(member))
         for file, *_ in SPLITS.values():
             if member.ends_in(f"splits/{file}.json"):
-                splits[file] = json.loads(b"".join(iter(member.read, b"")))
+                splits[file] = parse_json(b"".join(iter(member.read, b"")), f"{archive}: {member.name}")
     return pairs, splits
 
 

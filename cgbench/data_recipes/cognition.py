@@ -1,32 +1,32 @@
-"""CoGnition: English-Chinese stories, and a test of novel compounds in known contexts."""
+"""CoGnition: English-Chinese stories, and a test of novel compounds in known contexts.
+
+The stories are ``data/processed`` of the repository, which its authors and all papers after them trained on: English
+words, Chinese subwords. ``data/valid.zh`` and ``data/test.zh``, one folder up, are other files, in words. The reference
+of the compound test is original Chinese text, for the papers score its characters.
+"""
 
 from __future__ import annotations
 
-from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split, github
+from collections.abc import Iterator
+
+from cgbench.data_recipes.origins import released
+from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.text.formats import CorpusSpec, read_lines, read_pairs
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.streams import read_lines
 
 REPOSITORY, COMMIT = "yafuly/CoGnition", "66644ce44971ab7f86d4f9fe8eb34d095fc781f0"
 LANGUAGES = ("en", "zh")
 STORIES = {"train": 196_246, "valid": 10_000, "test": 10_000}
 COMPOUND_ROWS = 10_800
 KINDS = ("NP", "VP", "PP")  # of compounds: the thirds of cg-test
-SHA256 = {
-    "valid.en": "a336ca17ddfb5f80d906fc3d0afa38c13688856a47009382451b62313a4c41e9",
-    "valid.zh": "a9eaae6ba7a350ca9c43d97fd15b4aab4093fa612e908a2e4e7094a24e925c2e",
-    "test.en": "243037e4bf1ab0e3d8b2116e75dac9579ec77ea6f9d15525e3b876ffbbd34257",
-    "test.zh": "c64dd3ad84628a22ccdebe13146c5017a8256fb4c7a8e8d9c6921ae2e6b3fcbb",
-    "cg-test.en": "66c5bb14ef107b8f459c5f49d9e4efe5bae426a5095b5cb4a651fd48a3d07ba6",
-    "cg-test.zh": "b2f8493538eb4c8e3aecb077fa0e1492fc207ce5aea3ff14e80d777ab7de7b98",
-    "cg-test.compound": "62184bdf2d0ea8de2201effe5b2e4fc01875807a8fa98208fc1b6806acf1fbee",
-    "lexicon": "5e7c515e40b53252f72c14500fa1d12f8cfc7b47634d055943bfc549c150a53b",
-}
+CODES = "bpe/codes"  # of the prepared set: the merges of the Chinese text
 
 
 def prepare(sources: Sources, out: Writer) -> None:
-    """Write the stories as pairs and the compound tests as triples, with the lexicon that CTER needs."""
+    """Write the stories as pairs, Chinese in subwords, and the compound tests as triples, with the lexicon of CTER."""
     for part in STORIES:
         if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
             out.split(part, read_pairs(CorpusSpec(files)))
@@ -45,10 +45,14 @@ def prepare(sources: Sources, out: Writer) -> None:
         out.file("lexicon", "".join(f"{line}\n" for line in read_lines(found[0])))
 
 
-def _path(name: str) -> str:
-    if name == "lexicon":
-        return "eval/lexicon"
-    return f"data/{'cg-test' if name.startswith('cg-test') else 'processed'}/{name}"
+def _sources() -> Iterator[Source]:
+    for part in STORIES:
+        for language in LANGUAGES:
+            yield released(REPOSITORY, COMMIT, f"data/processed/{part}.{language}")
+    for side in (*LANGUAGES, "compound"):
+        yield released(REPOSITORY, COMMIT, f"data/cg-test/cg-test.{side}")
+    yield released(REPOSITORY, COMMIT, "eval/lexicon")
+    yield released(REPOSITORY, COMMIT, "data/processed/code", extra=CODES)
 
 
 RECIPES = (
@@ -65,14 +69,15 @@ RECIPES = (
             Split("cg-test", COMPOUND_ROWS),
             *(Split(kind, COMPOUND_ROWS // len(KINDS)) for kind in KINDS),
         ),
-        sources=tuple(
-            Source(name, github(REPOSITORY, COMMIT, _path(name)), (SHA256[name],) if name in SHA256 else ())
-            for name in ("train.en", "train.zh", *SHA256)
-        ),
+        sources=tuple(_sources()),
         prepare=prepare,
+        revision=2,
         notes=(
-            "no subwords; cg-test.zh is not tokenised as train.zh is, as released: score characters (score bleu "
-            "--preset cognition)",
+            "train, valid and test: English words, Chinese subwords (3,000 merges, '@@ ' within a word) as the papers "
+            "trained on; train on the text as it is, without further subwords, and take '@@ ' out of what is "
+            "translated",
+            "cg-test.zh is original text without blanks, as released: score characters (score bleu --preset cognition)",
+            "bpe/codes: the merges",
             "NP, VP and PP are cg-test in three parts",
         ),
     ),

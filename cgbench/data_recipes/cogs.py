@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from cgbench.data_recipes.cogs_forms import with_role, without_variables
-from cgbench.data_recipes.recipe import Recipe, Source, Split, github
+from cgbench.data_recipes.origins import released
+from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.text.formats import read_lines
+from cgbench.text.streams import read_lines
 
 Row = tuple[str, str, str]  # sentence, logical form, type
 
-COMMIT = "165a7b669eade971fa47bf568a2e51925360fed8"
+REPOSITORY, COMMIT = "najoungkim/COGS", "165a7b669eade971fa47bf568a2e51925360fed8"
 SIDES = ("src", "tgt", "type")
-GEN_NOW = "d013d9eee0bafc153f8decc85f42814ac97260f84964d980e1e2b84577b82361"
-GEN_2020 = "410369d993e7cf3af9bb75835a77b1a332b56e60985a8bf1e7d75c30e91d4828"
-SHA256 = {
-    "train": ("220b3804b562c0156ee986eff1bdd15c27e52142549362a64f57baf86e304c78",),
-    "train_100": (),
-    "dev": ("ab66388a309c7ac1ad210c781a6a0ce12281a9ef24619a12422a752cef61bc21",),
-    "test": ("68f8e51e9f6d9cd22d64efe68dd21d7ea5ba327e9a2359481030161aea757035",),
-    "gen": (GEN_NOW, GEN_2020),
-}
+FILES = ("train", "train_100", "dev", "test", "gen")
+# The authors of "Lexicon Learning" keep a copy of COGS with the first edition of gen, and what their aligners learned.
+LEXICONS = ("ekinakyurek/COGS", "553e0a45ed14f53fb1263c4794d36822a8bade32")
+LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -46,7 +43,7 @@ def read_rows(path: Path) -> list[Row]:
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write the official splits, the first edition of ``gen``, and Dangle's form of both."""
-    for name in SHA256:
+    for name in FILES:
         if not (found := sources.find(f"{name}.tsv")):
             continue
         rows = read_rows(found[0])
@@ -68,6 +65,23 @@ def prepare(sources: Sources, out: Writer) -> None:
 def _dangle(rows: list[Row]) -> Iterator[Row]:
     for source, form, kind in rows:
         yield f"bos {source}", f"bos {without_variables(form)}", kind
+
+
+def _sources() -> Iterator[Source]:
+    for name in FILES[:-1]:
+        yield released(REPOSITORY, COMMIT, f"data/{name}.tsv")
+    now = released(REPOSITORY, COMMIT, "data/gen.tsv")
+    first = released(*LEXICONS, "cogs/gen.tsv")
+    yield replace(
+        now,
+        sha256=now.sha256 + first.sha256,
+        git_blob=now.git_blob + first.git_blob,
+        seen=first.seen,
+        seen_in=f"edition of 2020, {first.seen_in}; that of 2022 {now.seen_in}",
+    )
+    for name in LEARNERS:
+        path = f"lexicons/{name}.json"
+        yield released(*LEXICONS, f"cogs/alignments/{name}.json", path, extra=path)
 
 
 RECIPES = (
@@ -92,16 +106,15 @@ RECIPES = (
             Split("dangle/gen", 21_000),
             Split("dangle/gen-dev", 2_100),
         ),
-        sources=tuple(
-            Source(f"{name}.tsv", github("najoungkim/COGS", COMMIT, f"data/{name}.tsv"), known)
-            for name, known in SHA256.items()
-        ),
+        sources=tuple(_sources()),
         prepare=prepare,
+        revision=2,
         notes=(
             "gen has the roles corrected on 2022-09-13, gen-2020 those that papers before it used; either edition of "
             "gen.tsv gives both",
             "dangle/*: 'bos' before both sides, logical forms without variables, from gen-2020; gen-dev is a tenth of "
             "gen, on which Dangle was validated: it is test data",
+            "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned, the files that their models read",
         ),
     ),
 )

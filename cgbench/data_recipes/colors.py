@@ -6,13 +6,15 @@ Y means and then what X means. So the pairs are generated; released files, where
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from cgbench.data_recipes.recipe import Recipe, Source, Split, github
+from cgbench.data_recipes.origins import released
+from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.errors import InputError
-from cgbench.text.formats import read_lines
+from cgbench.text.streams import read_lines
 
 COLOURS = {"dax": "RED", "lug": "BLUE", "wif": "GREEN", "zup": "YELLOW"}
 INPUTS = {
@@ -36,11 +38,8 @@ INPUTS = {
         ),
     ),
 }
-COMMIT = "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78"
-SHA256 = {
-    "train": "71ba25b10f8baec07f9cf50d17215df163cf8fe6f611242004eecae768beb5d4",
-    "test": "417dfcb2e3aeb27555c3f7aa1adea1ea3ffe04e9c223196ff99a0c518733d44a",
-}
+REPOSITORY, COMMIT = "ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78"
+LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
 
 
 def interpret(words: str) -> str:
@@ -85,6 +84,14 @@ def prepare(sources: Sources, out: Writer) -> None:
         out.split(part, generated, origin=RELEASED if found else GENERATED)
 
 
+def _sources() -> Iterator[Source]:
+    for part in INPUTS:
+        yield released(REPOSITORY, COMMIT, f"COLOR/{part}.tsv")
+    for name in LEARNERS:
+        path = f"COLOR/alignments/{name}.json"
+        yield released(REPOSITORY, COMMIT, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
+
+
 RECIPES = (
     Recipe(
         name="colors",
@@ -97,12 +104,13 @@ RECIPES = (
         size="14 + 10 pairs",
         download="none",
         splits=(Split("train", 14), Split("test", 10)),
-        sources=tuple(
-            Source(f"{part}.tsv", github("ekinakyurek/lexical", COMMIT, f"COLOR/{part}.tsv"), (SHA256[part],))
-            for part in INPUTS
-        ),
+        sources=tuple(_sources()),
         prepare=prepare,
         generates_released=True,
-        notes=("vocabulary files of the paper also list words and colours that no pair uses",),
+        revision=2,
+        notes=(
+            "vocabulary files of the paper also list words and colours that no pair uses",
+            "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned, if these files are at hand",
+        ),
     ),
 )

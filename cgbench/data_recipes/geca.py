@@ -21,34 +21,32 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.progress import track
+from cgbench.settings import setting
 from cgbench.text.formats import Pair
+from cgbench.text.plain_text import word_bytes, words_of
 
 Tuples = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of :func:`augment`; the defaults are those of the authors' code.
+    """Settings of :func:`augment`; the defaults are those of the authors' code."""
 
-    :param size: words of the longest fragment; ``holes``: of a template, at most.
-    :param limit: only fragments that occur at most so often in the text; 0: all.
-    :param max_length: pairs of so many words or more, with one for the border of the sides, give no template; 0: all
-        do.
-    :param window: templates are alike when so many words on each side of their holes are; 0: only equal ones are.
-    :param variants: tuples of fragments tried for each template; 0: all.
-    :param samples: new pairs to make; 0: all.
-    :param unique: count fragments in each distinct pair once.
-    """
-
-    size: int = 4
-    holes: int = 2
-    limit: int = 0
-    max_length: int = 0
-    window: int = 0
-    variants: int = 2
-    samples: int = 1000
-    unique: bool = False
-    seed: int = 1
+    size: int = setting(4, "words of the longest fragment.")
+    holes: int = setting(2, "holes of a template, at most.")
+    limit: int = setting(0, "only fragments that occur at most so often in the text; 0: all.")
+    max_length: int = setting(
+        0,
+        "pairs of so many words or more, with one for the border of the sides, give no template; 0: all do.",
+    )
+    window: int = setting(
+        0,
+        "templates are alike when so many words on each side of their holes are; 0: only equal ones are.",
+    )
+    variants: int = setting(2, "tuples of fragments tried for each template; 0: all.")
+    samples: int = setting(1000, "new pairs to make; 0: all.")
+    unique: bool = setting(False, "whether fragments are counted in each distinct pair once.")
+    seed: int = setting(1, "seed of all random choices.")
 
     def __post_init__(self) -> None:
         if self.size < 1 or self.holes < 1:
@@ -127,12 +125,12 @@ class Alphabet:
 
     def encode(self, sentence: str) -> str:
         """The words of a sentence, as ASCII white space separates them."""
-        return "".join([self._character(word.decode()) for word in sentence.encode().split()])
+        return "".join([self._character(word) for word in words_of(sentence)])
 
     def decode(self, text: str) -> str:
         """The sentence, with one blank between words."""
-        words = list(self._words)
-        return " ".join(words[ord(character) - self._offset] for character in text)
+        known = list(self._words)
+        return " ".join(known[ord(character) - self._offset] for character in text)
 
     def _character(self, word: str) -> str:
         if word not in self._words:
@@ -294,7 +292,7 @@ class Overlap:
 
 
 def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> Overlap:
-    """Count the rows of a test text that the new pairs give away; how many blanks stand between words is no matter."""
+    """Count the rows of a test text that the new pairs give away; white space between words makes no difference."""
     made = {_words(pair) for pair in new}
     sources = {source for source, _ in made}
     rows = [_words(pair) for pair in test]
@@ -302,4 +300,4 @@ def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> Overlap:
 
 
 def _words(pair: Pair) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    return tuple(pair[0].encode().split()), tuple(pair[1].encode().split())
+    return tuple(word_bytes(pair[0])), tuple(word_bytes(pair[1]))

@@ -11,7 +11,7 @@ from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.errors import InputError
 from cgbench.progress import track
-from cgbench.text.formats import read_lines
+from cgbench.text.streams import read_lines
 
 ARCHIVE = "mathematics_dataset-v1.0.tar.gz"
 SEED = 1

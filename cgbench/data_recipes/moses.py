@@ -1,27 +1,21 @@
-"""The steps of fairseq's preparations of translation data (prepare-iwslt14.sh), one function a step.
-
-Tokenisation is sacremoses', a port of the Moses scripts: escapes as Moses writes them (``&apos;``), hyphens kept.
-"""
+"""The steps of fairseq's preparations of translation data (prepare-iwslt14.sh), one function a step."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
-from cgbench.errors import InputError, require
-from cgbench.progress import bar
-from cgbench.text.formats import read_lines
-
-Pair = tuple[str, str]
+from cgbench.engines import Engine
+from cgbench.errors import InputError
+from cgbench.text.moses import Pair, map_pairs, moses
+from cgbench.text.streams import read_lines
 
 DROPPED = ("<url>", "<talkid>", "<keywords>")  # lines about a talk that are not text
 _TAGS = re.compile(r"</?(?:title|description)>")
 _SEGMENT = re.compile(r'<seg id="[0-9]*">\s*|\s*</seg>\s*')
-BLOCK = 2_000  # pairs handed to a worker process at a time
 
 
 def talk_lines(path: Path) -> Iterator[str]:
@@ -51,17 +45,10 @@ def aligned(source: Path, target: Path, first: Iterable[str], second: Iterable[s
         yield left, right
 
 
-def tokenized(pairs: Iterable[Pair], languages: Pair, jobs: int, what: str) -> Iterator[Pair]:
+def tokenized(pairs: Iterable[Pair], languages: Pair, what: str, engine: Engine) -> Iterator[Pair]:
     """Tokenise both sides, in order."""
-    from cgbench.parallel import map_in_order
-
-    require("sacremoses", "data")
-    waiting = iter(pairs)
-    blocks = iter(lambda: list(islice(waiting, BLOCK)), [])
-    with bar(None, f"tokenise {what}", "pair") as progress:
-        for block in map_in_order(partial(_tokenize, languages=languages), blocks, jobs):
-            progress.update(len(block))
-            yield from block
+    moses(languages[0])  # before any work: is it installed?
+    yield from map_pairs(partial(_tokenize, languages=languages), pairs, what, engine)
 
 
 def clean(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
@@ -78,14 +65,6 @@ def lowercased(pairs: Iterable[Pair]) -> Iterator[Pair]:
         yield source.lower(), target.lower()
 
 
-_tokenizers: dict[str, Any] = {}  # one a process and language: making one takes as long as a thousand lines
-
-
 def _tokenize(block: list[Pair], languages: Pair) -> list[Pair]:
-    for language in languages:
-        if language not in _tokenizers:
-            _tokenizers[language] = require("sacremoses", "data").MosesTokenizer(lang=language)
-    first, second = (_tokenizers[language] for language in languages)
-    return [
-        (first.tokenize(source, return_str=True), second.tokenize(target, return_str=True)) for source, target in block
-    ]
+    first, second = map(moses, languages)
+    return [(first(source), second(target)) for source, target in block]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from cgbench.data_recipes.recipe import Recipe, Source, Split, github
+from cgbench.data_recipes.origins import released
+from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
@@ -36,26 +37,14 @@ SYNONYM = "_twin"  # in the substitutivity test a function also goes by this nam
 
 COMMIT = "4f75bdd78889150dd78e90bbb7ddec840204c159"
 SMALL_COMMIT = "4c9aca747f3acf34a5cf85e4d79c93e780a96cd3"
-PARTS: dict[str, dict[str, int | None]] = {
-    "pcfgset": {"train": None, "dev": 4_860, "test": 9_721},
+PARTS: dict[str, dict[str, int]] = {
+    "pcfgset": {"train": 82_622, "dev": 4_860, "test": 9_721},
     "productivity": {"train": 81_010, "test": 11_333},
     "systematicity": {"train": 82_168, "test": 10_175},
-    "substitutivity/primitive": {"train": None, "test": None, "test_twin": None},
-    "substitutivity/equally_distributed": {"train": None, "test": None, "test_twin": None},
+    "substitutivity/primitive": {"train": 82_953, "test": 10_000, "test_twin": 10_000},
+    "substitutivity/equally_distributed": {"train": 82_621, "test": 10_000, "test_twin": 10_000},
 }
 SMALL = {"train": 7_779, "dev": 457, "test": 916}
-SHA256 = {
-    "productivity.test.src": "ba03bc5c468e955d537c06ca02c900c431a16f37b8b3f02e5eaa8a93434a3f73",
-    "productivity.test.tgt": "55704b1e887ffeffb104fc1ba4bc44dd6b0e95e34a355bd07d86881fd226a254",
-    "systematicity.test.src": "9c47ccf869899e65c2c2cf530403c8fefdcb5de57787c9ff029dc7d9b8018941",
-    "systematicity.test.tgt": "2896474cdeb151929bd85ed10aeeca37866e11dafa00f62e1660804f0dfc5a8a",
-    "random10k.train.src": "8497b122bb871ac06d8cfae1b3ef65399168a7466c87769de8642710d5722677",
-    "random10k.train.tgt": "aab46652bfe56b48884ea5a5f038ff605c207027b334be04c9eeb51de124d261",
-    "random10k.dev.src": "6adc95105b99d1da3a00d25957b97a534f99b26ede9e44fca9db462dd4ebe906",
-    "random10k.dev.tgt": "b684b83efb2fef1da9a59ef0c88345ced74aeb5b46838666974bfa9c736a0a67",
-    "random10k.test.src": "1483c649b803f9c6ba3ae7ce61fb0ad7d263df370ec225d2cbe02f84c2bb022d",
-    "random10k.test.tgt": "7f560e533853e7fceebc8ae983ae3e67fc9e7128538c2fd6da377d4db4e32d03",
-}
 
 
 def interpret(source: str) -> str:
@@ -127,8 +116,7 @@ def _sources() -> Iterator[Source]:
 def _both_sides(test: str, part: str, repository: str, commit: str, path: str) -> Iterator[Source]:
     for side in ("src", "tgt"):
         name = f"{test.replace('/', '.')}.{part}.{side}"
-        known = (SHA256[name],) if name in SHA256 else ()
-        yield Source(name, github(repository, commit, f"{path}.{side}"), known)
+        yield released(repository, commit, f"{path}.{side}", name)
 
 
 RECIPES = (

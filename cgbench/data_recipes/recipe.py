@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cgbench.data_recipes.writer import Writer
 
 NO_LICENCE = "none stated"
+RAW = "https://raw.githubusercontent.com/"
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,17 @@ class Source:
 
     :param url: where it is published; empty if it lies in an archive or has to be fetched by hand.
     :param sha256: of its bytes (unpacked, if a mirror has it as .gz); several where several editions are known.
-        Empty: recorded at first use, enforced after.
+    :param git_blob: its id in a git repository, the SHA-1 of ``blob <bytes>\\0`` and its bytes; several likewise. A
+        repository names it without showing the file, so it pins one that the maintainers have not read. With neither:
+        SHA-256 and size are recorded at first use, enforced after.
     :param folder: its folder in a mirror, where that is not the recipe's.
     :param archive: the name of the source that holds it; ``member`` is how its path in there ends.
+    :param password: of an archive, where its publishers have one and state it.
     :param by_hand: how a person gets it, where no program can.
+    :param most: bytes that a download may have; 0 for what :attr:`most_bytes` says.
+    :param extra: the file of the prepared set that it becomes, as it is. The splits do without it.
+    :param seen: the day (ISO) on which bytes with these digests were last read by the maintainers; empty: never.
+    :param seen_in: where they were read, or how their digest is known, if not at ``url``.
     """
 
     name: str
@@ -38,6 +46,23 @@ class Source:
     archive: str = ""
     member: str = ""
     by_hand: str = ""
+    password: str = ""
+    git_blob: tuple[str, ...] = ()
+    extra: str = ""
+    seen: str = ""
+    seen_in: str = ""
+    most: int = 0
+
+    @property
+    def most_bytes(self) -> int:
+        """How many bytes a download may have. A repository on GitHub holds no larger file than 100 MiB."""
+        return self.most or (100 << 20 if self.url.startswith(RAW) else 4 << 30)
+
+    @property
+    def path(self) -> str:
+        """Its path in the repository or archive that it is from; a mirror may have it by the end of that path."""
+        raw = self.url.removeprefix(RAW)
+        return self.member or (raw.split("/", 3)[3] if raw != self.url else "")
 
 
 @dataclass(frozen=True)
@@ -101,6 +126,10 @@ class Recipe:
                     "path": f"{self.folder_of(source)}/{source.name}",
                     "url": source.url,
                     "sha256": list(source.sha256),
+                    "git_blob": list(source.git_blob),
+                    "seen": source.seen,
+                    **({"seen_in": source.seen_in} if source.seen_in else {}),
+                    **({"extra": source.extra} if source.extra else {}),
                     **({"archive": source.archive, "member": source.member} if source.archive else {}),
                     **({"by_hand": source.by_hand} if source.by_hand else {}),
                 }
@@ -112,4 +141,4 @@ class Recipe:
 
 def github(repository: str, commit: str, path: str) -> str:
     """The address of a file of a GitHub repository at one commit: it names its content."""
-    return f"https://raw.githubusercontent.com/{repository}/{commit}/{path}"
+    return f"{RAW}{repository}/{commit}/{path}"

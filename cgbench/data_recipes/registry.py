@@ -9,7 +9,19 @@ from cgbench.data_recipes.recipe import Recipe
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 
-MODULES = ("translation", "cognition", "cogs", "scan", "pcfg", "cfq", "smcalflow", "mathematics", "colors", "corpora")
+MODULES = (
+    "translation",
+    "cognition",
+    "cogs",
+    "scan",
+    "pcfg",
+    "cfq",
+    "smcalflow",
+    "mathematics",
+    "colors",
+    "corpora",
+    "cogs_successors",
+)
 
 
 @cache

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.scan_grammar import Row, commands, cutoff_splits, rule_splits, shuffled
 from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
+from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer, rows_by_number
 from cgbench.errors import InputError
-from cgbench.text.formats import open_binary, read_lines
+from cgbench.files import parse_json
+from cgbench.text.streams import open_bytes, read_lines
 
 ARCHIVE = "SCAN.zip"
 MCD_ARCHIVE = "scan-splits.tar.gz"
-COMMIT = "c4b756cbc010d75c912f16c42c8f15dc6b7e6c8f"
+REPOSITORY, COMMIT = "brendenlake/SCAN", "c4b756cbc010d75c912f16c42c8f15dc6b7e6c8f"
 ROWS = 20_910
 
 # Official splits that a rule defines: folder of the released files, training and test rows.
@@ -54,17 +55,10 @@ SHORT = {
     **{22: 16_990, 24: 17_326, 25: 17_774, 26: 18_286, 27: 18_734, 28: 19_182},
     **{30: 19_758, 32: 20_206, 33: 20_462, 36: 20_526, 40: 20_782},
 }
-SHA256 = {
-    "tasks.txt": "d824c7d9e9149ba497e25f701981dac79954e04bf670d22e5c209f076ac6c89f",
-    "tasks_train_simple.txt": "941bb8a088c5f53ceff12fde902dc008933cf0c4203cc672c47b5f79d73262dd",
-    "tasks_test_simple.txt": "1fe1c8f5a19d0dc40e41bab94278f45f66f3dc415a978bd29855a23440610fc6",
-    "tasks_train_length.txt": "b034212dc7cf87ce62f3a067dd6ad49c4d5cd18d51d615d13825516bcb1ebbc2",
-    "tasks_test_length.txt": "0760752ed34a75116ae11dcc1ee17526b7500060da1366540730fa24894d7db3",
-    "tasks_train_addprim_jump.txt": "e3c78485692e028eed4205e1b8b3fd0e785ef2c12d45b5b89204dadf5b239e23",
-    "tasks_test_addprim_jump.txt": "8147ae2651422c701162e174d9d66158daa57858a26b30317ac61797118ac7a5",
-    "tasks_train_template_around_right.txt": "d5d35d174d557645fc61f289424afa0d95fde21422c59a9819e2d0fcfa9d419f",
-    "tasks_test_template_around_right.txt": "fc78a5d1077dc2c206d6c42ed89fb9022867618c3f331179bafd3ec1ca699474",
-}
+# The authors of "Lexicon Learning" keep a copy of SCAN with what their aligners learned from two splits.
+LEXICONS = ("ekinakyurek/SCAN", "74f053693b9ac5836371e5352dfd8124d79625f4")
+LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
+LEARNT = ("addprim_jump", "template_around_right")
 
 
 def read_tasks(path: Path) -> list[Row]:
@@ -139,29 +133,33 @@ def prepare(sources: Sources, out: Writer) -> None:
 
 def _write_mcd(name: str, path: Path, rows: Sequence[Row], out: Writer) -> None:
     """A split by maximum compound divergence: row numbers of ``tasks.txt``, from 0."""
-    try:
-        with open_binary(path) as file:
-            numbers = json.load(file)
-        for part, key in (("train", "trainIdxs"), ("valid", "devIdxs"), ("test", "testIdxs")):
-            if key in numbers:
-                out.split(f"{name}/{part}", [rows[number] for number in numbers[key]])
-    except (ValueError, TypeError, IndexError) as error:
-        raise InputError(f"{path}: not a list of row numbers by split ({error})") from None
+    with open_bytes(path) as file:
+        numbers = parse_json(file.read(), path)
+    if not isinstance(numbers, dict):
+        raise InputError(f"{path}: not an object with lists of row numbers")
+    for part, key in (("train", "trainIdxs"), ("valid", "devIdxs"), ("test", "testIdxs")):
+        if key in numbers:
+            out.split(f"{name}/{part}", rows_by_number(rows, numbers[key], f"{path}: {key}"))
 
 
-def _sources() -> list[Source]:
-    sources = [
-        Source(ARCHIVE, f"https://github.com/brendenlake/SCAN/archive/{COMMIT}.zip"),
-        Source("tasks.txt", sha256=(SHA256["tasks.txt"],), archive=ARCHIVE, member="tasks.txt"),
-    ]
+def _sources() -> Iterator[Source]:
+    # GitHub packs an archive when it is asked for one, so only its members are known
+    yield Source(ARCHIVE, f"https://github.com/{REPOSITORY}/archive/{COMMIT}.zip")
+    yield _member("tasks.txt")
     for name, (folder, _, _) in {**RULED, **DRAWN}.items():
         for part in ("train", "test"):
-            file = f"tasks_{part}_{name}.txt"
-            known = (SHA256[file],) if file in SHA256 else ()
-            sources.append(Source(file, sha256=known, archive=ARCHIVE, member=f"{folder}/{file}"))
-    sources.append(Source(MCD_ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{MCD_ARCHIVE}"))
-    sources += [Source(f"{name}.json", archive=MCD_ARCHIVE, member=f"{name}.json") for name in MCD]
-    return sources
+            yield _member(f"{folder}/tasks_{part}_{name}.txt")
+    yield Source(MCD_ARCHIVE, f"https://storage.googleapis.com/cfq_dataset/{MCD_ARCHIVE}")
+    for name in MCD:
+        yield Source(f"{name}.json", archive=MCD_ARCHIVE, member=f"{name}.json")
+    for split in LEARNT:
+        for name in LEARNERS:
+            path = f"lexicons/{split}/{name}.json"
+            yield released(*LEXICONS, f"{RULED[split][0]}/alignments/{name}.json", path, extra=path)
+
+
+def _member(path: str) -> Source:
+    return released(REPOSITORY, COMMIT, path, archive=ARCHIVE, member=path)
 
 
 def _splits() -> list[Split]:
@@ -194,7 +192,11 @@ RECIPES = (
         splits=tuple(_splits()),
         sources=tuple(_sources()),
         prepare=prepare,
-        revision=2,
-        notes=("length-N/valid is drawn from the same distribution as length-N/train",),
+        revision=3,
+        notes=(
+            "length-N/valid is drawn from the same distribution as length-N/train",
+            "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned from addprim_jump and "
+            "template_around_right, the files that their models read",
+        ),
     ),
 )

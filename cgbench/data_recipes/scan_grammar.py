@@ -1,8 +1,8 @@
 """SCAN's phrase grammar and its meaning: every command with its actions, and the splits that are rules over commands.
 
 Lake and Baroni, "Generalization without Systematicity", ICML 2018 (supplement: the grammar); Loula, Baroni and Lake,
-"Rearranging the Familiar", 2018 (templates and fillers). The rules of the splits were checked against the released
-files: length, jump and "around right" row by row, the others by their sizes.
+"Rearranging the Familiar", 2018 (templates and fillers). The rules of the splits were checked against all released
+files, row by row.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,13 +9,16 @@ from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
 from cgbench.errors import InputError
-from cgbench.text.formats import read_lines
+from cgbench.files import parse_json
+from cgbench.text.streams import read_lines
 
 ARCHIVE = "reg_attn_data.zip"
 FOLDER = "smcalflow_cs/calflow.orgchart.event_create/source_domain_with_target_num"
 SHOTS = (0, 8, 16, 32, 64, 128)  # compositional pairs in training
 PARTS = {"train": None, "valid": 1_324, "test": 1_325}
 COMPOSITIONAL = "events_with_orgchart"  # the tag of requests that need both skills
+# Read in a copy of the archive's files; the archive itself never was.
+SEEN, COPY = "2026-11-22", "connermanuel/cm-takehome@6cca2144b9b31493e85c99b3fca56a3a3f4c7781"
 SHA256 = {
     "num128.valid.jsonl": "1d6134b15d6eaa99bdd9f3318fe8f0b2a0614f87096c7a4164316ee96050c640",
     "num128.test.jsonl": "b7735e29bcd7f8547d5ad12519bed7cd8347b7b4a5fbe057ccb6f1e8897a017a",
@@ -30,7 +32,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, str, str]]:
     """
     for number, line in enumerate(read_lines(path), 1):
         try:
-            record = json.loads(line)
+            record = parse_json(line, f"{path}, row {number}")
             utterance, plan, tags = (record[key] for key in ("utterance", "plan", "tags"))
             yield utterance, plan, "compositional" if COMPOSITIONAL in tags else "single"
         except (ValueError, TypeError, KeyError) as error:
@@ -50,8 +52,11 @@ def _sources() -> Iterator[Source]:
     for shots in SHOTS:
         for part in PARTS:
             name = f"num{shots}.{part}.jsonl"
-            known = (SHA256[name],) if name in SHA256 else ()
-            yield Source(name, sha256=known, archive=ARCHIVE, member=f"{FOLDER}{shots}/{part}.jsonl")
+            member = f"{FOLDER}{shots}/{part}.jsonl"
+            if name in SHA256:
+                yield Source(name, sha256=(SHA256[name],), archive=ARCHIVE, member=member, seen=SEEN, seen_in=COPY)
+            else:
+                yield Source(name, archive=ARCHIVE, member=member)
 
 
 RECIPES = (

@@ -3,6 +3,9 @@
 ``downloads`` is laid out as a mirror is: ``<folder>/<name>``, plain or .gz, where folder and name are the source's.
 So a file that was fetched by hand is put there, and the downloads of one machine are a mirror for another.
 
+A mirror may also be the folder of one set, or a copy of the repository or archive that files are from: a file whose
+digest is known is then found by the end of its path there (``processed/valid.zh``), and taken if the digest fits.
+
 ``downloads/lock.json`` holds SHA-256 and size of every source whose recipe does not know them, by its address, from
 the first time it was used.
 """
@@ -11,19 +14,21 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from cgbench.data_recipes.archives import unpack
-from cgbench.data_recipes.download import DownloadError, NotFoundError, download
+from cgbench.data_recipes.download import ATTEMPTS, DownloadError, NotFoundError, download
 from cgbench.data_recipes.recipe import Recipe, Source
+from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
+from cgbench.shapes import check_shape
 from cgbench.steps import locked
-from cgbench.text.formats import open_binary
+from cgbench.text.streams import open_bytes
 
 DOWNLOADS = "downloads"  # beside the prepared sets
 LOCK = "lock.json"
@@ -33,29 +38,65 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class Digest:
-    """SHA-256 and length of what a file holds, a .gz file unpacked."""
+    """SHA-256, length and git blob id of what a file holds, a .gz file unpacked; the id is empty if not asked for."""
 
     sha256: str
     bytes: int
+    git_blob: str = ""
+
+    def fits(self, source: Source) -> bool:
+        """Whether these are the bytes of ``source``, by every kind of digest that it has."""
+        return (not source.sha256 or self.sha256 in source.sha256) and (
+            not source.git_blob or self.git_blob in source.git_blob
+        )
 
 
-def digest_of(path: Path) -> Digest:
-    """The :class:`Digest` of a file."""
+def digest_of(path: Path, git: bool = False) -> Digest:
+    """The :class:`Digest` of a file.
+
+    :param git: take the git blob id as well. It begins with the length, so a packed file is read twice.
+    :raises InputError: a packed file is damaged or cut short.
+    """
     digest, size = hashlib.sha256(), 0
-    with open_binary(path) as file:
+    for data in _chunks(path):
+        digest.update(data)
+        size += len(data)
+    if not git:
+        return Digest(digest.hexdigest(), size)
+    blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    for data in _chunks(path):
+        blob.update(data)
+    return Digest(digest.hexdigest(), size, blob.hexdigest())
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with open_bytes(path) as file:
         while data := file.read(CHUNK):
-            digest.update(data)
-            size += len(data)
-    return Digest(digest.hexdigest(), size)
+            yield data
+
+
+def _ends(source: Source) -> list[str]:
+    """The ends of the source's path where it is from, the shortest first; none for one of which any bytes would do.
+
+    The last part alone is one only if the source is called so: others have ``train.tsv``, too.
+    """
+    parts = source.path.split("/") if source.path and (source.sha256 or source.git_blob) else []
+    last = len(parts) - (parts[-1:] != [source.name])
+    return ["/".join(parts[begin:]) for begin in reversed(range(last))]
+
+
+def _is_at(url: str, mirror: str) -> bool:
+    return url.startswith(f"{mirror}/")
 
 
 class Sources:
     """The sources of one recipe. A context: what was taken out of archives goes when it ends.
 
-    Without a mirror, what is not among the downloads is fetched. With one, nothing but the mirror is asked.
+    Without a mirror, what is not among the downloads is fetched. With some, nothing but these is asked: folders first,
+    then addresses, each in their order; one that does not answer is passed over.
 
     :param work: a folder for what is taken out of archives; nobody else uses it.
-    :param mirror: a folder or an address (``http://...``) that holds ``<folder>/<name>``.
+    :param mirror: a folder or an address (``http://...``) that holds ``<folder>/<name>``, or several of these.
     :param offline: use no network; a mirror must be a folder.
     """
 
@@ -64,32 +105,31 @@ class Sources:
         recipe: Recipe,
         downloads: Path,
         work: Path,
-        mirror: str | None = None,
+        mirror: str | Sequence[str] | None = None,
         offline: bool = False,
-        jobs: int = 1,
+        engine: Engine | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
         self.recipe, self.downloads, self.work = recipe, downloads, work
-        self.mirror, self.offline, self.jobs = mirror, offline, jobs
+        self.offline, self.engine = offline, engine or Local(1)
         self.say = say or (lambda line: None)
         self.used: dict[str, dict[str, Any]] = {}
         self.missing: dict[str, str] = {}
         self._by_name = {source.name: source for source in recipe.sources}
         self._found: dict[str, Path] = {}
         self._unpacked: set[str] = set()
-        self._remote = mirror is not None and mirror.startswith(("http://", "https://"))
+        self._others: dict[str, Path] = {}  # files that have a source's name, and are not it
+        self._unreachable = ""  # why the first optional file could not be fetched; the rest is not tried
+        mirrors = [mirror] if isinstance(mirror, str) else list(mirror or ())
+        self._remote = [name.rstrip("/") for name in mirrors if name.startswith(("http://", "https://"))]
+        self._folders = [Path(name) for name in mirrors if not name.startswith(("http://", "https://"))]
         if offline and self._remote:
-            raise InputError(f"--mirror {mirror}: an address, which --offline forbids; leave one of the two out")
-        if mirror is not None and not self._remote:
-            self._check_folder(Path(mirror))
-
-    def _check_folder(self, mirror: Path) -> None:
-        if not mirror.is_dir():
-            raise InputError(f"--mirror {mirror}: no such folder")
-        folders = {self.recipe.folder_of(source) for source in self.recipe.sources}
-        whole = mirror.resolve()
-        if whole.name in folders and not any((whole / folder).is_dir() for folder in folders):
-            raise InputError(f"--mirror {mirror}: the folder of one set; give the one above it, {whole.parent}")
+            raise InputError(
+                f"--mirror {self._remote[0]}: an address, which --offline forbids; leave one of the two out"
+            )
+        for folder in self._folders:
+            if not folder.is_dir():
+                raise InputError(f"--mirror {folder}: no such folder")
 
     def __enter__(self) -> Sources:
         shutil.rmtree(self.work, ignore_errors=True)  # what a killed command has left
@@ -100,24 +140,25 @@ class Sources:
     ) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def find(self, *names: str, fetch: bool = True) -> tuple[Path, ...] | None:
+    def find(self, *names: str, fetch: bool = True, optional: bool = False) -> tuple[Path, ...] | None:
         """The files of these sources (plain or .gz, see :func:`cgbench.text.formats.read_lines`), or None.
 
         None means that one of them is neither at hand nor to be asked for; :attr:`missing` then says how to get it.
 
         :param fetch: without it, only what is on this machine counts.
+        :param optional: a download that fails (it is tried once) is no error: the file counts as missing.
         :raises InputError: a download failed, or a file is not the one it should be.
         """
         sources = [self._by_name[name] for name in names]
-        found = [self._find(source) if fetch else self._local(source) for source in sources]
+        found = [self._find(source, optional) if fetch else self._local(source) for source in sources]
         return tuple(path for path in found if path) if all(found) else None
 
-    def _find(self, source: Source) -> Path | None:
+    def _find(self, source: Source, optional: bool = False) -> Path | None:
         if source.name in self._found:
             return self._found[source.name]
         if source.name in self.missing:
             return None
-        path = self._local(source) or self._out_of_archive(source) or self._fetched(source)
+        path = self._local(source) or self._out_of_archive(source) or self._fetched(source, optional)
         if path is None:
             self.missing.setdefault(source.name, self._how(source))
             return None
@@ -125,14 +166,38 @@ class Sources:
         return path
 
     def _local(self, source: Source) -> Path | None:
-        roots = [self.downloads, *([Path(self.mirror)] if self.mirror and not self._remote else [])]
-        for root in roots:
-            path = root / self.recipe.folder_of(source) / source.name
-            for candidate in (path, path.with_name(path.name + ".gz")):
-                if candidate.is_file():
-                    self._check(source, candidate)
+        """The source among the downloads or in the mirror; of several files with its name, the one that fits.
+
+        :raises InputError: a file lies in its very place and is another one, and none fits.
+        """
+        wrong: list[tuple[Path, str]] = []
+        for root in (self.downloads, *self._folders):
+            for candidate, exact in self._candidates(source, root):
+                if not candidate.is_file():
+                    continue
+                if not (fault := self._check(source, candidate)):
                     return candidate
+                self._others.setdefault(source.name, candidate)
+                if exact:
+                    wrong.append((candidate, fault))
+        for path, fault in wrong:
+            raise InputError(f"{path}: {fault}; {self._put_aside(path)}")
         return None
+
+    def _candidates(self, source: Source, root: Path) -> Iterator[tuple[Path, bool]]:
+        """Where ``root`` may have the source, and whether a file there can only be meant to be it."""
+        folder = self.recipe.folder_of(source)
+        places = [(root / folder / source.name, True)]
+        if root != self.downloads:
+            # the root may be the set's own folder, or a copy of what the source is from
+            places.append((root / source.name, root.resolve().name == folder))
+            if source.sha256 or source.git_blob:
+                places += [(base / end, False) for end in _ends(source) for base in (root / folder, root)]
+            else:
+                places = [place for place in places if place[1]]
+        for path, exact in dict.fromkeys(places):
+            for candidate in (path, path.with_name(path.name + ".gz")):
+                yield candidate, exact
 
     def _out_of_archive(self, source: Source) -> Path | None:
         """The source taken out of its archive, with all others that lie there."""
@@ -146,22 +211,28 @@ class Sources:
             self.work.mkdir(parents=True, exist_ok=True)
             self.say(f"unpacking {archive}")
             alike = [other for other in self.recipe.sources if other.archive == source.archive]
-            unpack(archive, {other.member: self.work / other.name for other in alike})
+            wanted = {other.member: self.work / other.name for other in alike}
+            for path in wanted.values():
+                path.parent.mkdir(parents=True, exist_ok=True)
+            unpack(archive, wanted, self._by_name[source.archive].password)
         path = self.work / source.name
         if not path.is_file():
             self.missing[source.name] = f"there is no {source.member} in {archive}"
             return None
-        self._check(source, path)
+        if fault := self._check(source, path):
+            raise InputError(f"{archive}: {source.member} in it: {fault}; it was not used")
         return path
 
-    def _fetched(self, source: Source) -> Path | None:
+    def _fetched(self, source: Source, optional: bool = False) -> Path | None:
         folder = self.recipe.folder_of(source)
-        if self.offline or source.archive or (self.mirror and not self._remote):
+        if self.offline or source.archive or (self._folders and not self._remote):
             return None
         path = self.downloads / folder / source.name
         if self._remote:
             candidates = [
-                (f"{str(self.mirror).rstrip('/')}/{folder}/{source.name}{suffix}", path.with_name(path.name + suffix))
+                (f"{mirror}/{folder}/{name}{suffix}", path.with_name(path.name + suffix))
+                for mirror in self._remote
+                for name in dict.fromkeys((source.name, *_ends(source)))
                 for suffix in ("", ".gz")
             ]
         elif source.url:
@@ -171,28 +242,51 @@ class Sources:
         with locked(self.downloads / LOCKS / folder, wait=True):
             if local := self._local(source):  # another command has fetched it meanwhile
                 return local
+            wrong = ""
+            dead: dict[str, DownloadError] = {}
             for url, target in candidates:
+                if any(_is_at(url, mirror) for mirror in dead):
+                    continue
+                if optional and self._unreachable:
+                    return None
                 self.say(f"downloading {url}")
                 try:
-                    resumed = download(url, target)
+                    fault = self._download(source, url, target, attempts=1 if optional else ATTEMPTS)
                 except NotFoundError as error:
-                    if self._remote:
+                    if self._remote or optional:
                         continue
                     raise InputError(f"{error}; {self._how(source)}") from error
                 except DownloadError as error:
+                    if optional:
+                        self._unreachable = str(error)
+                        self.say(f"{error}; it and other files that the splits do without are left out")
+                        return None
+                    if others := [mirror for mirror in self._remote if mirror not in dead and not _is_at(url, mirror)]:
+                        dead |= {mirror: error for mirror in self._remote if _is_at(url, mirror)}
+                        self.say(f"{error}; asking {others[0]}")
+                        continue
                     raise InputError(
                         f"{error}; give the same command again to go on, or {self._how(source)}"
                     ) from error
-                try:
-                    self._check(source, target)
-                except InputError:
-                    if not resumed:
-                        raise
-                    # what was there from an earlier attempt may belong to another edition: once more from the start
-                    download(url, target)
-                    self._check(source, target)
-                return target
+                if not fault:
+                    return target
+                wrong = wrong or f"{target}: {fault}; {self._put_aside(target)}"
+            if wrong:
+                raise InputError(wrong)
+            if dead and not optional:
+                raise InputError(f"{next(iter(dead.values()))}; no other mirror has the file")
         return None
+
+    def _download(self, source: Source, url: str, target: Path, attempts: int) -> str:
+        """Fetch ``url`` into ``target``; what is wrong with it, or nothing."""
+        most, known = source.most_bytes, bool(source.sha256 or source.git_blob)
+        resumed = download(url, target, attempts, most=most, known=known)
+        fault = self._check(source, target)
+        if fault and resumed:
+            # what was there from an earlier attempt may belong to another edition: once more from the start
+            download(url, target, attempts, most=most, known=known)
+            fault = self._check(source, target)
+        return fault
 
     def _how(self, source: Source) -> str:
         """How a person gets the source."""
@@ -200,35 +294,54 @@ class Sources:
             return self._how(self._by_name[source.archive])
         place = f"{self.recipe.folder_of(source)}/{source.name}"
         what = source.by_hand or f"download {source.url}"
-        return f"{what} and put it at {self.downloads / place} (or name a folder that holds {place} with --mirror)"
+        other = self._others.get(source.name)
+        return f"{what} and put it at {self.downloads / place} (or name a folder that holds {place} with --mirror" + (
+            f"; {other} is another file)" if other else ")"
+        )
 
-    def _check(self, source: Source, path: Path) -> None:
-        """See that ``path`` holds what the recipe, or the lock, says; note what was used.
-
-        :raises InputError: it does not; a file among the downloads is then put aside.
-        """
-        found = digest_of(path)
-        address = source.url or f"{self.recipe.folder_of(source)}/{source.name}"
-        with locked(self.downloads / LOCKS / LOCK, wait=True):
-            file = self.downloads / LOCK
-            lock = read_json(file) if file.exists() else {}
-            expected, who = source.sha256, "the recipe"
-            if not expected and address in lock:
-                expected, who = (lock[address]["sha256"],), f"{file} (remove its entry if the change is meant)"
-            if not expected:
-                lock[address] = {"sha256": found.sha256, "bytes": found.bytes}
-                write_json(file, lock)
-            elif found.sha256 not in expected:
-                raise InputError(
-                    f"{path}: SHA-256 is {found.sha256}, but {' or '.join(expected)} is expected by {who}; "
-                    + self._put_aside(path)
+    def _check(self, source: Source, path: Path) -> str:
+        """What ``path`` has that the recipe, or the lock, says otherwise; nothing if it is right, which is noted."""
+        try:
+            found = digest_of(path, git=bool(source.git_blob))
+        except InputError as error:
+            return str(error).removeprefix(f"{path}: ")  # whoever asks names the file
+        if source.sha256 or source.git_blob:
+            if not found.fits(source):
+                kinds = (("SHA-256", found.sha256, source.sha256), ("git blob", found.git_blob, source.git_blob))
+                return "; ".join(
+                    f"{kind} is {has}, but {' or '.join(known)} is expected by the recipe"
+                    for kind, has, known in kinds
+                    if known and has not in known
                 )
+        elif fault := self._locked_otherwise(source, found):
+            return fault
         self.used[source.name] = {
             "path": f"{self.recipe.folder_of(source)}/{source.name}",
             "url": source.url,
             "sha256": found.sha256,
+            **({"git_blob": found.git_blob} if found.git_blob else {}),
             "bytes": found.bytes,
         }
+        return ""
+
+    def _locked_otherwise(self, source: Source, found: Digest) -> str:
+        """What the lock says otherwise of a source that its recipe has no digest of; one that is new is added."""
+        address = source.url or f"{self.recipe.folder_of(source)}/{source.name}"
+        with locked(self.downloads / LOCKS / LOCK, wait=True):
+            file = self.downloads / LOCK
+            lock = read_json(file) if file.exists() else {}
+            check_shape(
+                lock, {str: {"sha256": str, "bytes": int}}, file, "it was damaged: remove it, and it is made anew"
+            )
+            if address not in lock:
+                lock[address] = {"sha256": found.sha256, "bytes": found.bytes}
+                write_json(file, lock)
+            elif found.sha256 != lock[address]["sha256"]:
+                return (
+                    f"SHA-256 is {found.sha256}, but {lock[address]['sha256']} is expected by {file} "
+                    "(remove its entry if the change is meant)"
+                )
+        return ""
 
     def _put_aside(self, path: Path) -> str:
         if not path.is_relative_to(self.downloads):

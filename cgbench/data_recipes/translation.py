@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cgbench.data_recipes.bpe import Bpe, count_words, learn, to_text
 from cgbench.data_recipes.moses import Pair, aligned, clean, lowercased, segment_lines, talk_lines, tokenized
-from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split, github
+from cgbench.data_recipes.origins import released
+from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split
 from cgbench.data_recipes.sources import Sources
 from cgbench.data_recipes.writer import Writer
+from cgbench.engines import Engine
 from cgbench.text.formats import CorpusSpec, read_pairs
 
 LANGUAGES = ("de", "en")
@@ -19,15 +21,9 @@ TRAIN, VALID, TEST = 160_239, 7_283, 6_750
 
 TALKS = "de-en.tgz"
 TESTS = ("TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012")
-DANGLE = "27223ebf7a9dfeb2fec0c06c67fe9ec5fc7eefc9"
-SHA256 = {
-    "valid.de": "3f051579c9d8c7281a6ea8c72ad4ae09dbaa9bb24dfd41166f2c3a3df7cd940a",
-    "valid.en": "e6d7317a9772cd1ed970910c611e9e7dada1f34439269b44a9d801334bff948d",
-    "test.de": "e718c783e33160b7d72af8f733756a466e0d0c016eff8ab624c1b0d1d01cbbdf",
-    "test.en": "4b127beb9050511a3e6209cd837ff36f623a3a423666b32aba6e208b7330cf4c",
-    "cg_test.de": "45968eba005945f9308a097eeffacb005c6bd7474e6b885e73f48a1e5e8b4617",
-    "cg_test.en": "0087a4d3d5fe9e026783231654dc8d127cc554c37f96c7bcd066eedd7abba99d",
-}
+DANGLE = ("mswellhao/Dangle", "27223ebf7a9dfeb2fec0c06c67fe9ec5fc7eefc9")
+REACT_PARTS = {"train": TRAIN, "valid": VALID, "test": TEST, "cg_test": 3_000}
+BPE = "bpe."  # what the names of the released subword files begin with, beside the plain ones
 
 WMT_TRAIN = {
     "training-parallel-europarl-v7.tgz": "training/europarl-v7.de-en",
@@ -51,12 +47,12 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     if not train:
         return None
     talks = aligned(train[0], train[1], talk_lines(train[0]), talk_lines(train[1]))
-    cleaned = clean(tokenized(talks, LANGUAGES, sources.jobs, "training"), 1, 175, 1.5)
+    cleaned = clean(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5)
     pairs = list(lowercased(cleaned))
     tested: list[Pair] = []
     for files in tests:
         assert files is not None  # they lie in the same archive
-        tested += lowercased(_segments(files[0], files[1], sources.jobs))
+        tested += lowercased(_segments(files[0], files[1], sources.engine))
     return {
         "train": [pair for number, pair in enumerate(pairs, 1) if number % EVERY],
         "valid": pairs[EVERY - 1 :: EVERY],
@@ -64,16 +60,16 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     }
 
 
-def _segments(source: Path, target: Path, jobs: int) -> Iterator[Pair]:
+def _segments(source: Path, target: Path, engine: Engine) -> Iterator[Pair]:
     pairs = aligned(source, target, segment_lines(source), segment_lines(target))
-    return tokenized(pairs, LANGUAGES, jobs, source.name)
+    return tokenized(pairs, LANGUAGES, source.name, engine)
 
 
 def prepare_iwslt14(sources: Sources, out: Writer) -> None:
     """Write IWSLT14 as words and, with the joint subwords that fairseq's preparation learns, under ``bpe``."""
     parts = iwslt14(sources)
     if parts is None:
-        for part in ("valid", "test"):
+        for part in ("train", "valid", "test"):
             if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
                 out.split(part, read_pairs(CorpusSpec(files)))
         return
@@ -88,18 +84,22 @@ def prepare_iwslt14(sources: Sources, out: Writer) -> None:
 
 
 def prepare_react(sources: Sources, out: Writer) -> None:
-    """Write the released sets of ReaCT, and IWSLT14's training pairs, which it is made for."""
-    released = {}
-    for part in ("valid", "test", "cg_test"):
-        if files := sources.find(*(f"{part}.{language}" for language in LANGUAGES)):
-            released[part] = list(read_pairs(CorpusSpec(files)))
-            out.split(part, released[part])
-    parts = iwslt14(sources)
-    if parts is None:
+    """Write the released sets of ReaCT as words and, under ``bpe``, in the subwords that its authors trained on.
+
+    Without the released training pairs, IWSLT14's are prepared: what ReaCT is made for.
+    """
+    pairs: dict[str, list[Pair]] = {}
+    for folder, prefix in (("", ""), ("bpe/", BPE)):
+        for part in REACT_PARTS:
+            if files := sources.find(*(f"{prefix}{part}.{language}" for language in LANGUAGES)):
+                pairs[folder + part] = list(read_pairs(CorpusSpec(files)))
+                out.split(folder + part, pairs[folder + part])
+    if "train" in pairs or (parts := iwslt14(sources)) is None:
         return
     out.split("train", parts["train"])
+    out.note("train: prepared from IWSLT14 by this tokeniser; the released train.de and train.en were not at hand")
     for part in ("valid", "test"):
-        ours, theirs = parts[part], released.get(part, [])
+        ours, theirs = parts[part], pairs.get(part, [])
         rows = [number for number, pair in enumerate(zip(ours, theirs, strict=False), 1) if pair[0] != pair[1]]
         if rows:
             out.note(
@@ -113,11 +113,11 @@ def prepare_wmt14(sources: Sources, out: Writer) -> None:
     stems = [Path(path).name for path in WMT_TRAIN.values()]
     corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
     if all(corpora):
-        out.split("train", lowercased(tokenized(_chained(corpora), LANGUAGES, sources.jobs, "training")))
+        out.split("train", lowercased(tokenized(_chained(corpora), LANGUAGES, "training", sources.engine)))
     if files := sources.find("newstest2013.de", "newstest2013.en"):
-        out.split("valid", lowercased(tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, sources.jobs, "valid")))
+        out.split("valid", lowercased(tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, "valid", sources.engine)))
     if files := sources.find(*WMT_TEST):
-        out.split("test", lowercased(_segments(files[0], files[1], sources.jobs)))
+        out.split("test", lowercased(_segments(files[0], files[1], sources.engine)))
 
 
 def _chained(corpora: list[tuple[Path, ...] | None]) -> Iterator[Pair]:
@@ -134,10 +134,12 @@ def _talk_sources() -> Iterator[Source]:
             yield Source(name, folder="iwslt14-de-en", archive=TALKS, member=f"de-en/{name}")
 
 
-def _react_sources() -> Iterator[Source]:
-    for name, sha256 in SHA256.items():
-        url = github("mswellhao/Dangle", DANGLE, f"ReaCT_data/raw_data/{name}")
-        yield Source(name, url, (sha256,), folder="react")
+def _react_sources(parts: Iterable[str], bpe: bool) -> Iterator[Source]:
+    for kind, prefix in (("raw", ""), ("bpe", BPE))[: 1 + bpe]:
+        for part in parts:
+            for language in LANGUAGES:
+                name = f"{part}.{language}"
+                yield released(*DANGLE, f"ReaCT_data/{kind}_data/{name}", prefix + name, folder="react")
 
 
 def _wmt_sources() -> Iterator[Source]:
@@ -164,13 +166,14 @@ RECIPES = (
         sides=LANGUAGES,
         size="174,272 pairs",
         splits=(*IWSLT_SPLITS, *(Split(f"bpe/{split.name}", split.rows) for split in IWSLT_SPLITS)),
-        sources=(*_talk_sources(), *(source for source in _react_sources() if not source.name.startswith("cg_test"))),
+        sources=(*_talk_sources(), *_react_sources(("train", "valid", "test"), bpe=False)),
         prepare=prepare_iwslt14,
         notes=(
             "Moses tokens, lower case; training pairs of 1 to 175 words a side and at most 1.5 times as many on one as "
             "on the other; every 23rd is a validation pair; test is dev2010, dev2012 and tst2010 to tst2012",
             "bpe/*: 10,000 joint merges of de and en training text, as text with @@; cgbench's own models take the "
             "plain splits and learn theirs",
+            "without the archive: the plain splits as released with ReaCT",
         ),
     ),
     Recipe(
@@ -199,9 +202,14 @@ RECIPES = (
         homepage="https://github.com/mswellhao/Dangle",
         sides=LANGUAGES,
         size="177,272 pairs",
-        splits=(*IWSLT_SPLITS, Split("cg_test", 3_000)),
-        sources=(*_react_sources(), *_talk_sources()),
+        splits=tuple(Split(f"{kind}{part}", rows) for kind in ("", "bpe/") for part, rows in REACT_PARTS.items()),
+        sources=(*_react_sources(REACT_PARTS, bpe=True), *_talk_sources()),
         prepare=prepare_react,
-        notes=("train is IWSLT14's, prepared here; the other splits are the released files",),
+        revision=2,
+        notes=(
+            "every split as released; train is IWSLT14's, and prepared from its archive where only that is at hand",
+            "bpe/*: the same rows in the authors' subwords (10,000 joint merges, '@@ ' within a word), on which the "
+            "papers trained; the merges were not released, so only these files have the papers' very subwords",
+        ),
     ),
 )

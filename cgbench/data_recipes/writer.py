@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from cgbench import __version__
 from cgbench.data_recipes.recipe import Recipe
 from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
+from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.shapes import check_shape, file_name
 from cgbench.steps import hash_file, locked
+from cgbench.text.streams import open_bytes
 
 RECORD = "recipe.json"
 FORMAT = 1
 BLOCK = 20_000  # rows written at a time
 SYNCED = 16  # files synced to disk at a time
 RELEASED, GENERATED = "released", "generated"
+Row = TypeVar("Row")
 
 
 class Prepared(NamedTuple):
@@ -45,6 +50,7 @@ class Writer:
         self.splits: dict[str, dict[str, Any]] = {}
         self.hashes: dict[str, str] = {}  # of the files of the splits, as they were written
         self.notes: list[str] = []
+        self.lacking: list[str] = []  # files beside the splits that could not be had
         self._expected = {split.name: split.rows for split in recipe.splits}
 
     def split(
@@ -94,6 +100,12 @@ class Writer:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text, "utf-8", newline="")
 
+    def copy(self, name: str, path: Path) -> None:
+        """Write a file that is no split, as it is at ``path`` (there plain or .gz)."""
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with open_bytes(path) as source, (self.folder / name).open("wb") as target:
+            shutil.copyfileobj(source, target)
+
     def check(self, name: str, rows: int, last: str) -> None:
         """See that a split has as many rows as the recipe says."""
         expected = self._expected[name]
@@ -114,13 +126,27 @@ class Writer:
         self.say(text)
 
 
+def rows_by_number(rows: Sequence[Row], numbers: Any, where: str) -> list[Row]:
+    """The rows with these numbers, from 0, that a file of a published split lists.
+
+    :raises InputError: it is no list of numbers of rows; one below 0 is none, whatever Python reads it as.
+    """
+    if not isinstance(numbers, list):
+        raise InputError(f"{where}: no list of row numbers")
+    for number in numbers:
+        if type(number) is not int or not 0 <= number < len(rows):
+            raise InputError(f"{where}: {str(number)[:40]!r} is no number of a row, of which there are {len(rows):,}")
+    return [rows[number] for number in numbers]
+
+
 def get(
     recipe: Recipe,
     out: Path,
     *,
-    mirror: str | None = None,
+    mirror: str | Sequence[str] | None = None,
     offline: bool = False,
-    jobs: int = 1,
+    engine: Engine | None = None,
+    extras: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Prepared:
     """Prepare a set in ``out``.
@@ -128,7 +154,8 @@ def get(
     The folder appears whole or not at all. Downloads lie beside it, in ``downloads``.
 
     :param mirror: see :class:`Sources`; ``offline`` likewise.
-    :param jobs: worker processes, where a preparation is slow; changes no byte.
+    :param engine: where a slow preparation runs side by side (default: in this process); changes no byte.
+    :param extras: fetch the files beside the splits also for a set that is generated and needs no network.
     :raises InputError: a source is wrong or cannot be had, a count does not fit, or nothing at all can be prepared.
     """
     if out.exists() and not out.is_dir():
@@ -145,28 +172,77 @@ def get(
         partial.mkdir()
         try:
             writer = Writer(recipe, partial, say)
-            with Sources(recipe, downloads, work, mirror, offline, jobs, say) as sources:
+            with Sources(recipe, downloads, work, mirror, offline, engine, say) as sources:
                 recipe.prepare(sources, writer)
+                _copy_extras(sources, writer, extras)
             record = _finish(writer, sources)
             _publish(partial, out)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
             raise
-    return Prepared(record, True, sorted(set(sources.missing.values())) if record["missing"] else [])
+    beside = {source.name for source in recipe.sources if source.extra}
+    ways = {way for name, way in sources.missing.items() if name not in beside}
+    return Prepared(record, True, sorted(ways) if record["missing"] else [])
+
+
+def _copy_extras(sources: Sources, out: Writer, wanted: bool) -> None:
+    """Add the files that the splits do without, as far as they can be had."""
+    # a set that is generated needs no network, and is not kept waiting for it
+    fetch = wanted or not out.recipe.generates_released
+    for source in out.recipe.sources if out.splits else ():
+        if source.extra:
+            if found := sources.find(source.name, fetch=fetch, optional=True):
+                out.copy(source.extra, found[0])
+            else:
+                out.lacking.append(source.extra)
+
+
+def read_record(folder: Path, recipe: str) -> dict[str, Any]:
+    """The record of a set that the recipe of this name has prepared; its every field is what a reader relies on.
+
+    :raises InputError: it is missing, damaged, or something else.
+    """
+    path = folder / RECORD
+    record = read_json(path)
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InputError(f"{path}: not a record of cgbench data get, of format {FORMAT}; give another --out")
+    if record.get("recipe") != recipe:
+        found = str(record.get("recipe", "something else"))
+        raise InputError(f"{folder}: holds {found[:60]}, not {recipe}; give another --out")
+    remedy = "it was damaged: remove the folder, and give the same command again"
+    check_shape(record, _RECORD, path, remedy)
+    for split, facts in record["splits"].items():
+        for name in facts["files"]:
+            if name not in record["files"]:
+                raise InputError(f"{path}: splits.{split} names {name}, which is not among its files; {remedy}")
+    return record
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+_RECORD = {
+    "revision": int,
+    "version": str,
+    "licence": str,
+    "splits": {str: {"rows": int, "origin": lambda value: value in (RELEASED, GENERATED), "files": [file_name]}},
+    "missing": [str],
+    "missing_files?": [str],
+    "notes": [str],
+    "files": {file_name: _is_hash},
+}
 
 
 def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
     """The record of a set that is there, complete, unchanged, and made by this recipe; else None."""
     if not (out / RECORD).is_file():
         return None
-    record = read_json(out / RECORD)
-    if not isinstance(record, dict) or record.get("recipe") != recipe.name or record.get("format") != FORMAT:
-        raise InputError(
-            f"{out}: holds {record.get('recipe', 'something else')}, not {recipe.name}; give another --out"
-        )
+    record = read_record(out, recipe.name)
     current = record["revision"] == recipe.revision and record["version"] == __version__
     # what was missing or generated may be had by now
-    complete = not record["missing"] and all(split["origin"] == RELEASED for split in record["splits"].values())
+    lacking = record["missing"] or record.get("missing_files")
+    complete = not lacking and all(split["origin"] == RELEASED for split in record["splits"].values())
     if not (current and complete):
         return None
     for name, sha256 in record["files"].items():
@@ -192,6 +268,7 @@ def _finish(writer: Writer, sources: Sources) -> dict[str, Any]:
         "homepage": recipe.homepage,
         "splits": writer.splits,
         "missing": missing,
+        "missing_files": writer.lacking,
         "notes": [*recipe.notes, *writer.notes],
         "sources": sources.used,
         "files": {name: writer.hashes.get(name) or hash_file(path) for name, path in files.items()},

@@ -1,6 +1,6 @@
 """The compiled loops that write n-grams as text: a line each, figures with six decimals.
 
-Each has a slow, obvious twin in ``tests/unit/twins_lm.py``.
+Each has a slow, obvious twin in ``tests/helpers/twins_lm.py``.
 """
 
 # mypy: ignore-errors
@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from cgbench.compiled import inlined, kernel_of, part
 from cgbench.text.word_kernels import load64
 
 LINE = 64  # room for the figures of a line and for copies that run over a word's end
@@ -40,14 +41,15 @@ def store64(context: Any, array: Any, index: Any, value: Any) -> Any:
     return types.void(array, types.int64, types.uint64), generate
 
 
-@njit
-def _logarithms(values, size, logs):
+@part
+def _logarithms(values, bits, size, logs):
     """log10 of the first ``size`` values, as it is written: int64 millionths, at most 0 and at least LEAST.
+
+    ``bits`` are the values as int64, and both are changed.
 
     Arithmetic alone and no branch, so that it is fast and the same everywhere: ln x = 2 artanh((x - 1) / (x + 1)) for
     x between the roots of 1/2 and 2, to 1e-12; the rest is the exponent's.
     """
-    bits = values.view(np.int64)
     for i in range(size):
         exponent = (bits[i] - _ROOT) >> 52
         bits[i] -= exponent << 52
@@ -59,15 +61,20 @@ def _logarithms(values, size, logs):
         logs[i] = max(-np.int64(0.5 - min(log, 0.0) * MILLIONTHS), LEAST)
 
 
-@njit(nogil=True, cache=True)
 def to_millionths(values):
     """log10 of probabilities or weights, float32, in millionths: at most 0, LEAST for 0."""
     logs = np.empty(values.size, np.int64)
-    _logarithms(values.astype(np.float64), values.size, logs)
+    values = values.astype(np.float64)
+    _to_millionths(values, values.view(np.int64), logs)
     return logs
 
 
-@njit(inline="always")
+@kernel_of("(f8[::1], i8[::1], i8[::1])")
+def _to_millionths(values, bits, logs):
+    _logarithms(values, bits, values.size, logs)
+
+
+@inlined
 def write_figure(value, out, i):
     """Write millionths (at most 0) as a decimal number; returns where it ends."""
     if value == 0:
@@ -84,14 +91,15 @@ def write_figure(value, out, i):
         i += 1
     out[i] = 48 + whole
     out[i + 1] = 46
-    for pair in (rest // 10000, rest // 100 % 100, rest % 100):
+    for _ in range(3):
+        pair = rest // 10000
+        rest = rest % 10000 * 100
         out[i + 2] = _PAIRS[2 * pair]
         out[i + 3] = _PAIRS[2 * pair + 1]
         i += 2
     return i + 2
 
 
-@njit(nogil=True, cache=True)
 def show_words(arena, starts):
     """The words as :func:`write_ngrams` copies them: (uint8 arena, uint64 ``[words, 2]``).
 
@@ -99,8 +107,15 @@ def show_words(arena, starts):
     << 32 | its bytes with the blank, so that most words take one access to memory.
     """
     words = starts.size - 1
-    shown = np.zeros(starts[words] + words + 8, np.uint8)
+    shown = np.zeros(int(starts[words]) + words + 8, np.uint8)
     rows = np.empty((words, 2), np.uint64)
+    _show_words(arena, starts, shown, rows)
+    return shown, rows
+
+
+@kernel_of("(u1[::1], i8[::1], u1[::1], u8[:, ::1])")
+def _show_words(arena, starts, shown, rows):
+    words = starts.size - 1
     filled = 0
     for word in range(words):
         rows[word, 1] = np.uint64(filled << 32 | (starts[word + 1] - starts[word] + 1))
@@ -111,10 +126,9 @@ def show_words(arena, starts):
         filled += 1
     for word in range(words):
         rows[word, 0] = load64(shown, np.int64(rows[word, 1] >> np.uint64(32)))
-    return shown, rows
 
 
-@njit(inline="always")
+@inlined
 def write_word(eight, where, shown, out, i):
     """Copy a word and its blank, eight bytes at a time; what runs over the end is written over later.
 
@@ -129,11 +143,11 @@ def write_word(eight, where, shown, out, i):
     return i + size
 
 
-@njit(nogil=True, cache=True)
+@kernel_of("(u1[::1], u8[:, ::1], i8[::1], i8[::1], i8, u1[::1])")
 def write_words(shown, rows, logs, backoffs, word, out):
     """Write the lines of words from ``word`` on, as long as there is room; log10 in millionths, by word.
 
-    :return: (the next word, bytes written)
+    :returns: (the next word, bytes written)
     """
     i = 0
     while word < logs.size and i + np.int64(rows[word, 1] & np.uint64(0xFFFFFFFF)) + LINE <= out.size:
@@ -148,7 +162,6 @@ def write_words(shown, rows, logs, backoffs, word, out):
     return word, i
 
 
-@njit(nogil=True, cache=True)
 def write_ngrams(
     text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out
 ):
@@ -158,14 +171,27 @@ def write_ngrams(
     :param longest: bytes of the longest word.
     :param values: float32, probabilities by node; ``weights`` of the back-off, empty for the highest order.
     :param node: the number of the first node from ``low`` on.
-    :return: (where to go on, number of the node there, bytes written)
+    :returns: (where to go on, number of the node there, bytes written)
     """
-    i = 0
     words = np.empty((_BLOCK, order), np.int32)
     parts = np.empty((_BLOCK, order, 2), np.uint64)
-    heads, nodes = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
-    logs, backoffs = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    heads, nodes, logs, backoffs = (np.empty(_BLOCK, np.int64) for _ in range(4))
     figures = np.empty(_BLOCK, np.float64)
+    return _write_ngrams(
+        text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
+        words, parts, heads, nodes, logs, backoffs, figures, figures.view(np.int64),
+    )  # fmt: skip
+
+
+@kernel_of(
+    "(i4[::1], i4[::1], u1[::1], u1[::1], i8, i8, i8, i8, u1[::1], u8[:, ::1], i8, f4[::1], f4[::1], i8, u1[::1],"
+    " i4[:, ::1], u8[:, :, ::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1])"
+)
+def _write_ngrams(
+    text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
+    words, parts, heads, nodes, logs, backoffs, figures, bits,
+):  # fmt: skip
+    i = 0
     backs_off = weights.size > 0
     room = order * (longest + 1) + LINE
     while low < high:
@@ -203,11 +229,11 @@ def write_ngrams(
                 word = np.uint64(words[row, position])
                 parts[row, position, 0] = rows[word, 0]
                 parts[row, position, 1] = rows[word, 1]
-        _logarithms(figures, held, logs)
+        _logarithms(figures, bits, held, logs)
         if backs_off:
             for row in range(held):
                 figures[row] = weights[nodes[row]]
-            _logarithms(figures, held, backoffs)
+            _logarithms(figures, bits, held, backoffs)
         for row in range(held):
             i = write_figure(logs[row], out, i)
             out[i] = 9

@@ -1,4 +1,4 @@
-"""The compiled loops that read a corpus for a language model and sort its places by the words that lead to them.
+"""The compiled loops that sort the places of a language model's corpus by the words that lead to them.
 
 Conventions
     text      int32 ``[1 + places]``: word ids, every sentence ended by END, with one END in front of the first
@@ -11,8 +11,16 @@ Conventions
     shared    uint8, a place: how many words its longest n-gram has in common with the place before it in the sorting;
               0 where the last word differs.
 
+The lines ``a b`` and ``b``, for n-grams of up to 3 words (``b`` is 3, ``a`` 4)::
+
+    text    2 4 3 2 3 2
+    places  5 3 4 2 1
+    words   2 3 2, 2 3 4, 3 2, 3 4 2, 4 2
+    depths  3 3 2 3 2
+    shared  0 2 0 1 0
+
 So a distinct n-gram of n words begins where ``shared < n <= depth`` and goes on while ``shared >= n``.
-Each loop has a slow, obvious twin in ``tests/unit/twins_lm.py``.
+Each loop has a slow, obvious twin in ``tests/helpers/twins_lm.py``.
 """
 
 # mypy: ignore-errors
@@ -20,9 +28,8 @@ Each loop has a slow, obvious twin in ``tests/unit/twins_lm.py``.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from cgbench.text.word_kernels import PAD, _enter_word, _find_word, _read_word, _separates, load8
+from cgbench.compiled import kernel, part
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 """Ids of ``<unk>``, ``<s>`` and ``</s>``."""
@@ -31,61 +38,24 @@ SPECIAL = 4
 """The first words of a vocabulary that is being read: ``<unk>``, ``<s>``, ``</s>`` and ``<UNK>``."""
 
 _BLOCK = 256
+"""Places that are compared in one go."""
 
 
-@njit(nogil=True, cache=True)
-def read_sentences(buffer, i, size, text, filled, arena, starts, counts, table, words):
-    """Append the words of whole lines to ``text``, each line ended by END; as ``kernels.read_words``, but empty lines
-    are empty sentences, and the SPECIAL words are counted and left out.
-
-    The two loops are the same but for that. Sharing the part that enters a word made reading take twice as long.
-
-    :return: (position reached, places filled, words)
-    """
-    while i < size:
-        if load8(buffer, i) == 10:
-            text[filled] = END
-            filled += 1
-            i += 1
-            continue
-        if _separates(load8(buffer, i)):
-            i += 1
-            continue
-        end, one, two, code = _read_word(buffer, i)
-        word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
-        if word < 0:
-            used = starts[words]
-            full = used + (end - i) + PAD > arena.size or words + 1 == starts.size
-            if full or 5 * (words + 1) > 4 * table.shape[0]:
-                break
-            word = words
-            words += 1
-            arena[used : used + (end - i)] = buffer[i:end]
-            starts[words] = used + (end - i)
-            _enter_word(table, arena, used, starts[words], word)
-        counts[word] += 1
-        if word >= SPECIAL:
-            text[filled] = word
-            filled += 1
-        i = end
-    return i, filled, words
-
-
-@njit(nogil=True, cache=True)
+@kernel
 def renumber(text, low, high, ids):
     """Replace the words of a part of the text by their new ids."""
     for i in range(low, high):
         text[i] = ids[text[i]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_part(words, low, high, counts):
     """Add the words of a part of an array to ``counts``."""
     for i in range(low, high):
         counts[words[i]] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def place_part(text, low, high, free, places):
     """Enter the places ``low + 1`` to ``high`` under their words; ``free`` is where each word's next place goes."""
     for place in range(low + 1, high + 1):
@@ -94,7 +64,7 @@ def place_part(text, low, high, free, places):
         free[word] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def read_following(text, places, low, high, following):
     """The word after each place, into ``following``."""
     last = np.uint64(text.size - 1)
@@ -104,7 +74,7 @@ def read_following(text, places, low, high, following):
         following[k] = text[place]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def place_following(places, following, low, high, last, free, placed):
     """Enter the places after a part of the sorted ones under their words, so that they keep that order.
 
@@ -116,16 +86,19 @@ def place_following(places, following, low, high, last, free, placed):
         free[word] += 1
 
 
-@njit(nogil=True, cache=True)
 def compare_neighbours(text, places, low, high, order, shared, depths):
     """Fill ``shared`` and ``depths`` for a part of the sorted places."""
-    words = np.empty((_BLOCK + 1, order), np.int32)
-    words[0] = -1
+    words = np.full((_BLOCK + 1, order), -1, np.int32)
+    _compare_neighbours(text, places, low, high, order, shared, depths, words)
+
+
+@kernel
+def _compare_neighbours(text, places, low, high, order, shared, depths, words):
     if low > 0:
-        _gather(text, places, low - 1, low, words[:1])
+        _gather(text, places, low - 1, low, words, np.int64(0))
     while low < high:
         size = min(_BLOCK, high - low)
-        _gather(text, places, low, low + size, words[1:])
+        _gather(text, places, low, low + size, words, np.int64(1))
         for i in range(1, size + 1):
             depth = 1
             while depth < order:
@@ -137,16 +110,18 @@ def compare_neighbours(text, places, low, high, order, shared, depths):
                 same += 1
             depths[low + i - 1] = depth
             shared[low + i - 1] = same
-        words[0] = words[size]
+        for back in range(order):
+            words[0, back] = words[size, back]
         low += size
 
 
-@njit
-def _gather(text, places, low, high, words):
-    """The words at some places and those before them: a loop of its own, so that no branch waits for memory."""
+@part
+def _gather(text, places, low, high, words, to):
+    """The words at some places and those before them, from the row ``to`` on: a loop of its own, so that no branch
+    waits for memory."""
     order = np.uint64(words.shape[1])
     for k in range(low, high):
         # Unsigned, so that nobody asks whether an index counts from the end. At 0 stands the END in front.
-        place, row = np.uint64(places[k]), np.uint64(k - low)
+        place, row = np.uint64(places[k]), np.uint64(k - low + to)
         for back in range(order):
             words[row, back] = text[place - min(back, place)]

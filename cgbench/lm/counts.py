@@ -1,28 +1,27 @@
 """The n-grams of a corpus for a language model: its text as word ids, and every place of it sorted backwards.
 
-All figures of modified Kneser-Ney smoothing can be read off that sorting (``lm_smoothing.py``): the n-grams of every
+All figures of modified Kneser-Ney smoothing can be read off that sorting (``smoothing.py``): the n-grams of every
 order stand in it as runs, a shorter one's run made of those of the n-grams that have one more word on their left.
 """
 
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, repeat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams import _Counter
 from cgbench.errors import InputError
 from cgbench.progress import bar
-from cgbench.text.blocks import BLOCK, Block, check_text, padded
-from cgbench.text.formats import open_binary
+from cgbench.text.blocks import BLOCK, Block, read_blocks
+from cgbench.text.streams import is_plain_file, shown
+from cgbench.text.word_counts import WordCounter
 
 LONGEST = 255  # the order that depths of 8 bits can hold
 _PART = 1 << 20
@@ -33,7 +32,7 @@ SPECIAL_WORDS = (b"<unk>", b"<s>", b"</s>", b"<UNK>")
 class Corpus:
     """A corpus as word ids.
 
-    ``text`` is int32 ``[places]`` as ``lm_kernels`` describes it. The bytes of word ``i`` are
+    ``text`` is int32 ``[places]`` as ``count_kernels`` describes it. The bytes of word ``i`` are
     ``arena[starts[i]:starts[i + 1]]``; ``counts`` int64 ``[words]``: occurrences, the ``</s>`` of each sentence
     included. Words 0, 1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by falling count, equal ones as they
     first came. ``skipped`` is the number of special words that were taken for white space.
@@ -65,7 +64,7 @@ class Corpus:
 
 @dataclass(frozen=True)
 class SortedPlaces:
-    """Every place of a text, sorted by the words that lead to it, last word first: ``lm_kernels`` says how.
+    """Every place of a text, sorted by the words that lead to it, last word first: ``count_kernels`` says how.
 
     ``starts`` int64 ``[words + 1]``: where the places of each word begin.
     """
@@ -80,44 +79,45 @@ class SortedPlaces:
 def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -> Corpus:
     """Read a text, a sentence a line, words separated by ASCII white space; ``-`` is standard input.
 
-    A .gz or .zst file is decompressed. An empty line is an empty sentence, as it is for KenLM's lmplz.
+    A .gz or .zst file is decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence,
+    as it is for KenLM's lmplz.
 
     :param min_count: words that occur fewer times become ``<unk>``.
     :param skip_symbols: take ``<s>``, ``</s>``, ``<unk>`` and ``<UNK>`` in the text for white space.
     :raises InputError: the file is missing, damaged, empty or not UTF-8; it holds a NUL byte or, without
         ``skip_symbols``, one of these words (with the line); or it is too long.
     """
-    from cgbench.lm import count_kernels as lm_kernels
+    from cgbench.lm import count_kernels
 
     if min_count < 1:
         raise InputError(f"--min-count {min_count}: it must be at least 1")
-    name = "standard input" if str(path) == "-" else str(path)
+    name = shown(path)
     digest = hashlib.sha256()
-    counter = _Counter()
+    counter = WordCounter(line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True)
     _read_special_words(counter)
-    counter.tokens = np.full(1, lm_kernels.END, np.int32)
+    counter.tokens = np.full(1, count_kernels.END, np.int32)
     counter.filled = 1
-    size = path.stat().st_size if name == str(path) and path.is_file() and path.suffix not in (".gz", ".zst") else None
+    size = path.stat().st_size if is_plain_file(path) and path.is_file() else None
     with ThreadPoolExecutor(1) as reader, bar(size, "read", "B") as progress:
         blocks = _blocks(path, name, digest)
         following = reader.submit(next, blocks, None)
         while (block := following.result()) is not None:
             following = reader.submit(next, blocks, None)
-            _read_block(counter, block)
-            if not skip_symbols and counter.counts[: lm_kernels.SPECIAL].any():
+            counter.read(block, keep=True)
+            if not skip_symbols and counter.counts[: count_kernels.SPECIAL].any():
                 raise _special_word(block, name)
             progress.update(block.size)
     # A copy, for the spare room behind it and because a resized array is not held in large pages.
     text, counter.tokens = counter.tokens[: counter.filled].copy(), np.empty(0, np.int32)
     counts = counter.counts[: counter.words]
-    skipped = int(counts[: lm_kernels.SPECIAL].sum())
-    tokens = int(counts[lm_kernels.SPECIAL :].sum())
+    skipped = int(counts[: count_kernels.SPECIAL].sum())
+    tokens = int(counts[count_kernels.SPECIAL :].sum())
     if not tokens:
         raise InputError(f"{name}: there is no word in it; a language model needs text, a sentence a line")
     return _renumbered(counter, text, min_count, tokens, digest.hexdigest(), skipped)
 
 
-def _read_special_words(counter: _Counter) -> None:
+def _read_special_words(counter: WordCounter) -> None:
     """Enter the special words first, so that they have the first ids."""
     from cgbench.text.blocks import block_of_bytes
 
@@ -125,63 +125,14 @@ def _read_special_words(counter: _Counter) -> None:
     counter.counts[:] = 0
 
 
-def _read_block(counter: _Counter, block: Block) -> None:
-    from cgbench.lm import count_kernels as lm_kernels
-
-    room = counter.filled + block.size + 1
-    if room > len(counter.tokens):
-        counter.tokens.resize(max(room, len(counter.tokens) * 5 // 4), refcheck=False)
-    i = 0
-    while i < block.size:
-        state = counter.arena, counter.starts, counter.counts, counter.table, counter.words
-        i, counter.filled, counter.words = lm_kernels.read_sentences(
-            block.buffer, i, block.size, counter.tokens, counter.filled, *state
-        )
-        if i < block.size:
-            counter.make_room(block.size)
-    if counter.filled > 2**31 - 2:
-        raise InputError("the corpus has more than 2,147,483,646 words and line ends; use a part of it")
-
-
 def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:
-    """Whole lines of a file or of standard input in blocks, each in memory of its own."""
-    if path.is_dir():
-        raise InputError(f"{path}: a folder, where a text file is needed")
-    if name != str(path):
-        yield from _blocks_of(sys.stdin.buffer, name, digest)
-        return
-    with open_binary(path) as file:
-        yield from _blocks_of(file, name, digest)
-
-
-def _blocks_of(file: BinaryIO, name: str, digest: Any) -> Iterator[Block]:
-    rest = b""
-    line = 0
-    while True:
-        try:
-            data = file.read(BLOCK)
-        except Exception as error:
-            raise InputError(f"{name}: cannot be read ({error}); the file may be damaged or cut short") from None
-        digest.update(data)
-        cut = data.rfind(b"\n") + 1 if data else 0
-        if data and not cut:
-            rest += data
-            continue
-        size = len(rest) + (cut if data else 0)
-        if size:
-            buffer = padded(size)
-            buffer[: len(rest)] = np.frombuffer(rest, np.uint8)
-            buffer[len(rest) : size] = np.frombuffer(data, np.uint8, cut)
-            block = check_text(buffer, size, line, name)
-            if not block.buffer[: block.size].all():
-                raise InputError(
-                    f"{name}, line {block.lines_with(0)[1] + 1}: holds a NUL byte, which no word can hold; remove it"
-                )
-            line += block.count_lines()
-            yield block
-        if not data:
-            return
-        rest = data[cut:]
+    """Whole lines of a text in blocks, each in memory of its own, which hold no NUL byte."""
+    for block in read_blocks(path, BLOCK, shared=False, digest=digest):
+        if not block.buffer[: block.size].all():
+            raise InputError(
+                f"{name}, line {block.lines_with(0)[1] + 1}: holds a NUL byte, which no word can hold; remove it"
+            )
+        yield block
 
 
 def _special_word(block: Block, name: str) -> InputError:
@@ -195,27 +146,29 @@ def _special_word(block: Block, name: str) -> InputError:
     raise AssertionError("a special word was counted that is not there")
 
 
-def _renumbered(counter: _Counter, text: np.ndarray, min_count: int, tokens: int, sha256: str, skipped: int) -> Corpus:
+def _renumbered(
+    counter: WordCounter, text: np.ndarray, min_count: int, tokens: int, sha256: str, skipped: int
+) -> Corpus:
     """Give the words their final ids."""
-    from cgbench.lm import count_kernels as lm_kernels
-    from cgbench.text import word_kernels as kernels
+    from cgbench.lm import count_kernels
+    from cgbench.text import word_kernels
 
-    special = lm_kernels.SPECIAL
+    special = count_kernels.SPECIAL
     counts = counter.counts[: counter.words]
     order = special + np.argsort(-counts[special:], kind="stable")
     order = order[: int(np.count_nonzero(counts[special:] >= min_count))]
-    ids = np.full(counter.words, lm_kernels.UNKNOWN, np.int32)
-    ids[lm_kernels.END] = lm_kernels.END
+    ids = np.full(counter.words, count_kernels.UNKNOWN, np.int32)
+    ids[count_kernels.END] = count_kernels.END
     ids[order] = np.arange(3, 3 + len(order))
-    arena, starts, _ = kernels.order_words(counter.arena, counter.starts, np.concatenate([np.arange(3), order]))
+    arena, starts, _ = word_kernels.order_words(counter.arena, counter.starts, np.concatenate([np.arange(3), order]))
     parts = range(0, len(text), _PART)
     for low in parts:
-        lm_kernels.renumber(text, low, min(low + _PART, len(text)), ids)
+        count_kernels.renumber(text, low, min(low + _PART, len(text)), ids)
     final = np.zeros(3 + len(order), np.int64)
     final[3:] = counts[order]
-    final[lm_kernels.UNKNOWN] = tokens - int(counts[order].sum())
+    final[count_kernels.UNKNOWN] = tokens - int(counts[order].sum())
     sentences = len(text) - 1 - tokens
-    final[lm_kernels.END] = sentences
+    final[count_kernels.END] = sentences
     return Corpus(text, arena, starts, final, tokens, sentences, sha256, skipped)
 
 
@@ -226,9 +179,9 @@ def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:
     out to their own words: they are then sorted by n + 1 words. Where a sentence begins, the words before it do not
     count: until the last round every END stays in the order of the text.
     """
-    from cgbench.lm import count_kernels as lm_kernels
+    from cgbench.lm import count_kernels
 
-    text, end = corpus.text, lm_kernels.END
+    text, end = corpus.text, count_kernels.END
     size = len(text) - 1
     starts = np.concatenate([[0], np.cumsum(corpus.counts)])
     sentences = slice(int(starts[end]), int(starts[end + 1]))
@@ -241,23 +194,23 @@ def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:
         def free(words: np.ndarray) -> list[np.ndarray]:
             """Where each part enters its words: behind those of the parts before it."""
             found = [np.zeros(corpus.words, np.int64) for _ in parts]
-            each(partial(lm_kernels.count_part, words), found)
+            each(partial(count_kernels.count_part, words), found)
             progress.update()
             return list(np.cumsum([starts[:-1], *found[:-1]], axis=0))
 
         places, placed, following = (np.empty(size, np.int32) for _ in range(3))
-        each(partial(lm_kernels.place_part, text), free(text[1:]), repeat(places))
+        each(partial(count_kernels.place_part, text), free(text[1:]), repeat(places))
         work: Callable[..., None] | None = None
         for known in range(1, order):
-            each(partial(lm_kernels.read_following, text, places), repeat(following))
-            work = partial(lm_kernels.place_following, places, following)
+            each(partial(count_kernels.read_following, text, places), repeat(following))
+            work = partial(count_kernels.place_following, places, following)
             each(work, repeat(size), free(following), repeat(placed))
             if known < order - 1:
                 placed[sentences] = places[sentences]
             places, placed = placed, places
         del placed, following, work
         shared, depths = np.empty(size, np.uint8), np.empty(size, np.uint8)
-        each(partial(lm_kernels.compare_neighbours, text, places), repeat(order), repeat(shared), repeat(depths))
+        each(partial(count_kernels.compare_neighbours, text, places), repeat(order), repeat(shared), repeat(depths))
         progress.update()
     return SortedPlaces(places, shared, depths, starts, order)
 

@@ -67,9 +67,9 @@ def write_binary(model: Smoothing, out: Path) -> None:
         write_all(file, np.insert(corpus.arena[: ends[-1]], ends, 0))
 
 
-def buckets(entries: int) -> int:
+def buckets(entries: int, multiplier: float = 1.5) -> int:
     """The size of a hash table."""
-    return max(entries + 1, int(np.float32(1.5) * np.float32(entries)))
+    return max(entries + 1, int(np.float32(multiplier) * np.float32(entries)))
 
 
 def _header(counts: list[int]) -> bytes:
@@ -90,8 +90,7 @@ def _write_vocabulary(model: Smoothing, file: BinaryIO) -> None:
 
 
 def _write_unigrams(model: Smoothing, estimates: Estimates, file: BinaryIO) -> None:
-    from cgbench.lm import count_kernels as lm_kernels
-    from cgbench.lm import kenlm_kernels
+    from cgbench.lm import count_kernels, kenlm_kernels
 
     places = model.sorted
     probabilities, weights = model.of_words(estimates)
@@ -99,7 +98,7 @@ def _write_unigrams(model: Smoothing, estimates: Estimates, file: BinaryIO) -> N
     rows[:-1, 0] = kenlm_kernels.figures(probabilities)
     extended = np.zeros(model.corpus.words, np.bool_)
     kenlm_kernels.extend_words(places.shared, places.depths, places.starts, model.thresholds[1], extended)
-    extended[lm_kernels.BEGIN] = True  # its probability is written as 0, not -0
+    extended[count_kernels.BEGIN] = True  # its probability is written as 0, not -0
     rows[:-1, 0] = np.where(extended, np.abs(rows[:-1, 0]), rows[:-1, 0])
     rows[:-1, 1] = np.where(weights > 1, np.float32(-0.0), kenlm_kernels.figures(weights))
     write_all(file, rows.reshape(-1).view(np.uint8))

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from cgbench.compiled import kernel, part
 from cgbench.lm.arpa_kernels import MILLIONTHS, to_millionths
 from cgbench.text.word_kernels import load64
 
@@ -17,7 +17,7 @@ _SIGN = np.uint32(1 << 31)
 _BLOCK = 512
 
 
-@njit
+@part
 def murmur(data, start, end):
     """MurmurHash64A (Austin Appleby, public domain) of ``data[start:end]`` with seed 0; 8 bytes must follow."""
     code = np.uint64(end - start) * _M
@@ -32,12 +32,12 @@ def murmur(data, start, end):
     return code ^ (code >> _47)
 
 
-@njit
+@part
 def _combine(code, word):
     return (code * _LEFT) ^ (np.uint64(1 + word) * _RIGHT)
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def enter_words(arena, starts, table):
     """Enter all words but the first, ``<unk>``, into a table of uint32 ``[buckets, 3]``: hash (two halves), id."""
     buckets = np.uint64(table.shape[0])
@@ -51,17 +51,12 @@ def enter_words(arena, starts, table):
         table[at, 2] = word
 
 
-@njit(nogil=True, cache=True)
 def figures(values):
     """log10 as a reader of the ARPA file has it: the nearest float32 to six decimals."""
-    logs = to_millionths(values)
-    result = np.empty(values.size, np.float32)
-    for i in range(values.size):
-        result[i] = np.float32(logs[i] / MILLIONTHS)
-    return result
+    return (to_millionths(values) / MILLIONTHS).astype(np.float32)
 
 
-@njit
+@part
 def _extends(shared, depths, k, end, order, threshold):
     """Is there an n-gram with one word more on the left that is kept?"""
     if depths[k] <= order:
@@ -77,7 +72,7 @@ def _extends(shared, depths, k, end, order, threshold):
     return end - begin > threshold
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def extend_words(shared, depths, starts, threshold, extended):
     """Which words have an n-gram of two words that ends in them and is kept."""
     for word in range(starts.size - 1):
@@ -85,7 +80,6 @@ def extend_words(shared, depths, starts, threshold, extended):
         extended[word] = begin < end and _extends(shared, depths, begin, end, 1, threshold)
 
 
-@njit(nogil=True, cache=True)
 def make_entries(
     text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs
 ):
@@ -94,14 +88,32 @@ def make_entries(
     :param above: the threshold of the next order; -1 for the highest order.
     :param keys: uint64 out; ``logs`` float32 out, the sign bit of which says that nothing stands on the left;
         ``backoffs`` float32 out (empty for the highest order), -0.0 where the n-gram begins no other.
-    :return: how many.
+    :returns: how many.
     """
-    filled = 0
     signs = np.empty(logs.size, np.uint32)
     words = np.empty((_BLOCK, order), np.int32)
-    heads = np.empty(_BLOCK, np.int64)
-    ends = np.empty(_BLOCK, np.int64)
-    nodes = np.empty(_BLOCK, np.int64)
+    heads, ends, nodes = (np.empty(_BLOCK, np.int64) for _ in range(3))
+    filled = _make_entries(
+        text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs,
+        signs, words, heads, ends, nodes,
+    )  # fmt: skip
+    logs[:filled] = figures(logs[:filled])
+    bits = logs.view(np.uint32)[:filled]
+    bits &= ~_SIGN
+    bits |= signs[:filled]
+    if above >= 0:
+        none = backoffs[:filled] > 1
+        backoffs[:filled] = figures(backoffs[:filled])
+        backoffs[:filled][none] = np.float32(-0.0)
+    return filled
+
+
+@kernel
+def _make_entries(
+    text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs,
+    signs, words, heads, ends, nodes,
+):  # fmt: skip
+    filled = 0
     while low < high:
         held = 0
         while low < high and held < _BLOCK:
@@ -133,24 +145,17 @@ def make_entries(
             if above >= 0:
                 backoffs[filled] = weights[nodes[row]]
             filled += 1
-    bits = logs.view(np.uint32)
-    logs[:filled] = figures(logs[:filled])
-    for i in range(filled):
-        bits[i] = (bits[i] & ~_SIGN) | signs[i]
-    if above >= 0:
-        found = figures(backoffs[:filled])
-        for i in range(filled):
-            backoffs[i] = np.float32(-0.0) if backoffs[i] > 1 else found[i]
     return filled
 
 
-@njit(nogil=True, cache=True)
 def insert(keys, logs, backoffs, table):
     """Insert entries in order by linear probing; the table is uint32 ``[buckets, 3 or 4]``: key, log, back-off."""
+    _insert(keys, logs.view(np.uint32), backoffs.view(np.uint32), table, np.empty(_BLOCK, np.int64))
+
+
+@kernel
+def _insert(keys, bits, backoff_bits, table, homes):
     buckets = np.uint64(table.shape[0])
-    bits = logs.view(np.uint32)
-    backoff_bits = backoffs.view(np.uint32)
-    homes = np.empty(_BLOCK, np.int64)
     for begin in range(0, keys.size, _BLOCK):
         size = min(_BLOCK, keys.size - begin)
         for row in range(size):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, require
+from cgbench.lm.opened import open_model
+from cgbench.text.plain_text import words_of
 
 
 @dataclass(frozen=True)
@@ -83,20 +85,14 @@ class LanguageModel:
     def load(cls, path: Path) -> LanguageModel:
         """Open an ARPA file or a KenLM binary file.
 
-        :raises InputError: kenlm is not installed, or the file is missing or not such a file.
+        :raises InputError: kenlm is not installed, or the file is missing, damaged or not such a file.
         """
-        kenlm = require("kenlm", "analysis")
+        require("kenlm", "analysis")
         if not path.exists():
             raise InputError(f"{path}: no such file")
         if path.is_dir():
             raise InputError(f"{path}: a folder, where a language model is needed (.arpa or .binary)")
-        config = kenlm.Config()
-        config.show_progress = False
-        config.arpa_complain = kenlm.ARPALoadComplain.NONE
-        try:
-            return cls(kenlm.Model(str(path), config), path)
-        except (OSError, RuntimeError) as error:
-            raise InputError(f"{path}: not a language model that KenLM reads ({_reason(error)})") from None
+        return cls(open_model(path), path)
 
     @property
     def order(self) -> int:
@@ -108,26 +104,29 @@ class LanguageModel:
 
         :raises InputError: a line holds a NUL byte.
         """
-        return np.array([self._model.score(self._text(line, at)) for at, line in enumerate(lines, 1)], np.float64)
+        return np.array([score.log10 for score in self.scores(lines)], np.float64)
 
     def perplexity(self, lines: Iterable[str]) -> np.ndarray:
         """The perplexity of each sentence a token, ``</s>`` included, float64 ``[lines]``."""
         return np.array([score.perplexity for score in self.scores(lines)], np.float64)
 
     def scores(self, lines: Iterable[str], total: CorpusScore | None = None) -> Iterator[SentenceScore]:
-        """Each sentence's score; ``total`` is added to."""
+        """Each sentence's score; ``total`` is added to.
+
+        The scores of the tokens, which are KenLM's, are added up exactly; KenLM's own sum of a sentence is a float of
+        32 bits and loses digits as the sentence grows.
+        """
         for at, line in enumerate(lines, 1):
             text = self._text(line, at)
-            words = text.split(" ") if text else []
-            oovs = words.count("<unk>")
-            score = SentenceScore(float(self._model.score(text)), len(words), oovs)
+            tokens = list(self._model.full_scores(text))  # (log10, length of the n-gram, unknown) a token
+            unknown = [log for log, _, is_unknown in tokens if is_unknown]
+            score = SentenceScore(math.fsum(log for log, _, _ in tokens), len(tokens) - 1, len(unknown))
             if total is not None:
                 total.sentences += 1
-                total.tokens += len(words) + 1
-                total.oovs += oovs
+                total.tokens += len(tokens)
+                total.oovs += len(unknown)
                 total.log10 += score.log10
-                if oovs:
-                    total.log10_of_oovs += sum(log for log, _, unknown in self._model.full_scores(text) if unknown)
+                total.log10_of_oovs += math.fsum(unknown)
             yield score
 
     def _text(self, line: str, number: int) -> str:
@@ -135,17 +134,8 @@ class LanguageModel:
         if "\0" in line:
             raise InputError(f"line {number}: holds a NUL byte, which no word can hold; remove it")
         known = self._known
-        words = []
-        for word in line.encode("utf-8", "surrogatepass").split():
-            text = word.decode("utf-8", "surrogatepass")
-            if text not in known:
-                known[text] = text if text in self._model else "<unk>"
-            words.append(known[text])
-        return " ".join(words)
-
-
-def _reason(error: Exception) -> str:
-    """What KenLM says, without the place in its source code where it says so."""
-    text = " ".join(str(error.__cause__ or error).split())
-    said = re.search(r"threw \w+(?: because `.*?')?\. (.*)", text)
-    return (said.group(1) if said else text).removesuffix(".").strip()
+        found = words_of(line)
+        for word in found:
+            if word not in known:
+                known[word] = word if word in self._model else "<unk>"
+        return " ".join([known[word] for word in found])

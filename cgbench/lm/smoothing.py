@@ -67,7 +67,7 @@ def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | Non
     """The discounts for adjusted counts 1, 2, and 3 or more: Chen and Goodman (1998), equation 26.
 
     :param tally: how many n-grams have adjusted counts of 1, 2, 3 and 4.
-    :return: the discounts, or None and what is wrong.
+    :returns: the discounts, or None and what is wrong.
     """
     for count in (1, 2, 3):
         if not tally[count - 1]:

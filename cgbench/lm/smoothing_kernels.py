@@ -1,4 +1,4 @@
-"""The compiled loops of modified Kneser-Ney smoothing, over the sorted places of ``lm_kernels``.
+"""The compiled loops of modified Kneser-Ney smoothing, over the sorted places of ``count_kernels``.
 
 A *node* of order n is a distinct n-gram: a run of places with ``shared >= n`` after a first one with
 ``shared < n <= depth``. Nodes are numbered in the order of the places. Its first place stands for the n-gram.
@@ -9,7 +9,7 @@ n-gram at place p is at place p - 1. First row p holds the adjusted count of the
 0 where p stands for none), then its own share of the probability and the weight of its back-off.
 
 The loops fetch from memory in blocks before they look at anything: a branch that waits for memory would stop the
-processor from reading ahead. Each has a slow, obvious twin in ``tests/unit/twins_lm.py``.
+processor from reading ahead. Each has a slow, obvious twin in ``tests/helpers/twins_lm.py``.
 """
 
 # mypy: ignore-errors
@@ -17,7 +17,8 @@ processor from reading ahead. Each has a slow, obvious twin in ``tests/unit/twin
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from cgbench.compiled import inlined, kernel, kernel_of
 
 PRUNED = np.uint32(1 << 31)
 """Marks the count of an n-gram that is pruned."""
@@ -28,7 +29,7 @@ NO_EXTENSION = np.float32(2)
 _BLOCK = 1024
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def count_words(shared, starts, order, counts):
     """The adjusted count of each word: the number of different words before it; ``order`` 1: its occurrences."""
     for word in range(starts.size - 1):
@@ -42,7 +43,7 @@ def count_words(shared, starts, order, counts):
             counts[word] = count
 
 
-@njit(inline="always")
+@inlined
 def _end_of_node(shared, k, high, order):
     """The end of the node that begins at ``k``, and how many children (n-grams with one word more) it has."""
     children = np.int64(1)
@@ -53,7 +54,7 @@ def _end_of_node(shared, k, high, order):
     return k, children
 
 
-@njit(inline="always")
+@inlined
 def _next_node(shared, depths, k, high, order, highest):
     """The first node of an order from ``k`` on: (where it begins, where it ends, adjusted count)."""
     while k < high and not shared[k] < order <= depths[k]:
@@ -66,7 +67,7 @@ def _next_node(shared, depths, k, high, order, highest):
     return k, end, count
 
 
-@njit(nogil=True, cache=True)
+@kernel_of("(u1[::1], u1[::1], i8, i8, i8, i8, i8, i8[::1])")
 def tally_order(shared, depths, low, high, order, highest, threshold, figures):
     """Add to int64 ``figures[6]``: nodes of an order, those that occur more often than the threshold, and those with
     adjusted count 1, 2, 3 and 4."""
@@ -79,7 +80,7 @@ def tally_order(shared, depths, low, high, order, highest, threshold, figures):
                 figures[1 + count] += 1
 
 
-@njit(nogil=True, cache=True)
+@kernel_of("(i4[::1], u1[::1], u1[::1], i8, i8, i8, i8, i8, u4[:, ::1])")
 def enter_counts(places, shared, depths, low, high, order, highest, threshold, counts):
     """Enter the adjusted counts of the nodes of an order into ``cells``, here as uint32, where they are 0 so far.
 
@@ -91,7 +92,6 @@ def enter_counts(places, shared, depths, low, high, order, highest, threshold, c
             counts[places[k], 0] = np.uint32(count) | (PRUNED if low - k <= threshold else np.uint32(0))
 
 
-@njit(nogil=True, cache=True)
 def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node):
     """Turn the counts in ``cells`` into shares, and give each context of ``order`` words the weight of its back-off.
 
@@ -104,14 +104,27 @@ def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, c
     :param weights: float32 out, a node of ``order`` words each, from ``node`` on; NO_EXTENSION for those that begin
         no n-gram that is kept.
     """
+    fetched = np.empty(_longest_run(shared, low, high, order) + _BLOCK, np.uint32)
+    given = places, shared, depths, low, high, order, discounts, cells, counts, weights, node
+    _weigh_contexts(*given, fetched)
+
+
+@kernel
+def _longest_run(shared, low, high, order):
+    """The most places that an n-gram of ``order`` words has."""
     longest = np.int64(0)
     begin = low
     for k in range(low + 1, high):
         if shared[k] < order:
             longest = max(longest, k - begin)
             begin = k
-    longest = max(longest, high - begin)
-    fetched = np.empty(longest + _BLOCK, np.uint32)
+    return max(longest, high - begin)
+
+
+@kernel_of("(i4[::1], u1[::1], u1[::1], i8, i8, i8, f8[::1], f4[:, ::1], u4[:, ::1], f4[::1], i8, u4[::1])")
+def _weigh_contexts(
+    places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
+):  # fmt: skip
     last = np.uint64(counts.shape[0] - 1)
     base = filled = low  # the places from ``base`` to ``filled`` have their followers' counts fetched
     k = low
@@ -157,7 +170,6 @@ def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, c
         k = end
 
 
-@njit(nogil=True, cache=True)
 def interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node):
     """p(w | context) = share + weight of the back-off * p(w | shorter context), for the nodes of an order.
 
@@ -165,6 +177,11 @@ def interpolate(places, shared, depths, low, high, order, cells, shorter, parent
     :param probabilities: float32 out, from ``node`` on. Those of pruned n-grams mean nothing.
     """
     shares = np.empty((_BLOCK, 2), np.float32)
+    _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)
+
+
+@kernel_of("(i4[::1], u1[::1], u1[::1], i8, i8, i8, f4[:, ::1], f4[::1], i8, f4[::1], i8, f4[:, ::1])")
+def _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares):
     parent -= 1
     while low < high:
         size = min(_BLOCK, high - low)
@@ -182,7 +199,7 @@ def interpolate(places, shared, depths, low, high, order, cells, shorter, parent
         low += size
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def next_cut(shared, k):
     """The first place from ``k`` on where no n-gram of two words or more goes on."""
     while k < shared.size and shared[k] >= 2:

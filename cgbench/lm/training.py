@@ -13,8 +13,11 @@ from cgbench.errors import InputError
 from cgbench.lm.counts import LONGEST, read_corpus, sort_places
 from cgbench.lm.kenlm_binary import ORDERS
 from cgbench.lm.smoothing import FALLBACK, Smoothing
+from cgbench.memory import check_memory
+from cgbench.text.word_counts import estimate_words
 
 SUFFIXES = (".arpa", ".binary")
+BYTES_A_WORD = {".arpa": 27, ".binary": 35}  # of the text, in memory; measured for order 5 in docs/performance.md
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def train(
 ) -> Trained:
     """Train an interpolated modified Kneser-Ney model and write it to ``out``, as ``.arpa`` or ``.binary``.
 
-    :param corpus: a text, a sentence a line (.gz, .zst too); ``-`` is standard input.
+    :param corpus: a text, a sentence a line (.gz, .zst too), or ``TABLE:COLUMN``; ``-`` is standard input.
     :param prune: as for lmplz: a threshold an order, rising from 0, the last one for all further orders; n-grams that
         occur so often or less in the text are dropped.
     :param min_count: words that occur fewer times are ``<unk>``.
@@ -51,6 +54,9 @@ def train(
     from cgbench.lm.kenlm_binary import write_binary
 
     thresholds = _check(out, order, prune, fallback)
+    if (words := estimate_words(corpus)) is not None:
+        remedy = "train on a part of the text, or on a machine with more"
+        check_memory(f"{corpus}: a model of about {words:,} words", BYTES_A_WORD[out.suffix] * words, remedy)
     text = read_corpus(corpus, min_count=min_count, skip_symbols=skip_symbols)
     model = Smoothing(text, sort_places(text, order, jobs), thresholds, fallback, jobs)
     (write_arpa if out.suffix == ".arpa" else write_binary)(model, out)

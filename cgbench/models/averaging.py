@@ -16,6 +16,7 @@ from torch import Tensor
 
 from cgbench.errors import InputError
 from cgbench.files import write_json
+from cgbench.models.checkpoint_checks import check_finite
 from cgbench.models.checkpoints import MODEL, CheckpointConfig, read_config, read_tensors, save_checkpoint
 from cgbench.models.config.common import to_dict
 from cgbench.models.text.subwords import Subwords
@@ -42,7 +43,7 @@ def last_checkpoints(run: Path, count: int) -> list[Path]:
 def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
     """Write the mean of checkpoints into the checkpoint folder ``out``, and what it is the mean of beside it.
 
-    :return: a dict a checkpoint: ``folder`` (its name), ``seed``, ``updates``, ``sha256`` of its parameters.
+    :returns: a dict a checkpoint: ``folder`` (its name), ``seed``, ``updates``, ``sha256`` of its parameters.
     :raises InputError: they do not fit together, or ``out`` is there already.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
@@ -91,6 +92,7 @@ def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
     kinds: dict[str, torch.dtype] = {}
     for number, folder in enumerate(folders):
         tensors, _ = read_tensors(folder / MODEL)
+        check_finite(folder / MODEL, tensors)
         if number and tensors.keys() != totals.keys():
             raise InputError(f"{folder / MODEL}: other parameters than {folders[0] / MODEL}; one of them is damaged")
         for name, tensor in tensors.items():

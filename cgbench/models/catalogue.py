@@ -1,14 +1,16 @@
 """What there is to train: architectures, methods, presets, their settings, and how many parameters they make.
 
-Counts come from the models themselves, built without memory for their numbers; all else is known without torch.
+Counts come from the models themselves, built without memory for their numbers. That takes PyTorch and seconds, so
+those of presets and architectures are kept in a table, by a hash of the model's configuration; a test holds it to the
+models. ``python -m cgbench.models.catalogue`` writes it again.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import math
-import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -18,10 +20,15 @@ from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import ModelConfig, TransformerConfig, to_dict
 from cgbench.models.config.methods import METHODS
 from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, method_config
-from cgbench.settings import did_you_mean
+from cgbench.settings import did_you_mean, help_texts
+from cgbench.steps import KEY_LENGTH, hash_value
 
 Sizes = tuple[int, int]
 SOURCE, TARGET = 1_000_003, 1_000_033  # primes: no other length of a parameter
+TABLE = "parameters.json"
+
+Counts = tuple[int, int, int, int]
+"""Parameters of a model: a number, what it has for each source entry, for each target entry, for each pair of them."""
 
 
 def catalogue(sizes: Sizes | None = None, count: bool = True) -> dict[str, list[dict[str, Any]]]:
@@ -115,61 +122,78 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
 
     :raises InputError: torch is not installed.
     """
-    sizes = {SOURCE: source_size, TARGET: target_size}
-    return sum(math.prod(sizes.get(length, length) for length in shape) for shape in _shapes(config))
+    fixed, source, target, both = _counts(config)
+    return fixed + source * source_size + target * target_size + both * source_size * target_size
 
 
 def count_without_vocabulary(config: ModelConfig) -> int:
     """Return how many parameters a model has but for those whose number depends on the dictionaries."""
-    return sum(math.prod(shape) for shape in _shapes(config) if SOURCE not in shape and TARGET not in shape)
+    return _counts(config)[0]
+
+
+def config_key(config: ModelConfig) -> str:
+    """A hash of all settings of a model: its key in the table."""
+    return hash_value(to_dict(config))[:KEY_LENGTH]
 
 
 @cache
-def _shapes(config: ModelConfig) -> list[tuple[int, ...]]:
-    """The shapes of a model's parameters, for dictionaries of SOURCE and TARGET entries: built once for any sizes."""
+def _table() -> dict[str, Counts]:
+    text = resources.files("cgbench.models.config").joinpath(TABLE).read_text(encoding="utf-8")
+    return {key: tuple(counts) for key, counts in json.loads(text).items()}
+
+
+def _counts(config: ModelConfig) -> Counts:
+    return _table().get(config_key(config)) or counts_of_model(config)
+
+
+@cache
+def counts_of_model(config: ModelConfig) -> Counts:
+    """The parameters of a model, from the model itself.
+
+    :raises InputError: torch is not installed.
+    """
     from cgbench.errors import require
     from cgbench.models.registry import build_model
 
     torch = require("torch", "models")
     with torch.device("meta"):
         model = build_model(config, SOURCE, TARGET)
-    return [tuple(parameter.shape) for parameter in model.parameters()]
+    counts = {(False, False): 0, (True, False): 0, (False, True): 0, (True, True): 0}
+    for parameter in model.parameters():
+        shape = list(parameter.shape)
+        kind = SOURCE in shape, TARGET in shape
+        for length, there in zip((SOURCE, TARGET), kind, strict=True):
+            if there:
+                shape.remove(length)
+        if {SOURCE, TARGET} & set(shape):
+            raise NotImplementedError(f"a parameter with a dictionary twice: {tuple(parameter.shape)}")
+        counts[kind] += math.prod(shape)
+    fixed, source, target, both = counts.values()
+    return fixed, source, target, both
+
+
+def listed_configs() -> list[ModelConfig]:
+    """The models whose counts are in the table: of every preset and architecture."""
+    presets = [*map(load_preset, list_presets()), *map(architecture_preset, ARCHITECTURES)]
+    return list({config_key(preset.model): preset.model for preset in presets}.values())
+
+
+def write_table() -> None:
+    """Write the table of counts, for presets and architectures as they are now."""
+    rows = sorted((config_key(config), counts_of_model(config)) for config in listed_configs())
+    lines = ",\n".join(f' "{key}": {json.dumps(counts)}' for key, counts in rows)
+    with resources.as_file(resources.files("cgbench.models.config").joinpath(TABLE)) as path:
+        path.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
     """Every setting of a section; what an architecture adds to the common configuration comes first."""
-    texts, values, default = field_help(type(config)), to_dict(config), to_dict(defaults)
+    texts, values, default = help_texts(type(config)), dataclasses.asdict(config), dataclasses.asdict(defaults)
     common = {field.name for field in dataclasses.fields(TransformerConfig)} if section == "model" else set()
     return [
-        {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": texts.get(key, "")}
+        {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": texts[key]}
         for key in sorted(values, key=lambda key: key in common)
     ]
-
-
-def field_help(kind: type) -> dict[str, str]:
-    """Return what the docstring of a configuration, and of those that it extends, says of each field."""
-    texts: dict[str, str] = {}
-    for ancestor in reversed(kind.__mro__):
-        if not dataclasses.is_dataclass(ancestor):
-            continue
-        fields = {field.name for field in dataclasses.fields(ancestor)}
-        text = " ".join(inspect.cleandoc(ancestor.__doc__ or "").split())
-        for names, said in re.findall(r":param ([\w, ]+): (.*?)(?= :param |$)", text):
-            texts |= _parted([name.strip() for name in names.split(",")], said, fields)
-    return texts
-
-
-def _parted(names: list[str], text: str, fields: set[str]) -> dict[str, str]:
-    """A text that goes on with ``; ``other``: ...`` speaks of another field from there on."""
-    parts = re.split(r"; ``(\w+)``: ", text)
-    texts = dict.fromkeys(names, parts[0])
-    for name, said in zip(parts[1::2], parts[2::2], strict=True):
-        if name in fields:
-            texts[name] = said
-        else:  # another value of the same field
-            last = next(reversed(texts))
-            texts[last] += f"; ``{name}``: {said}"
-    return texts
 
 
 def _first_paragraph(kind: type) -> str:
@@ -185,3 +209,7 @@ def _comment(name: str) -> str:
             break
         lines.append(line.lstrip("# "))
     return " ".join(lines)
+
+
+if __name__ == "__main__":
+    write_table()

@@ -1,31 +1,44 @@
 """Checkpoints: a folder of JSON and safetensors that says all that is needed to use a model, and nothing unpickled.
 
-``config.json`` (written last: a folder that has it is complete), ``model.safetensors``, ``subwords.json`` and
-``metrics.jsonl``; while training, ``training_state.safetensors`` and, where the best model is kept,
-``best.safetensors``. See ``docs/formats.md``.
+``config.json`` (written last: a folder that has it is complete), ``model.safetensors``, ``subwords.json``,
+``SHA256SUMS`` (digests of these three; older checkpoints have none) and ``metrics.jsonl``; to go on with training,
+``training_state.safetensors`` and, where the best model is kept, ``best.safetensors``, which are no part of the model.
+See ``docs/formats.md``.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor, nn
-
+from cgbench.digests import SUMS, check_recorded, digests_of, first_damaged, write_sums
 from cgbench.errors import InputError
-from cgbench.files import atomic_path, read_json, write_json
-from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig
+from cgbench.files import atomic_path, read_json, to_json, write_atomic, write_json
+from cgbench.models.checkpoint_checks import check_config, check_sizes, check_tensors
+from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
 from cgbench.models.config.presets import method_config, model_config, training_config
 from cgbench.models.registry import build_model
+from cgbench.models.text.subwords import FILE as SUBWORDS
 from cgbench.models.text.subwords import Subwords
+from cgbench.steps import hash_file, hash_value
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 FORMAT = 2
 CONFIG, MODEL, METRICS = "config.json", "model.safetensors", "metrics.jsonl"
+STATE, BEST = "training_state.safetensors", "best.safetensors"  # what a longer run starts from; part of no model
+MEMBER = "member-{}"
+BESIDE = "ensemble"  # the folder beside a workspace that its members are published in
+ENSEMBLE = "ensemble.json"  # in the folder of an ensemble, which it makes whole
+DIGEST = "sha256"  # the tensor that holds the digest of the others
 
 
 @dataclass(frozen=True)
@@ -60,10 +73,14 @@ class CheckpointConfig:
 def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: Subwords) -> None:
     """Write a complete checkpoint; an interrupted call leaves a folder without ``config.json``."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CONFIG).unlink(missing_ok=True)
+    for name in (CONFIG, SUMS):
+        (folder / name).unlink(missing_ok=True)
     subwords.save(folder)
     write_tensors(folder / MODEL, tensors)
-    write_json(folder / CONFIG, {"format": FORMAT, **asdict(config)})
+    text = to_json({"format": FORMAT, **asdict(config), "training": to_dict(config.training)})
+    digests = digests_of(folder, [SUBWORDS, MODEL])
+    write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
+    write_atomic(folder / CONFIG, text)
 
 
 def read_config(folder: Path) -> CheckpointConfig:
@@ -77,17 +94,21 @@ def read_config(folder: Path) -> CheckpointConfig:
     if not path.is_file():
         raise InputError(f"{folder}: no {CONFIG}: not a checkpoint, or its training has not finished")
     data = read_json(path)
+    check_recorded(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{path}: not a checkpoint of format {FORMAT}")
     values = {key: value for key, value in data.items() if key != "format"}
+    check_config(values, path)
     try:
         values["model"], values["training"] = model_config(values["model"]), training_config(values["training"])
         values["method"] = method_config(values.get("method", {}))
-        return CheckpointConfig(**values)
+        config = CheckpointConfig(**values)
     except (KeyError, TypeError) as error:
         raise InputError(f"{path}: not a checkpoint configuration ({error})") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    check_sizes(config.model, path)
+    return config
 
 
 def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwords, CheckpointConfig]:
@@ -95,6 +116,8 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
 
     :raises InputError: a file is missing or cut short, or the parts do not belong together.
     """
+    import torch
+
     config = read_config(folder)
     subwords = Subwords.load(folder)
     if (subwords.digest, subwords.source_size, subwords.target_size) != (
@@ -107,7 +130,8 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
     # Built without storage: the random start would cost time and disturb the caller's random numbers.
     with torch.device("meta"):
         model = build_model(config.model, config.source_size, config.target_size)
-    expected = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    needed = model.state_dict()
+    expected = {name: tuple(tensor.shape) for name, tensor in needed.items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     for name in sorted(expected.keys() | found.keys()):
         if expected.get(name) != found.get(name):
@@ -115,20 +139,30 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
                 f"{folder / MODEL}: {name} has shape {found.get(name, 'none')}, "
                 f"{CONFIG} asks for {expected.get(name, 'none')}"
             )
+    check_tensors(folder / MODEL, needed, tensors)
     model.load_state_dict(tensors, assign=True)
     return model.to(device).eval(), subwords, config
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = None) -> None:
-    """Write tensors, and one string beside them, whole or not at all; equal content gives equal bytes."""
+    """Write tensors, and one string beside them, whole or not at all; equal content gives equal bytes.
+
+    What is not a finished model gets a tensor more, the digest of the others: no SHA256SUMS speaks of it.
+    """
+    import torch
     from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    if path.name != MODEL:
+        contiguous[DIGEST] = torch.tensor(list(_digest(contiguous, text)), dtype=torch.uint8)
     with atomic_path(path) as temporary:
+        temporary.touch()
+        mode = temporary.stat().st_mode  # as the umask has it; safetensors would leave 0600
         # One entry at most: safetensors writes several in the order of a hash table.
         try:
             save_file(contiguous, temporary, None if text is None else {"text": text})
+            temporary.chmod(mode)
         except SafetensorError as error:
             # The number of the system's error (a full disk, say) is only in the words.
             if number := re.search(r"os error (\d+)", str(error)):
@@ -139,19 +173,124 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
     """Read what :func:`write_tensors` wrote.
 
-    :raises InputError: the file is missing or cut short.
+    :raises InputError: the file is missing, cut short or damaged.
     """
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
         raise InputError(f"{path}: no such file")
+    if path.name == MODEL:
+        check_recorded(path)
     try:
         with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name).clone() for name in file.keys()}, (file.metadata() or {}).get("text")  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
+            tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
+            text = (file.metadata() or {}).get("text")
+    except (SafetensorError, OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
         raise InputError(f"{path}: not a whole safetensors file ({error})") from None
+    digest = tensors.pop(DIGEST, None)
+    if digest is not None and bytes(digest.tolist()) != _digest(tensors, text):
+        raise InputError(f"{path}: is damaged: it does not hold what was written")
+    return tensors, text
+
+
+def _digest(tensors: Mapping[str, Tensor], text: str | None) -> bytes:
+    """The SHA-256 of tensors, by rising name, and of the string beside them."""
+    import torch
+
+    digest = hashlib.sha256(repr(text).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name!r} {tensor.dtype} {list(tensor.shape)} ".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.digest()
 
 
 def subset(prefix: str, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries whose names begin with ``prefix``, without it."""
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def member_summary(folder: Path) -> dict[str, Any]:
+    """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
+    from safetensors import SafetensorError, safe_open
+
+    config = read_config(folder)
+    try:
+        with safe_open(folder / MODEL, "np") as tensors:
+            parameters = sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{folder / MODEL}: not a whole safetensors file ({error})") from None
+    return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
+
+
+def publish_ensemble(members: list[Path], out: Path, copy: Callable[[str, str], object] = shutil.copy2) -> None:
+    """Copy trained members to ``out/member-0`` and so on; ``ensemble.json`` comes last and makes it whole."""
+    for number, member in enumerate(members):
+        folder = out / MEMBER.format(number)
+        if folder.exists():
+            shutil.rmtree(folder)
+        shutil.copytree(member, folder, copy_function=copy, ignore=shutil.ignore_patterns("step.json", STATE, BEST))
+    for folder in out.glob(MEMBER.format("*")):
+        if folder.is_dir() and folder.name not in {MEMBER.format(number) for number in range(len(members))}:
+            shutil.rmtree(folder)
+    write_json(out / ENSEMBLE, _listing(len(members)))
+
+
+def _listing(members: int) -> dict[str, Any]:
+    return {"format": 1, "members": [MEMBER.format(number) for number in range(members)]}
+
+
+def holds_members(ensemble: Path, members: list[Path]) -> bool:
+    """Whether a published ensemble is these steps' results, byte for byte, and no member more.
+
+    Both folders may come from anybody: nothing is read that is not inside ``ensemble``.
+
+    :raises InputError: a ``step.json`` cannot be read.
+    """
+    folders = [ensemble / MEMBER.format(number) for number in range(len(members))]
+    listing = ensemble / ENSEMBLE
+    if any(path.is_symlink() for path in (ensemble, listing, *folders)) or not listing.is_file():
+        return False
+    if listing.read_bytes() != to_json(_listing(len(members))).encode() or set(ensemble.glob("member-*")) != {*folders}:
+        return False
+    for folder, member in zip(folders, members, strict=True):
+        outputs = read_json(member / "step.json")["outputs"]
+        inside = folder.resolve()
+        if not all((folder / name).resolve().is_relative_to(inside) for name in outputs):
+            return False
+        if first_damaged(folder, outputs) is not None:
+            return False
+    return True
+
+
+def member_folders(ensemble: Path) -> list[Path]:
+    """The member folders of a trained ensemble; a single checkpoint is an ensemble of one.
+
+    :raises InputError: there is none.
+    """
+    if (ensemble / "config.json").is_file():
+        return [ensemble]
+    name = re.compile(MEMBER.format("[0-9]+"))
+    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
+    if not found:
+        if (ensemble / "metrics.jsonl").is_file():
+            raise InputError(f"{ensemble}: this model is not finished; give the command that trains it again")
+        raise InputError(f"{ensemble}: no trained model in it; make one with cgbench train or train-ensemble")
+    for folder in found:
+        if not (folder / "config.json").is_file():
+            raise InputError(f"{folder}: this member is not finished; give the command that trains it again")
+    return sorted(found, key=lambda folder: int(folder.name.rpartition("-")[2]))
+
+
+def ensemble_identity(ensemble: Path) -> str:
+    """A hash of all bytes of an ensemble's members that decide what it answers."""
+    return hash_value(
+        [
+            {
+                path.name: hash_file(path)
+                for path in sorted(folder.iterdir())
+                if path.is_file() and path.name not in (METRICS, SUMS, STATE, BEST)
+            }
+            for folder in member_folders(ensemble)
+        ]
+    )

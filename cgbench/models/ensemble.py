@@ -19,11 +19,12 @@ import torch
 from torch import nn
 
 from cgbench.errors import InputError
-from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.checkpoints import load_checkpoint, member_folders
+from cgbench.models.devices import one_thread
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
+from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
-from cgbench.models.text.subwords import EOS, Subwords
-from cgbench.models.training.ensemble import member_folders
+from cgbench.models.text.subwords import Subwords
 from cgbench.models.uncertainty import score_hypotheses
 from cgbench.progress import bar
 
@@ -34,12 +35,14 @@ class Translation:
 
     :param tokens: int32 target ids, the end token included.
     :param log_prob: its log-probability under the ensemble; ``score``: the same, divided by the number of tokens.
+    :param cut: whether a model from outside says that the limit of length has ended it.
     """
 
     text: str
     tokens: np.ndarray
     log_prob: float
     score: float
+    cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Ensemble:
 
         :param longest: cut sources to so many tokens, end token included.
         :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
-        :return: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
+        :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
         options: dict[str, Any] = {
             "max_length_ratio": max_length_ratio,
@@ -145,7 +148,7 @@ class Ensemble:
 
         :param hypotheses: target ids with the end token, such as :attr:`Translation.tokens`.
         :param longest: as for :meth:`search`.
-        :return: name -> float64 ``[lines]``.
+        :returns: name -> float64 ``[lines]``.
         """
         sources = self._sources(lines, longest)
         with self._running(len(lines), "scoring", progress) as done:
@@ -176,14 +179,9 @@ class Ensemble:
     @contextlib.contextmanager
     def _running(self, total: int, description: str, progress: bool) -> Iterator[Callable[[int], object]]:
         """One thread on a CPU, and a progress bar if wanted; yields what to call with the number of sentences done."""
-        before = torch.get_num_threads()
-        if self.device.type == "cpu":
-            torch.set_num_threads(1)
-        try:
+        with one_thread(self.device):
             if progress:
                 with bar(total, description, "sentence") as shown:
                     yield shown.update
             else:
                 yield lambda count: None
-        finally:
-            torch.set_num_threads(before)

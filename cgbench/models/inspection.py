@@ -46,7 +46,7 @@ def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = N
 
 
 def _mixtures(model: Composition) -> list[Panel]:
-    """Keys and values, a table a sublayer that is mixed; over both sublayers a column sums to 1."""
+    """Keys and values, a table per sublayer that is mixed; over both sublayers a column sums to 1."""
     from cgbench.models.architectures.composition import mixture_weights
 
     weights = mixture_weights(model)

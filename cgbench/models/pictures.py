@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cgbench.errors import require
+from cgbench.picture import picture_bytes
 
-FORMS = ("png", "svg")
+FORMS = ("png", "svg", "pdf")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,4 @@ def draw(panels: Sequence[Panel], form: str) -> bytes:
             axis.set_xticks(range(len(panel.columns)), panel.columns, rotation=90)
             axis.set_yticks(range(len(panel.rows)), panel.rows)
         figure.colorbar(image, ax=list(axes))
-        buffer = io.BytesIO()
-        metadata = {"png": {"Software": None}, "svg": {"Date": None}}[form]
-        figure.savefig(buffer, format=form, dpi=150, bbox_inches="tight", metadata=metadata)
-    return buffer.getvalue()
+        return picture_bytes(figure, form)

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.text.subwords import BOS, EOS, PAD
+from cgbench.models.special_ids import BOS, EOS, PAD
 
 # The smallest normal float32: where a softmax underflows, the logarithm must stay finite for a forced end.
 LEAST = torch.finfo(torch.float32).tiny
@@ -60,7 +60,7 @@ def beam_search(
 
     :param members: one model or several, in evaluation mode.
     :param source: ids of the sentences.
-    :return: for each sentence up to ``beam`` hypotheses, best first.
+    :returns: for each sentence up to ``beam`` hypotheses, best first.
     """
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
@@ -87,7 +87,7 @@ def beam_search(
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break
-        # The best B that do not end, in order: a stable sort puts them first. At most one a hypothesis ends, B of 2B.
+        # The best B that do not end, in order: a stable sort puts them first. At most one per hypothesis ends, B of 2B.
         kept = ends.argsort(axis=1, kind="stable")[going, :beam]
         scores, parent, token = (np.take_along_axis(x[going], kept, 1) for x in (best, parent, token))
         width = history.shape[1]
@@ -136,7 +136,7 @@ def greedy_search(
 
 
 class _Stepper:
-    """The members side by side, one row a hypothesis."""
+    """The members side by side, one row per hypothesis."""
 
     def __init__(self, members: Sequence[nn.Module], source: Ragged):
         self._members: list[Any] = list(members)
@@ -146,7 +146,7 @@ class _Stepper:
         self._device = source.ids.device
 
     def step(self, tokens: np.ndarray) -> Tensor:
-        """Consume one id a row ``[R]`` and return the mean probabilities of the next, float32 ``[R, vocabulary]``."""
+        """Consume one id per row ``[R]`` and return the mean probabilities of the next, float32 ``[R, vocabulary]``."""
         total: Tensor | None = None
         for model, state in zip(self._members, self._states, strict=True):
             p = torch.softmax(model.step(self._send(tokens), state), 1, dtype=torch.float32)
@@ -157,7 +157,7 @@ class _Stepper:
     def keep(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
         for state in self._states:
-            state.reorder(self._send(index))
+            state.reorder(index)
 
     def _send(self, values: np.ndarray) -> Tensor:
         return torch.from_numpy(values).to(self._device, non_blocking=True)

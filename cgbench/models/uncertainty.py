@@ -29,7 +29,7 @@ token_ep_mkl              token_du - token_ep_tu
 Of a sequence: the means of all of these over its tokens, under the same names, and
 
 ========================  ================================================================================
-pe_stu, ep_stu, sdu       the means of token_pe_tu, token_ep_tu and token_du: -log mean probability a token
+pe_stu, ep_stu, sdu       the means of token_pe_tu, token_ep_tu and token_du: -log mean probability per token
 pe_smkl, ep_smkl          sdu - pe_stu, sdu - ep_stu
 var, combo                variance over members of P_m(y)^(1/L); -1 + var / (mean_m P_m(y))^(1/L)
 logvar, logcombo          variance over members of log P_m(y) / L; -1 + logvar / mean_m(log P_m(y) / L)
@@ -80,8 +80,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
-from cgbench.models.text.subwords import EOS
 
 DISTRIBUTION = (
     "expected_entropy",
@@ -98,6 +98,11 @@ POINTWISE = ("token_du", "token_pe_tu", "token_ep_tu", "token_pe_mkl", "token_ep
 TOKEN_MEASURES = DISTRIBUTION + POINTWISE
 SEQUENCE_ONLY = ("pe_stu", "ep_stu", "sdu", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo", "log_prob")
 SEQUENCE_MEASURES = TOKEN_MEASURES + SEQUENCE_ONLY
+DISAGREEMENT = (
+    *("mutual_information", "epkl", "rmi", "ep_mutual_information", "ep_epkl", "ep_rmi"),
+    *("token_pe_mkl", "token_ep_mkl", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo"),
+)
+"""How far members disagree: with one member the same for every hypothesis, but for rounding."""
 
 CACHED = 1 << 20  # numbers in a table that is at home in a CPU's cache
 
@@ -107,7 +112,7 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
 
     :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or torch tensor.
     :param tokens: ``[tokens]`` ids of the hypothesis, the end token included.
-    :return: the names of :data:`TOKEN_MEASURES`, each a float64 array ``[tokens]``.
+    :returns: the names of :data:`TOKEN_MEASURES`, each a float64 array ``[tokens]``.
     :raises ValueError: shapes that do not fit, ids outside the vocabulary, rows that are not distributions.
     """
     log_p, y = _checked(log_probs, tokens)
@@ -147,7 +152,7 @@ def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
 class RunningMeasures:
     """The same measures from members that come one after another.
 
-    Only running sums are kept, so memory does not grow with the number of members (but for one number a member and
+    Only running sums are kept, so memory does not grow with the number of members (but for one number per member and
     token, the log-probability of what was produced)::
 
         measures = RunningMeasures(tokens, lengths)
@@ -248,14 +253,13 @@ def score_hypotheses(
     The forward passes are in the members' own precision (float32). The batches are a function of the two lists
     alone, so the same call gives the same bytes; another ``batch_tokens`` changes no more than rounding.
 
-    :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``, ``decode``,
-        ``project``), in evaluation
-        mode, on ``device``.
+    :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``, ``decode``, ``project``),
+        in evaluation mode, on ``device``.
     :param sources: N arrays of source ids, each with its end token.
     :param hypotheses: N arrays of target ids, each with its end token.
     :param batch_tokens: the most tokens on either side of a batch, padding included.
     :param done: called with the number of sentences of every finished batch.
-    :return: the names of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]`` in the order given.
+    :returns: the names of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]`` in the order given.
     """
     if len(sources) != len(hypotheses):
         raise ValueError(f"{len(sources)} sources and {len(hypotheses)} hypotheses")
@@ -276,7 +280,7 @@ def score_hypotheses(
                 # Vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
                 # waits for that is the members' hidden states, small change against their parameters.
                 together = CACHED // models[0].project(states[0][:1]).shape[1]
-            for first, last in _groups(lengths, together):
+            for first, last in groups(lengths, together):
                 part = slice(sum(lengths[:first]), sum(lengths[:last]))
                 measures = RunningMeasures(tokens[part], lengths[first:last])
                 for model, state in zip(models, states, strict=True):
@@ -288,7 +292,7 @@ def score_hypotheses(
     return result
 
 
-def _groups(lengths: list[int], tokens: int) -> Iterator[tuple[int, int]]:
+def groups(lengths: list[int], tokens: int) -> Iterator[tuple[int, int]]:
     """Cut neighbours into ranges of at most ``tokens`` tokens, or of one sentence where that has more."""
     first = total = 0
     for i, length in enumerate(lengths):
@@ -308,7 +312,7 @@ def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -
     :param values: ``[N, B]`` a sequence measure of each hypothesis.
     :param log_probs: ``[N, B]`` their log-probabilities, not normalised by length; -inf for a hypothesis that is not
         there (a list shorter than B), whose value is then ignored.
-    :return: ``[N]`` float64.
+    :returns: ``[N]`` float64.
     """
     value, log_prob = np.asarray(values, np.float64), np.asarray(log_probs, np.float64)
     if value.shape != log_prob.shape or value.ndim != 2:

@@ -13,6 +13,7 @@ import numpy as np
 from cgbench.benchmark.metrics.base import Metric
 from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
+from cgbench.text.plain_text import words_of
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,11 @@ def measure(name: str, tested: Translated) -> dict[str, float]:
 def exact_match(tested: Translated) -> dict[str, float]:
     """Whole sentences that are right."""
     return {"exact match": _value(_exact(tested), tested.hypotheses)}
+
+
+def iid_exact_match(tested: Translated) -> dict[str, float]:
+    """Whole sentences that are right, of a test drawn like the training text."""
+    return {"IID exact match": _value(_exact(tested), tested.hypotheses)}
 
 
 def exact_match_by_source(tested: Translated) -> dict[str, float]:
@@ -102,9 +108,9 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
     statistics = metric.statistics(tested.hypotheses)
     counts: dict[str, int] = defaultdict(int)
     for line in tested.column(source, tested.training[0]):
-        for word in line.split():
+        for word in words_of(line):
             counts[word] += 1
-    once = [any(counts[word] == 1 for word in line.split()) for line in tested.sources]
+    once = [any(counts[word] == 1 for word in words_of(line)) for line in tested.sources]
     found = {"BLEU full": float(metric.value(statistics)[0])}
     if any(once):
         part = metric.collect(statistics, np.flatnonzero(once)).sum(axis=0, keepdims=True)
@@ -142,6 +148,7 @@ def cter(tested: Translated) -> dict[str, float]:
 
 MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
     "exact match": exact_match,
+    "IID exact match": iid_exact_match,
     "exact match by source": exact_match_by_source,
     "exact match by type": exact_match_by_type,
     "BLEU": bleu,

@@ -23,12 +23,16 @@ SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20, "pairs": 1000}
 
 @dataclass(frozen=True)
 class Run:
-    """One system, trained on one benchmark with one seed."""
+    """One system, trained on one benchmark with one seed.
+
+    :param updates: of a ``short`` run, where these are asked for instead of the part that the benchmark names.
+    """
 
     benchmark: Benchmark
     system: System
     scale: str
     seed: int
+    updates: int = 0
 
     @property
     def name(self) -> str:
@@ -39,15 +43,21 @@ class Run:
     @property
     def preset(self) -> Preset:
         """Model and training, at this scale."""
-        preset = load_preset(self.system.preset).replace(self.system.set)
+        preset = self._paper
         preset = preset.replace(scaled(preset, self.scale, self.fraction))
         # What a killed run loses is a small part of it, however long its updates take.
         every = max(1, min(preset.training.checkpoint_every, preset.training.max_updates // SAVED))
         return preset.replace({"training.checkpoint_every": every})
 
     @property
+    def _paper(self) -> Preset:
+        return load_preset(self.system.preset).replace(self.system.set)
+
+    @property
     def fraction(self) -> float:
         """How much of the paper's updates is made."""
+        if self.scale == "short" and self.updates and self.system.preset:
+            return min(1.0, self.updates / self._paper.training.max_updates)
         return {"full": 1.0, "short": self.system.short or self.benchmark.short, "smoke": 0.0}[self.scale]
 
     @property
@@ -58,7 +68,7 @@ class Run:
     def step(self, inputs: Mapping[str, str]) -> Step:
         """What identifies the result; not the device, so that machines of any kind may share the runs.
 
-        :param inputs: hashes of the splits that are read.
+        :param inputs: hashes of the files that are read.
         """
         system, benchmark = self.system, self.benchmark
         preset = self.preset if system.preset else None
@@ -74,7 +84,7 @@ class Run:
                 for key, value in to_dict(getattr(preset, section)).items()
                 if key != "checkpoint_every"  # changes no result
             },
-            "lexicon": {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None,
+            "lexicon": self._lexicon,
             "augment": dict(system.augment) or None,
             "hold_out": dict(system.hold_out) or None,
             "beam": system.beam,
@@ -85,28 +95,60 @@ class Run:
         }
         if benchmark.empty_word:
             config["empty_word"] = benchmark.empty_word
+        if not system.preset:
+            config["side"] = benchmark.side
         return Step(self.name, config, dict(inputs), REVISION)
 
+    @property
+    def _lexicon(self) -> dict[str, Any] | None:
+        system = self.system
+        if system.lexicon_file:
+            return {"file": system.lexicon_file}
+        return {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None
 
-def plan(table: Table, systems: Sequence[str], seeds: Sequence[int], scale: str) -> list[Run]:
+
+def plan(
+    table: Table,
+    systems: Sequence[str],
+    seeds: Sequence[int] | None,
+    scale: str,
+    *,
+    names: Sequence[str] = (),
+    updates: int = 0,
+) -> list[Run]:
     """The runs of a table, one seed of everything before the next.
 
     :param systems: those to run, also such as no figure of the table is of: other forms of its systems. If empty, all
         that the table shows and that can be run.
-    :raises InputError: a system is not in the table, or cannot be run.
+    :param seeds: None for those of the paper, on each benchmark its own.
+    :param names: of the benchmarks to run on; all if empty.
+    :param updates: of a ``short`` run, instead of those that the benchmark names.
+    :raises InputError: a system or benchmark is not in the table, or cannot be run.
     """
-    benchmarks = [all_benchmarks()[name] for name in table.benchmarks]
+    for name in names:
+        if name not in table.benchmarks:
+            raise InputError(f"--benchmarks {name}: not in {table.name}{did_you_mean(name, table.benchmarks)}")
+    benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
     known = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.systems))
+    # A row that is the best of several stands for these.
+    parts = {name: [part for part in own if part in known] for name, own in table.best_of.items()}
+    systems = list(dict.fromkeys(part for name in systems for part in parts.get(name) or (name,)))
     for name in systems:
         if name in table.left_out:
             raise InputError(f"--systems {name}: cannot be run: {table.left_out[name]}")
         if name not in known:
-            raise InputError(f"--systems {name}: not in {table.name}{did_you_mean(name, known)}")
-    shown = {(row.benchmark, part) for row in table.figures for part in table.best_of.get(row.system, (row.system,))}
+            raise InputError(f"--systems {name}: not in {table.name}{did_you_mean(name, [*parts, *known])}")
+    shown = {
+        (row.benchmark, part) for row in table.rows if not row.why for part in table.parts(row.benchmark, row.system)
+    }
+    own = {
+        benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name) for benchmark in benchmarks
+    }
     runs = [
-        Run(benchmark, benchmark.systems[name], scale, seed)
-        for seed in seeds
+        Run(benchmark, benchmark.systems[name], scale, own[benchmark.name][number], updates)
+        for number in range(max((len(numbers) for numbers in own.values()), default=0))
         for benchmark in benchmarks
+        if number < len(own[benchmark.name])
         for name in systems or table.systems
         if name in benchmark.systems and (systems or (benchmark.name, name) in shown)
     ]
@@ -127,6 +169,7 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
         changes["method.epochs"] = max(1, round(method.epochs * fraction))
     if isinstance(method, CRegConfig):
         changes["method.ramp_updates"] = round(method.ramp_updates * fraction)
+    epochs = training.validate_every_epochs
     if scale == "short":
         updates = max(1, round(training.max_updates * fraction))
         # The highest rate of noam falls with the root of the warm-up: it stays what it was.
@@ -135,7 +178,8 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
             "training.learning_rate": training.learning_rate * factor,
             "training.max_updates": updates,
             "training.warmup_updates": round(training.warmup_updates * fraction),
-            "training.validate_every": min(training.validate_every, updates),
+            "training.validate_every": min(training.validate_every, updates) if not epochs else max(1, updates // 10),
+            "training.validate_every_epochs": 0,  # ten times instead, each with a decoding
             "training.patience": 0,
         }
     changes |= {
@@ -144,6 +188,7 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
         "training.accumulation": 1,
         "training.max_tokens": max(SMOKE["tokens"], training.max_length),
         "training.validate_every": SMOKE["updates"],
+        "training.validate_every_epochs": 0,
         "training.validate_metric": "loss",
         "training.patience": 0,
         "training.keep_checkpoints": 0,

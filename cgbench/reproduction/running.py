@@ -10,16 +10,16 @@ import math
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cgbench.data_recipes.writer import GENERATED, RECORD, RELEASED
+from cgbench.data_recipes.writer import GENERATED, RECORD, RELEASED, read_record
+from cgbench.engines import Engine, Local, Needs
 from cgbench.errors import InputError
-from cgbench.files import read_json, write_atomic, write_json
-from cgbench.parallel import run_tasks
+from cgbench.files import write_atomic, write_json
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import Run
 from cgbench.reproduction.tables import Benchmark
@@ -34,36 +34,46 @@ def run_all(
     out: Path,
     *,
     device: str = "cpu",
-    jobs: int = 1,
-    mirror: str | None = None,
+    engine: Engine | None = None,
+    mirror: str | Sequence[str] | None = None,
     offline: bool = False,
     keep_models: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> list[str]:
     """Make all runs that are not done; those that another process is making are made last, or waited for.
 
-    :param jobs: runs at once, a thread each on a CPU.
+    :param engine: where runs are made side by side, a thread each on a CPU (default: one after another, here).
     :param mirror: where the sources of the data are; ``offline``: use no network.
     :param keep_models: keep the checkpoints, too.
-    :return: a line a run that failed, and a benchmark whose data cannot be had; the others are made.
+    :returns: a line a run that failed, and a benchmark whose data cannot be had; the others are made.
     """
     say = say or (lambda line: None)
-    inputs: dict[str, dict[str, str]] = {}
+    records: dict[str, dict[str, Any]] = {}
     failed: list[str] = []
     for benchmark in {run.benchmark.name: run.benchmark for run in runs}.values():
+        given = {run.system.lexicon_file for run in runs if run.benchmark.name == benchmark.name} - {""}
         try:
-            inputs[benchmark.name] = prepare(benchmark, out, mirror, offline, say)
+            records[benchmark.name] = prepare(benchmark, out, mirror, offline, say, given)
         except InputError as error:
             failed.append(f"{benchmark.name}: {error}")
             say(failed[-1])
     workspace = Workspace(out / RUNS)
-    steps = [(run, run.step(inputs[run.benchmark.name])) for run in runs if run.benchmark.name in inputs]
+    engine = engine or Local(1)
+    engine.share(out)
+    steps = []
+    for run in runs:
+        if run.benchmark.name in records:
+            try:
+                steps.append((run, run.step(inputs_of(run, records[run.benchmark.name]))))
+            except InputError as error:
+                failed.append(f"{run.name}: {error}")
+                say(failed[-1])
     pending = [(run, step) for run, step in steps if not workspace.done(step)]
     say(f"{len(steps) - len(pending)} of {len(runs)} runs are done")
     for wait in (False, True):
         busy = []
         tasks = [(run, step, out, device, keep_models, wait) for run, step in pending]
-        for name, seconds, problem in run_tasks(_run_one, tasks, jobs):
+        for name, seconds, problem in engine.run(_run_one, tasks, Needs(gpus=float(device == "cuda"))):
             if problem is None:
                 say(f"{name}: done in {seconds:,.0f} s")
             elif problem == "busy":
@@ -78,10 +88,16 @@ def run_all(
 
 
 def prepare(
-    benchmark: Benchmark, out: Path, mirror: str | None, offline: bool, say: Callable[[str], None]
-) -> dict[str, str]:
-    """Prepare the data of a benchmark; return the hash of every file that is read.
+    benchmark: Benchmark,
+    out: Path,
+    mirror: str | Sequence[str] | None,
+    offline: bool,
+    say: Callable[[str], None],
+    given: Collection[str] = (),
+) -> dict[str, Any]:
+    """Prepare the data of a benchmark; return the record of the prepared set.
 
+    :param given: files beside the splits that are wanted, too; without them the set is prepared all the same.
     :raises InputError: a split cannot be had.
     """
     from cgbench.data_recipes.registry import find_recipe
@@ -91,7 +107,7 @@ def prepare(
     folder = out / DATA / benchmark.data
     recipe = find_recipe(benchmark.data)
     with locked(out / DATA / f"{benchmark.data}.reproduce", wait=True):
-        record = read_json(folder / RECORD) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
+        record = read_record(folder, recipe.name) if (folder / RECORD).is_file() else {"splits": {}, "revision": None}
         if record["revision"] != recipe.revision or not _unchanged(folder, record, benchmark):
             released = any(record["splits"].get(split, {}).get("origin") == RELEASED for split in benchmark.splits)
             if released and offline and not mirror and not recipe.generates_released:
@@ -99,33 +115,52 @@ def prepare(
                     f"{folder}: prepared from the released files, and changed or made by an older version since; "
                     "name them with --mirror, or remove the folder"
                 )
-            record = get(recipe, folder, mirror=mirror, offline=offline, say=say).record
+            record = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(given), say=say).record
             missing = [split for split in benchmark.splits if split not in record["splits"]]
             if missing:
                 raise InputError(
                     f"{', '.join(missing)} of {recipe.name} cannot be had; cgbench data get {recipe.name} says what "
                     "to download, and where to put it"
                 )
+        elif not record["files"].keys() >= set(given) and (mirror or not offline):
+            # What could not be had when the set was prepared may be had by now.
+            try:
+                record = get(recipe, folder, mirror=mirror, offline=offline, extras=True, say=say).record
+            except InputError as error:
+                say(f"{benchmark.name}: {error}")
     if generated := generated_splits(record, benchmark):
         say(
             f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, name these with --mirror "
             f"and remove {folder}"
         )
-    hashes: dict[str, str] = {}
-    for split in benchmark.splits:
-        hashes.update((name, record["files"][name]) for name in record["splits"][split]["files"])
-    return hashes
+    return record
+
+
+def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
+    """The hash of every file of a prepared set that a run reads, by name.
+
+    :raises InputError: a lexicon that is given to it is not there.
+    """
+    names = [name for split in run.benchmark.splits for name in record["splits"][split]["files"]]
+    if given := run.system.lexicon_file:
+        if given not in record["files"]:
+            raise InputError(
+                f"{given} of {run.benchmark.data} cannot be had; cgbench data describe {run.benchmark.data} says where "
+                f"it is; name a folder that has it with --mirror, or run {run.system.name} (learned), which learns one"
+            )
+        names.append(given)
+    return {name: record["files"][name] for name in names}
 
 
 def _unchanged(folder: Path, record: Mapping[str, Any], benchmark: Benchmark) -> bool:
     """Whether every file that is read is there, as it was prepared."""
+    if not all(split in record["splits"] for split in benchmark.splits):
+        return False
+    names = {name for split in benchmark.splits for name in record["splits"][split]["files"]}
+    given = {system.lexicon_file for system in benchmark.systems.values()}
     return all(
-        split in record["splits"]
-        and all(
-            (folder / name).is_file() and hash_file(folder / name) == record["files"][name]
-            for name in record["splits"][split]["files"]
-        )
-        for split in benchmark.splits
+        (folder / name).is_file() and hash_file(folder / name) == record["files"][name]
+        for name in names | (given & record["files"].keys())
     )
 
 
@@ -169,12 +204,12 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
         return
     began = time.time()
     sides = find_recipe(run.benchmark.data).sides[:2]
-    record = read_json(data / RECORD)
+    record = read_record(data, run.benchmark.data)
     cut = any(record["splits"][split]["rows"] > run.rows for split in run.benchmark.tests)
     if run.system.preset:
         figures = train_and_test(run, data, (sides[0], sides[1]), folder, device)
     else:
-        figures = describe_test(run, data, sides[0])
+        figures = describe_test(run, data, sides[run.benchmark.side == "target"])
     write_json(
         folder / RESULT,
         {
@@ -209,14 +244,14 @@ def clean(folder: Path, keep_model: bool) -> None:
 
 
 def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
-    """What is new in the source side of the first test: mean degree, novel n-grams."""
+    """What is new in one side of the first test: mean degree, novel n-grams."""
     from cgbench.benchmark.stats.rows import Wanted, text_rows
     from cgbench.text.normalisation import Normalisation
 
     test = next(iter(run.benchmark.tests))
     (row,) = text_rows(
         [data / f"{run.benchmark.train}.{side}"],
-        [[data / f"{test}.{side}"]],
+        [(test, [data / f"{test}.{side}"])],
         Wanted(),
         sides=[None],
         columns=None,
@@ -230,7 +265,7 @@ def describe_test(run: Run, data: Path, side: str) -> dict[str, float]:
 
 def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, device: str) -> dict[str, float]:
     """Train a model, translate the tests, and return all figures."""
-    from cgbench.models.training.loop import train_member
+    from cgbench.models.training.trainer import train_model
     from cgbench.reproduction.texts import learn_dictionaries, learn_run_lexicon, training_texts
 
     benchmark, preset = run.benchmark, run.preset
@@ -242,7 +277,9 @@ def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, d
     subwords = learn_dictionaries(run, data, sides, train, text)
     lexicon = learn_run_lexicon(run, data, sides, text)
     model = folder / MODEL
-    train_member(train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon)
+    train_model(
+        train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon, title=run.name, keep_state=False
+    )
     figures: dict[str, float] = {}
     for split, measures in benchmark.tests.items():
         tested = translate_test(run, model, data, split, sides, folder, device)
@@ -261,8 +298,8 @@ def translate_test(
 ) -> Translated:
     """Translate a test split, or the rows of it that the scale asks for."""
     from cgbench.models.ensemble import Ensemble
-    from cgbench.models.text.subwords import read_lines
     from cgbench.reproduction.texts import read_side
+    from cgbench.text.streams import read_lines
 
     source, target = (read_side(run.benchmark, data, split, side) for side in sides)
     rows = np.arange(len(source))
@@ -278,7 +315,7 @@ def translate_test(
         limit = _length_limit(ensemble, sources, references) if run.system.beam == 1 else {}
         found = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in found))
-    hypotheses = read_lines(path)
+    hypotheses = list(read_lines(path))
     others = [name for name in run.benchmark.splits if name != split]
     return Translated(run.benchmark, data, split, sides, rows, sources, references, hypotheses, others)
 

@@ -7,7 +7,7 @@ The published figures are those of :mod:`cgbench.benchmark.metrics.published`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -15,10 +15,10 @@ from typing import Any
 from cgbench.benchmark.metrics.published import PAPERS, Published, all_published
 from cgbench.benchmark.stats.rows import PublishedRow, published_rows
 from cgbench.errors import InputError
-from cgbench.settings import did_you_mean
+from cgbench.settings import did_you_mean, make_settings
+from cgbench.yaml_text import load_yaml
 
 TEXTS = "r-dangle T2"  # a table of test sets, not of systems
-SCALES = ("full", "short", "smoke")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class System:
     :param preset: of the model and its training; ``set``: changes of it, by dotted name. Without a preset nothing is
         trained: the test text itself is looked at.
     :param lexicon: learner of its lexicon, with ``lexicon_set``, that method's settings.
+    :param lexicon_file: a lexicon of the prepared data that is given instead, by its path there.
     :param augment: settings of GECA, and ``ratio``, the share of new pairs in the training text.
     :param hold_out: how much of the training text validates instead of training: the ``share`` and which pairs, the
         ``last`` or ``random`` ones; for benchmarks without a validation split.
@@ -41,6 +42,7 @@ class System:
     set: Mapping[str, Any] = field(default_factory=dict)
     lexicon: str = ""
     lexicon_set: Mapping[str, Any] = field(default_factory=dict)
+    lexicon_file: str = ""
     augment: Mapping[str, Any] = field(default_factory=dict)
     hold_out: Mapping[str, Any] = field(default_factory=dict)
     beam: int = 1
@@ -54,6 +56,7 @@ class Benchmark:
 
     :param data: the recipe; ``train``, ``valid``: splits, the latter if a model is to be validated on one.
     :param tests: what is measured on which split (:mod:`cgbench.reproduction.measures`).
+    :param side: of a test set whose text is looked at (a system without a preset): ``source`` or ``target``.
     :param dictionary: splits whose words make the dictionaries, as several papers do; the training text if empty.
     :param more_words: words of the ``source`` and ``target`` dictionary that no split has.
     :param empty_word: written between two blanks, where the authors' code sees a word, too.
@@ -66,6 +69,7 @@ class Benchmark:
     train: str
     tests: Mapping[str, Sequence[str]]
     valid: str = ""
+    side: str = "source"
     dictionary: Sequence[str] = ()
     more_words: Mapping[str, Sequence[str]] = field(default_factory=dict)
     empty_word: str = ""
@@ -80,12 +84,30 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
+class Row:
+    """A row of a table: a system on a benchmark.
+
+    :param figures: published ones; none for a system that the paper names without a figure.
+    :param why: why it cannot be run; empty if it can.
+    """
+
+    benchmark: str
+    system: str
+    figures: Sequence[Published]
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     """A table of a paper.
 
     :param source: the published figures that it shows, as the table of published results names their source.
-    :param benchmarks: by name, in order; empty if it cannot be made again.
+    :param shared: figures that it shows, too, but that are listed under another table: of that ``source``, the systems
+        named; on the table's benchmarks alone, and of its ``metrics`` alone if these are given.
+    :param benchmarks: by name, in order; those of the figures if empty.
     :param best_of: systems for which the paper shows the best of several others.
+    :param also: systems that belong to it and can be run, without a published figure.
+    :param seeds: which seeds the paper had on a benchmark, where it says so; else so many from 1 as it had runs.
     :param left_out: systems that cannot be run, and why; ``why``: why nothing of the table can.
     :param note: what a reader must know.
     """
@@ -93,9 +115,12 @@ class Table:
     name: str
     title: str
     source: str = ""
+    shared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    metrics: Sequence[str] = ()
     benchmarks: Sequence[str] = ()
-    seeds: int = 5
     best_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    also: Sequence[str] = ()
+    seeds: Mapping[str, Sequence[int]] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     why: str = ""
     note: str = ""
@@ -107,17 +132,60 @@ class Table:
 
     @property
     def figures(self) -> list[Published]:
-        """The published figures, in the order of the paper."""
+        """The published figures that it shows, in the order in which they are listed."""
         if self.source == TEXTS:
             return [figure for row in published_rows() for figure in _of_text(row)]
-        return [row for row in all_published() if row.source == self.source]
+        return [row for row in all_published() if self._shows(row)]
+
+    def _shows(self, row: Published) -> bool:
+        if row.source == self.source:
+            return True
+        known = row.system in self.shared.get(row.source, ()) and row.metric in (self.metrics or (row.metric,))
+        return known and row.benchmark in (self.benchmarks or (row.benchmark,))
+
+    @property
+    def rows(self) -> list[Row]:
+        """A row a system and benchmark."""
+        found: dict[tuple[str, str], list[Published]] = {}
+        for figure in self.figures:
+            found.setdefault((figure.benchmark, figure.system), []).append(figure)
+        for benchmark in self.benchmarks:
+            for name in self.also:
+                if name in all_benchmarks()[benchmark].systems:
+                    found.setdefault((benchmark, name), [])
+        return [Row(*key, figures, self._why(*key)) for key, figures in found.items()]
+
+    def _why(self, benchmark: str, system: str) -> str:
+        if system in self.left_out or self.why:
+            return self.left_out.get(system, self.why)
+        assert self.parts(benchmark, system), f"{self.name}: nothing runs {system} on {benchmark}"
+        return ""
+
+    def parts(self, benchmark: str, system: str) -> list[str]:
+        """The systems that are run for a row; several where the paper shows the best of them."""
+        known = all_benchmarks()[benchmark].systems if benchmark in all_benchmarks() else {}
+        return [name for name in self.best_of.get(system, (system,)) if name in known]
+
+    @property
+    def runs(self) -> bool:
+        """Whether any row can be run."""
+        return any(not row.why for row in self.rows)
 
     @property
     def systems(self) -> list[str]:
         """The names of the systems that can be run, in order; for one that is the best of others, these."""
-        known = {name for benchmark in self.benchmarks for name in all_benchmarks()[benchmark].systems}
-        named = [part for row in self.figures for part in self.best_of.get(row.system, (row.system,))]
-        return [name for name in dict.fromkeys(named) if name in known]
+        return list(dict.fromkeys(name for row in self.rows if not row.why for name in self.parts(*_key(row))))
+
+    def seeds_of(self, benchmark: str) -> list[int]:
+        """The seeds of a benchmark: the paper's where they are known, else from 1, as many as it had runs."""
+        if benchmark in self.seeds:
+            return list(self.seeds[benchmark])
+        counts = [int(figure.runs) for figure in self.figures if figure.benchmark == benchmark and figure.runs]
+        return list(range(1, max(counts, default=1) + 1))
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row.benchmark, row.system
 
 
 def _of_text(row: PublishedRow) -> list[Published]:
@@ -134,13 +202,16 @@ def all_benchmarks() -> dict[str, Benchmark]:
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".yaml"):
             continue
-        for name, values in _read(file).items():
-            systems = {key: _build(System, {"name": key, **spec}) for key, spec in values.pop("systems").items()}
+        for name, values in load_yaml(file, aliases=True).items():
+            systems = {
+                key: make_settings(System, {"name": key, **spec}, f"{name}.{key}")
+                for key, spec in values.pop("systems").items()
+            }
             systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
             # One entry stands for a benchmark a value, where they differ by a number alone.
             for number in values.pop("each", [None]):
                 made = _filled({"name": name, **values}, number)
-                found[made["name"]] = _build(Benchmark, {**made, "systems": systems})
+                found[made["name"]] = make_settings(Benchmark, {**made, "systems": systems}, made["name"])
     return found
 
 
@@ -148,7 +219,10 @@ def all_benchmarks() -> dict[str, Benchmark]:
 def all_tables() -> dict[str, Table]:
     """Every table by name (``lexicon-3``), in the order of the file."""
     file = resources.files("cgbench.reproduction").joinpath("tables.yaml")
-    return {name: _build(Table, {"name": name, **values}) for name, values in _read(file).items()}
+    return {
+        name: make_settings(Table, {"name": name, **values}, name)
+        for name, values in load_yaml(file, aliases=True).items()
+    }
 
 
 def find_table(name: str) -> Table:
@@ -156,24 +230,22 @@ def find_table(name: str) -> Table:
 
     :raises InputError: there is none of that name, or nothing of it can be run.
     """
+    table = named_table(name)
+    if not table.runs:
+        why = dict.fromkeys(row.why for row in table.rows)
+        raise InputError(f"{name}: cannot be run: {table.why or '; '.join(why)}")
+    return table
+
+
+def named_table(name: str) -> Table:
+    """A table, whether it can be run or not.
+
+    :raises InputError: there is none of that name.
+    """
     tables = all_tables()
     if name not in tables:
         raise InputError(f"unknown table {name!r}{did_you_mean(name, tables)}; cgbench reproduce list shows them")
-    if tables[name].why:
-        raise InputError(f"{name}: cannot be run: {tables[name].why}")
     return tables[name]
-
-
-def _read(file: Any) -> dict[str, Any]:
-    import yaml
-
-    return dict(yaml.safe_load(file.read_text(encoding="utf-8")))
-
-
-def _build(kind: type, values: Mapping[str, Any]) -> Any:
-    known = {entry.name for entry in fields(kind)}
-    assert values.keys() <= known, f"{values['name']}: {values.keys() - known}"
-    return kind(**values)
 
 
 def _filled(value: Any, number: int | None) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
 from cgbench.models.lexicons.lexicon import learn_lexicon
-from cgbench.models.text.subwords import Subwords, read_lines
+from cgbench.models.text.subwords import Subwords
 from cgbench.reproduction.plan import SMOKE, Run
 from cgbench.reproduction.tables import Benchmark
+from cgbench.text.streams import read_lines
 
 Pairs = list[tuple[str, str]]
 Files = tuple[Path, Path]
@@ -73,8 +74,10 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
 
 
 def learn_run_lexicon(run: Run, data: Path, sides: tuple[str, str], folder: Path) -> Path | None:
-    """Learn the lexicon of a system that has one, from the whole training split, as the authors did."""
+    """The lexicon of a system that has one: given, or learned from the whole training split, as the authors did."""
     system = run.system
+    if system.lexicon_file:
+        return data / system.lexicon_file
     if not system.lexicon:
         return None
     pairs = read_split(run.benchmark, data, run.benchmark.train, sides)
@@ -91,7 +94,7 @@ def read_split(benchmark: Benchmark, data: Path, split: str, sides: tuple[str, s
 
 def read_side(benchmark: Benchmark, data: Path, split: str, side: str) -> list[str]:
     """The lines of one file of a prepared split."""
-    lines, empty = read_lines(data / f"{split}.{side}"), benchmark.empty_word
+    lines, empty = list(read_lines(data / f"{split}.{side}")), benchmark.empty_word
     return [" ".join(word or empty for word in line.split(" ")) for line in lines] if empty else lines
 
 

@@ -11,10 +11,14 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.text.columns import read_text
+from cgbench.text.plain_text import not_utf8, skip_mark
+from cgbench.text.streams import check_line, check_lines, is_table, limit, open_raw, shown
 
 BLOCK = 2 << 20
 
@@ -23,7 +27,7 @@ BLOCK = 2 << 20
 class Block:
     """Whole lines: ``buffer[:size]`` ends with a newline, and more newlines follow for the loops to run into.
 
-    ``line`` is the number of the first line in its file, from 0; ``oddities`` the flags of ``kernels.inspect``.
+    ``line`` is the number of the first line in its file, from 0; ``oddities`` the flags of ``word_kernels.inspect``.
     """
 
     buffer: np.ndarray
@@ -48,30 +52,27 @@ def check_text(buffer: np.ndarray, size: int, line: int, name: object) -> Block:
 
     :raises InputError: not UTF-8.
     """
-    from cgbench.text import word_kernels as kernels
+    from cgbench.text import word_kernels
 
     if size and buffer[size - 1] != 10:
         buffer[size] = 10
         size += 1
-    buffer[size : size + kernels.PAD] = 10
-    oddities = kernels.inspect(buffer, size)
-    if oddities & kernels.NOT_UTF8:
+    buffer[size : size + word_kernels.PAD] = 10
+    oddities = word_kernels.inspect(buffer, size)
+    if oddities & word_kernels.NOT_UTF8:
         for number, text in enumerate(buffer[:size].tobytes().split(b"\n"), line + 1):
             try:
                 text.decode()
             except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{name}, line {number}: not UTF-8 (byte {text[error.start]:#04x} at column {error.start + 1}); "
-                    "convert the file, for example with iconv -t UTF-8"
-                ) from None
+                raise not_utf8(text, error, name, number) from None
     return Block(buffer, size, line, oddities)
 
 
 def padded(size: int) -> np.ndarray:
     """An uninitialised buffer for ``size`` bytes, a newline and the padding."""
-    from cgbench.text import word_kernels as kernels
+    from cgbench.text import word_kernels
 
-    return np.empty(size + 1 + kernels.PAD, np.uint8)
+    return np.empty(size + 1 + word_kernels.PAD, np.uint8)
 
 
 def block_of_bytes(text: bytes, line: int = 0, name: object = "text") -> Block:
@@ -88,6 +89,15 @@ def release_memory() -> None:
         trim(0)
 
 
+def _read_at(file: int, view: memoryview, offset: int) -> int:
+    """Fill what can be filled at once; Python on macOS has no preadv."""
+    if hasattr(os, "preadv"):
+        return os.preadv(file, [view], offset)
+    data = os.pread(file, len(view), offset)
+    view[: len(data)] = data
+    return len(data)
+
+
 def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: object) -> int:
     """Fill ``buffer`` with bytes ``start`` to ``stop`` of an open file.
 
@@ -96,52 +106,64 @@ def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: objec
     view = buffer[: stop - start].data
     done = 0
     while done < len(view):
-        got = os.preadv(file, [view[done:]], start + done)
+        got = _read_at(file, view[done:], start + done)
         if got == 0:
             raise InputError(f"{name}: the file became shorter while it was read; run the command again")
         done += got
     return done
 
 
-def read_blocks(path: Path, size: int = BLOCK) -> Iterator[Block]:
-    """Read a text file in blocks of about ``size`` bytes (more where a line is longer).
+def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, digest: Any = None) -> Iterator[Block]:
+    """Read a text in blocks of about ``size`` bytes (more where a line is longer), without a byte order mark.
 
-    A block's buffer is reused by the next one.
-
-    :raises InputError: the file is missing, a folder, or not UTF-8.
+    :param given: a plain file (.gz, .zst too), ``TABLE:COLUMN``, or ``-`` for standard input.
+    :param shared: a block's buffer is reused by the next one.
+    :param digest: is updated with every byte that is read (a table's: with its lines).
+    :raises InputError: the file is missing, a folder, damaged or not UTF-8, or a line is too long to be one.
     """
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, where a text file is needed")
+    if is_table(given):
+        for block in join_blocks(read_text(given), size):
+            if digest:
+                digest.update(block.buffer[: block.size].data)
+            yield block
+        return
+    name, longest = shown(given), limit("CGBENCH_MAX_LINE")
+    with open_raw(Path(given)) as file:
         buffer = padded(size)
         held = line = 0
+        first = True
         while True:
             if held + size + 1 > len(buffer) - 1:
                 larger = padded(2 * (held + size))
                 larger[:held] = buffer[:held]
                 buffer = larger
-            got = os.readv(file, [buffer[held : held + size].data])
-            end = held + got
-            if got == 0:
-                if end:
-                    yield check_text(buffer, end, line, path)
+            got = file.readinto(buffer[held : held + size].data)
+            end = held + (got or 0)
+            if digest:
+                digest.update(buffer[held:end].data)
+            if not got:
+                start = skip_mark(buffer[:end].data, name) if first else 0
+                check_line(end, name, line + 1)
+                if end > start:
+                    yield check_text(buffer[start:], end - start, line, name)
                 return
             newlines = np.flatnonzero(buffer[held:end] == 10)
+            check_line(held + int(newlines[0]) if len(newlines) else end, name, line + 1)
+            if longest < end:  # else a line within the buffer cannot be too long
+                check_lines(newlines, name, line + 2)
             if not len(newlines):
                 held = end
                 continue
             whole = held + int(newlines[-1]) + 1
             rest = buffer[whole:end].copy()
-            yield check_text(buffer, whole, line, path)
+            start = skip_mark(buffer[:whole].data, name) if first else 0
+            first = False
+            yield check_text(buffer[start:], whole - start, line, name)
             line += len(newlines)
             held = len(rest)
+            if not shared:
+                buffer = padded(held + size + 1)
             buffer[:held] = rest
-    finally:
-        os.close(file)
 
 
 def join_blocks(lines: Iterable[str], size: int = BLOCK) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""Words and part-of-speech tags from CoNLL-U files (Universal Dependencies, version 2).
+"""Words, tags and dependencies from CoNLL-U files (Universal Dependencies, version 2).
 
 The words of a sentence are its *syntactic words*, which alone carry tags: the lines whose ID is a number. A range
 (``1-2``, a token that is written as one) and an empty node (``1.1``) are checked and passed over, as the standard has
@@ -12,15 +12,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.errors import InputError
-from cgbench.text.formats import read_lines
+from cgbench.errors import InputError, argument
+from cgbench.text.plain_text import words_of
+from cgbench.text.streams import read_lines
 
 COLUMNS = 10
+FORM, LEMMA, UPOS, FEATS, HEAD, DEPREL = 1, 2, 3, 5, 6, 7
 TAGS = {"upos": 3, "xpos": 4}
 """The columns that hold tags: universal ones, and those of the treebank's language (English: Penn Treebank)."""
 
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY = re.compile(r"([0-9]+)\.[1-9][0-9]*")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY = re.compile(r"([0-9]{1,9})\.[1-9][0-9]*")
 
 
 @dataclass(frozen=True)
@@ -32,23 +34,65 @@ class Tagged:
     line: int
 
 
+@dataclass(frozen=True)
+class Sentence:
+    """The ten columns of every word, the line of the file that each stands in (from 1), and the sentence's first."""
+
+    words: list[list[str]]
+    lines: list[int]
+    first: int
+
+    def column(self, number: int) -> list[str]:
+        """One column, a value a word."""
+        return [fields[number] for fields in self.words]
+
+    def heads(self, path: Path) -> list[int]:
+        """The word that each depends on, from 1; 0 for the root.
+
+        :raises InputError: HEAD is no number of a word of the sentence (with the line).
+        """
+        found = []
+        for fields, line in zip(self.words, self.lines, strict=True):
+            head = fields[HEAD]
+            if not head.isascii() or not head.isdigit() or len(head) > 9 or int(head) > len(self.words):
+                raise InputError(
+                    f"{path}, line {line}: HEAD {head!r}, where the number of a word of the sentence, or 0, is needed; "
+                    "parse the text first"
+                )
+            found.append(int(head))
+        return found
+
+
 def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
-    """The sentences of a CoNLL-U file (also .gz or .zst).
+    """The sentences of a CoNLL-U file (also .gz or .zst) with their tags.
 
     :param tags: ``xpos`` or ``upos``.
-    :raises InputError: the file is missing or damaged, holds no sentence, or a line is not as the standard has it
-        (with the line and what is wrong); a word has no tag.
+    :raises InputError: as :func:`read_sentences` does; a word has no tag.
     """
-    words: list[str] = []
-    found: list[str] = []
+    for sentence in read_sentences(path):
+        found = [
+            _tag(fields[TAGS[tags]], tags, f"{path}, line {line}")
+            for fields, line in zip(sentence.words, sentence.lines, strict=True)
+        ]
+        yield Tagged(sentence.column(FORM), found, sentence.first)
+
+
+def read_sentences(path: Path) -> Iterator[Sentence]:
+    """The sentences of a CoNLL-U file (also .gz or .zst).
+
+    :raises InputError: the file is missing or damaged, holds no sentence, or a line is not as the standard has it
+        (with the line and what is wrong).
+    """
+    words: list[list[str]] = []
+    lines: list[int] = []
     begin = number = range_end = sentences = 0
     for number, text in enumerate(read_lines(path), 1):
         line = text.rstrip("\r")
         if not line.strip():
             if begin:
-                yield _finish(words, found, begin, range_end, path, number)
+                yield _finish(words, lines, begin, range_end, path, number)
                 sentences += 1
-            words, found, begin, range_end = [], [], 0, 0
+            words, lines, begin, range_end = [], [], 0, 0
         elif line.startswith("#") and not words:
             continue
         else:
@@ -71,32 +115,32 @@ def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
                 continue
             if fields[0] != str(len(words) + 1):
                 raise InputError(f"{where}: ID {fields[0]!r}, where {len(words) + 1} is next")
-            words.append(_word(fields[1], where))
-            found.append(_tag(fields[TAGS[tags]], tags, where))
+            _check_word(fields[FORM], where)
+            words.append(fields)
+            lines.append(number)
     if begin:
-        yield _finish(words, found, begin, range_end, path, number)
+        yield _finish(words, lines, begin, range_end, path, number)
     elif not sentences:
         raise InputError(f"{path}: there is no sentence in it")
 
 
-def _finish(words: list[str], tags: list[str], begin: int, range_end: int, path: Path, number: int) -> Tagged:
+def _finish(words: list[list[str]], lines: list[int], begin: int, range_end: int, path: Path, number: int) -> Sentence:
     if not words:
         raise InputError(f"{path}, line {begin}: a sentence without a word")
     if range_end > len(words):
         raise InputError(f"{path}, line {number}: the sentence ends within a range that goes up to word {range_end}")
-    return Tagged(words, tags, begin)
+    return Sentence(words, lines, begin)
 
 
-def _word(form: str, where: str) -> str:
-    if not form.strip():
+def _check_word(form: str, where: str) -> None:
+    if not words_of(form):
         raise InputError(f"{where}: no word in column 2")
-    return form
 
 
 def _tag(tag: str, tags: str, where: str) -> str:
     if tag == "_" or not tag:
         other = "upos" if tags == "xpos" else "xpos"
-        raise InputError(f"{where}: no {tags} tag; use --tags {other} where the treebank has those alone")
-    if len(tag.split()) != 1:
+        raise InputError(f"{where}: no {tags} tag; use {argument('tags', other)} where the treebank has those alone")
+    if len(words_of(tag)) != 1:
         raise InputError(f"{where}: the tag {tag!r} holds a blank")
     return tag

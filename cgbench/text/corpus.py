@@ -1,12 +1,11 @@
 """Aligned text on disk: plain files, indexed in one pass; anything else is made into such files first.
 
-Everything after this file reads plain UTF-8 text, one sentence a line, words separated by ASCII white space.
+Everything after this file reads plain text by the contract of ``plain_text.py``.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.steps import Step, Workspace, hash_file, hash_value
-from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.formats import CorpusSpec, read_pairs, unequal_sides
 from cgbench.text.normalisation import Normalisation, normalise_pairs
+from cgbench.text.plain_text import MARK, skip_mark
+from cgbench.text.streams import begins_with_mark, check_line, check_lines, is_stdin, limit, split_name
 
 CHUNK = 1 << 20
 
@@ -26,15 +28,23 @@ CHUNK = 1 << 20
 class TextFile:
     """A plain text file on disk: one sentence a line.
 
-    ``milestones`` is an int64 array ``[k, 2]`` of (line number from 0, byte offset of that line's first byte),
-    about one a MiB, starting with (0, 0): enough to find any line without reading the file again.
+    ``sha256`` is that of the text, which a byte order mark is no part of, ``file_sha256`` that of the file; ``bytes``
+    are the file's, ``begin`` of them before the text. ``milestones`` is an int64 array ``[k, 2]`` of (line number from
+    0, byte offset of that line's first byte in the file), about one a MiB, starting with line 0: enough to find any
+    line without reading the file again.
     """
 
     path: Path
     sha256: str
+    file_sha256: str
     bytes: int
     lines: int
     milestones: np.ndarray
+
+    @property
+    def begin(self) -> int:
+        """The byte offset of the text: 3 behind a byte order mark, else 0."""
+        return int(self.milestones[0, 1])
 
 
 def index_text(path: Path) -> TextFile:
@@ -45,29 +55,45 @@ def index_text(path: Path) -> TextFile:
     :raises InputError: the file is missing or not a file.
     """
     digest = hashlib.sha256()
-    lines = size = 0
-    milestones = [(0, 0)]
+    marked = None  # of a file with a byte order mark: the digest of all its bytes
+    lines = size = begin = 0
     buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
     view = np.frombuffer(buffer, np.uint8)
     last = 10
     try:
         with path.open("rb", buffering=0) as file:
+            if begin := skip_mark(file.read(len(MARK)), path):
+                marked = hashlib.sha256(MARK)
+            file.seek(begin)
+            size = begin
+            milestones = [(0, begin)]
+            longest = limit("CGBENCH_MAX_LINE")
             while length := file.readinto(buffer):
                 digest.update(memoryview(buffer)[:length])
+                if marked:
+                    marked.update(memoryview(buffer)[:length])
                 # several times as fast as bytearray.count, and without the interpreter lock
                 lines += int(np.count_nonzero(view[:length] == 10))
                 end = buffer.rfind(b"\n", 0, length)
+                number, begun = milestones[-1]
+                check_line(size - begun + (buffer.find(b"\n", 0, length) if end >= 0 else length), path, number + 1)
                 if end >= 0:
+                    if longest < length:  # else a line within the buffer cannot be too long
+                        check_lines(np.flatnonzero(view[:length] == 10), path, number + 2)
                     milestones.append((lines, size + end + 1))
                 size += length
                 last = buffer[length - 1]
+            number, begun = milestones[-1]
+            check_line(size - begun, path, number + 1)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path}: a folder, where a text file is needed") from None
-    if last != 10:
+    if last != 10 and size > begin:
         lines += 1
-    return TextFile(path, digest.hexdigest(), size, lines, np.array(milestones, np.int64))
+    text = digest.hexdigest()
+    whole = marked.hexdigest() if marked else text
+    return TextFile(path, text, whole, size, lines, np.array(milestones, np.int64))
 
 
 @dataclass(frozen=True)
@@ -84,7 +110,7 @@ class ParallelText:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """The SHA-256 of each side."""
+        """The SHA-256 of each side's text."""
         return {"source": self.source.sha256, "target": self.target.sha256}
 
 
@@ -96,10 +122,7 @@ def index_pair(source: Path, target: Path) -> ParallelText:
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(index_text, (source, target))
     if first.lines != second.lines:
-        raise InputError(
-            f"{source} has {first.lines:,} lines and {target} has {second.lines:,}: "
-            "the two sides of a corpus need one line a pair; check where they part"
-        )
+        raise unequal_sides(source, first.lines, target, second.lines)
     if first.lines == 0:
         raise InputError(f"{source}: the corpus is empty")
     return ParallelText(first, second)
@@ -147,9 +170,12 @@ class PlannedText:
     @property
     def identity(self) -> str:
         """A hash that changes whenever the text does."""
-        return self.step.key if self.step else hash_value(list(self.hashes))
+        if self.plain:
+            return hash_value(list(self.plain.hashes.values()))
+        assert self.step is not None
+        return self.step.key
 
-    def realise(self, workspace: Workspace, jobs: int) -> ParallelText:
+    def realise(self, workspace: Workspace, engine: Engine | None = None) -> ParallelText:
         """The plain text, written first if need be.
 
         :raises InputError: as :func:`index_pair` and :func:`cgbench.text.formats.read_pairs` do.
@@ -157,8 +183,14 @@ class PlannedText:
         if self.plain:
             return self.plain
         assert self.step is not None
-        folder = workspace.run(self.step, lambda out: _write_plain(self.spec, self.normalisation, out, jobs))
+        folder = workspace.run(self.step, lambda out: _write_plain(self.spec, self.normalisation, out, engine))
         return index_pair(folder / "source", folder / "target")
+
+    def kept(self, workspace: Workspace) -> ParallelText | None:
+        """What :meth:`realise` would give, if nothing has to be written for it."""
+        if self.plain or (self.step and workspace.done(self.step)):
+            return self.realise(workspace)
+        return None
 
 
 def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> PlannedText:
@@ -168,28 +200,35 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
     """
     if spec.is_plain and normalisation.is_identity:
         plain = index_pair(*spec.paths)
-        return PlannedText(spec, normalisation, (plain.source.sha256, plain.target.sha256), plain, None)
-    for path in spec.paths:
+        return PlannedText(spec, normalisation, (plain.source.file_sha256, plain.target.file_sha256), plain, None)
+    for path in spec.files:
+        if is_stdin(path):
+            raise InputError("standard input (-) can be read once, and this text is read again; write it to a file")
         if path.is_dir():
             raise InputError(f"{path}: a folder, where a text file is needed")
         if not path.is_file():
             raise InputError(f"{path}: no such file")
-    hashes = tuple(hash_file(path) for path in spec.paths)
+    hashes = tuple(map(hash_file, spec.files))
+    marked = [begins_with_mark(path) for path in spec.files]
+    sides = [split_name(path)[1] for path in spec.paths]
     step = Step(
         name=f"text-{role}",
         config={
             **normalisation.settings,
             "columns": list(spec.columns) if spec.columns else None,
-            "forms": ["".join(path.suffixes[-2:]) for path in spec.paths],
+            "forms": ["".join(path.suffixes[-2:]) for path in spec.files],
+            # Named only where there is one: the keys of all other texts stay what they were.
+            **({"byte_order_mark": marked} if any(marked) else {}),
+            **({"sides": sides} if any(sides) else {}),
         },
         inputs={f"file-{number}": value for number, value in enumerate(hashes, 1)},
     )
     return PlannedText(spec, normalisation, hashes, None, step)
 
 
-def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, jobs: int) -> None:
+def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, engine: Engine | None) -> None:
     empty = True
-    pairs = normalise_pairs(_one_line(read_pairs(spec)), normalisation, jobs, str(spec))
+    pairs = normalise_pairs(read_pairs(spec), normalisation, str(spec), engine)
     with (out / "source").open("wb") as first, (out / "target").open("wb") as second:
         for source, target in pairs:
             first.write(source.encode("utf-8") + b"\n")
@@ -197,9 +236,3 @@ def _write_plain(spec: CorpusSpec, normalisation: Normalisation, out: Path, jobs
             empty = False
     if empty:
         raise InputError(f"{spec}: the corpus is empty")
-
-
-def _one_line(pairs: Iterator[Pair]) -> Iterator[Pair]:
-    """A line break inside a field of a JSON or Parquet row becomes a blank: a sentence is a line."""
-    for source, target in pairs:
-        yield source.replace("\n", " "), target.replace("\n", " ")

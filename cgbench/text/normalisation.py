@@ -1,19 +1,24 @@
-"""Tokenise and lower-case training text and pool alike, so that the same word is the same bytes everywhere."""
+"""Tokenise and lower-case training text and pool alike, so that the same word is the same bytes everywhere.
+
+In this order: names in logical forms replaced (``anonymise``), what a tokeniser did undone (``detokenize``), words
+separated (``tokenize``), lower case.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import islice
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
-from cgbench.errors import InputError, require
-from cgbench.parallel import map_in_order
-from cgbench.progress import bar
+from cgbench.engines import Engine
+from cgbench.errors import InputError, argument
+from cgbench.text.anonymise import check_kind, names_of
+from cgbench.text.moses import Pair, detokenizer, map_pairs
+from cgbench.text.tokenizers import check_tokenizer, tokenizer, versions
 
-Pair = tuple[str, str]
-BLOCK = 2_000  # pairs handed to a worker process at a time
+SIDES = ("source", "target")
+
 # What a Moses tokeniser writes for characters that Moses itself uses. Text that holds them has been through one:
 # they are undone first, so that they are not escaped twice.
 ESCAPES = {
@@ -30,67 +35,139 @@ ESCAPES = {
 
 @dataclass(frozen=True)
 class Normalisation:
-    """How text is normalised: ``tokenize`` is ``none`` (words are what blanks separate) or ``moses``.
+    """How text is normalised.
 
-    ``languages`` are those of source and target, which the Moses tokeniser needs.
+    ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: words are what blanks separate),
+    or one for each side that has one, by language or side: ``de=moses,zh=jieba``. ``languages`` are those of source
+    and target, which Moses needs. ``detokenize``: Moses' tokenisation is undone first. ``anonymise``: a kind of logical
+    form (:mod:`cgbench.text.anonymise`), which the target is.
+
+    :raises InputError: there is no such tokeniser, language or form.
     """
 
     tokenize: str = "none"
     lowercase: bool = False
     languages: tuple[str, str] = ("", "")
+    detokenize: bool = False
+    anonymise: str = "none"
+
+    def __post_init__(self) -> None:
+        check_kind(self.anonymise)
+        tokenizers_of(self.tokenize, self.languages)
 
     @property
     def is_identity(self) -> bool:
         """Whether text stays as it is."""
-        return self.tokenize == "none" and not self.lowercase
+        return not (self.tokenizes or self.lowercase or self.anonymise != "none")
+
+    @property
+    def tokenizers(self) -> tuple[str, str]:
+        """The tokenisers of source and target."""
+        return tokenizers_of(self.tokenize, self.languages)
+
+    @property
+    def tokenizes(self) -> bool:
+        """Whether words are separated anew, or joined: the slow case."""
+        return self.detokenize or self.tokenizers != ("none", "none")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The fields that matter for the result, as JSON."""
-        settings = asdict(self)
-        settings["languages"] = list(self.languages) if self.tokenize == "moses" else None
-        return settings
+        """The fields that matter for the result, as JSON; what came after ``moses`` only where it is asked for."""
+        first, second = self.tokenizers
+        by_language = self.detokenize or "moses" in (first, second)
+        used = versions((first, second))
+        return {
+            "tokenize": first if first == second else f"source={first},target={second}",
+            "lowercase": self.lowercase,
+            "languages": list(self.languages) if by_language else None,
+            **({"tokenizers": used} if used else {}),
+            **({"detokenize": True} if self.detokenize else {}),
+            **({"anonymise": self.anonymise} if self.anonymise != "none" else {}),
+        }
+
+    def of(self, language: str) -> Normalisation:
+        """That of a text of ``language`` alone."""
+        name = self.tokenizers[self._side(language)]
+        return replace(self, tokenize=name, languages=(language, language), anonymise="none")
+
+    def signature(self, language: str) -> str:
+        """The words of a text of ``language``, for a signature: ``none``, ``moses-de``, ``detok+jieba``."""
+        name = self.tokenizers[self._side(language)]
+        shown = f"moses-{language}" if name == "moses" else name.replace(":", "-")
+        return f"detok+{shown}" if self.detokenize else shown
+
+    def _side(self, language: str) -> int:
+        return 0 if language == self.languages[0] else 1
 
 
-def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], str]:
-    """A function that normalises a line of ``language``.
+def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:
+    """The tokenisers of source and target that ``tokenize`` names.
 
-    Moses tokenisation is sacremoses' (escapes on, hyphens kept), as fairseq's IWSLT14 preparation uses it.
-
-    :raises InputError: the tokeniser is unknown or not installed.
+    :raises InputError: there is no such tokeniser, or neither side is of that language.
     """
-    if normalisation.tokenize not in ("none", "moses"):
-        raise InputError(f"--tokenize {normalisation.tokenize}: choose none or moses")
-    if normalisation.tokenize == "none":
-        return str.lower if normalisation.lowercase else str
-    if language in ("", "source", "target"):
-        raise InputError("--tokenize moses has rules of each language: name both with --languages, such as de,en")
-    tokenizer = require("sacremoses", "text").MosesTokenizer(lang=language)
+    found = ["none", "none"]
+    for part in given.split(",") if "=" in given else [f"={given}"]:
+        key, _, name = part.partition("=")
+        if wrong := check_tokenizer(name):
+            raise InputError(f"{argument('tokenize', given)}: {wrong}")
+        sides = [side for side in (0, 1) if key in ("", SIDES[side], languages[side])]
+        if not sides:
+            raise InputError(
+                f"{argument('tokenize', given)}: no text of the language {key!r}; there is "
+                f"{' and '.join(dict.fromkeys(filter(None, (*languages, *SIDES))))}"
+            )
+        for side in sides:
+            found[side] = name
+    return found[0], found[1]
+
+
+@cache  # in each process
+def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], str]:
+    """A function that normalises a line of ``language``, all but the names in a logical form, which are a pair's.
+
+    :raises InputError: the tokeniser is not installed, or needs the language to be known.
+    """
+    name = normalisation.tokenizers[normalisation._side(language)]
     lower = normalisation.lowercase
+    undo = detokenizer(language) if normalisation.detokenize else None
+    if name == "none":
+        if undo is None:
+            return str.lower if lower else str
+        return lambda line: undo(line).lower() if lower else undo(line)
+    tokenize = tokenizer(name, language if name == "moses" else "")
 
     def apply(line: str) -> str:
+        if undo:
+            line = undo(line)
         for escape, character in ESCAPES.items():
             line = line.replace(escape, character)
-        text = tokenizer.tokenize(line, return_str=True)
+        text = tokenize(line)
         return (text.lower() if lower else text).strip()
 
     return apply
 
 
-def normalise_pairs(pairs: Iterator[Pair], normalisation: Normalisation, jobs: int, what: str) -> Iterator[Pair]:
-    """Normalise pairs in order; Moses tokenisation, the slow case, in ``jobs`` processes."""
-    if normalisation.tokenize == "none":
-        change = normaliser(normalisation, "")
-        yield from ((change(source), change(target)) for source, target in pairs)
+def normalise_pairs(
+    pairs: Iterator[Pair], normalisation: Normalisation, what: str, engine: Engine | None = None
+) -> Iterator[Pair]:
+    """Normalise pairs in order; tokenisation, the slow case, side by side."""
+    if not normalisation.tokenizes:
+        yield from _normalise(pairs, normalisation)
         return
-    blocks = iter(lambda: list(islice(pairs, BLOCK)), [])
-    work = partial(_normalise_block, normalisation=normalisation)
-    with bar(None, f"tokenize {what}", "pair") as progress:
-        for block in map_in_order(work, blocks, jobs):
-            progress.update(len(block))
-            yield from block
+    for language in normalisation.languages:
+        normaliser(normalisation, language)  # what is missing is said here, once
+    yield from map_pairs(partial(_normalise_block, normalisation=normalisation), pairs, what, engine)
 
 
 def _normalise_block(block: list[Pair], normalisation: Normalisation) -> list[Pair]:
+    return list(_normalise(iter(block), normalisation))
+
+
+def _normalise(pairs: Iterator[Pair], normalisation: Normalisation) -> Iterator[Pair]:
     first, second = (normaliser(normalisation, language) for language in normalisation.languages)
-    return [(first(source), second(target)) for source, target in block]
+    kind = normalisation.anonymise
+    for source, target in pairs:
+        if kind != "none":
+            names = names_of(kind, source, target)
+            source, target = names.hide(source, target)
+        yield first(source), second(target)

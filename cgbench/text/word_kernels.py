@@ -1,7 +1,7 @@
 """The compiled loops over text: bytes -> words -> ids, the rare-word filter, hashes of lines.
 
 Everything here works on flat numpy arrays and releases the interpreter lock; nothing allocates Python objects. Each
-loop has a slow, obvious twin in ``tests/unit/twins.py`` that defines what it must give.
+loop has a slow, obvious twin in ``tests/helpers/twins.py`` that defines what it must give.
 
 Conventions
     text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD bytes that are newlines.
@@ -9,6 +9,14 @@ Conventions
                    ``arena[starts[i]:starts[i + 1]]``; the table, open addressing, has a row a word: (24 bits of its
                    hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes.
     ids            int32; UNKNOWN stands for a word that is not in the vocabulary.
+
+The text ``to be``, an empty line, ``or to``, its ids in the order in which words first came::
+
+    buffer  to be//or to/
+    arena   tobeor
+    starts  0 2 4 6
+    tokens  0 1 / 2 0 /
+    counts  2 1 1
 
 Compiled code is cached beside this file; the first use after installation compiles for some seconds.
 """
@@ -21,11 +29,17 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from cgbench.compiled import inlined, kernel, part
 
 PAD = 16
 UNKNOWN = 0x7FFFFFFE
+KEEP_NONE = 0x7FFFFFFF
+LINE_END = -1
+"""Ends a line, or a run of words, among ids; written ``/`` in examples."""
+
 TAB, CARRIAGE_RETURN, NOT_UTF8 = 1, 2, 4
 """Flags that :func:`inspect` returns."""
 
@@ -38,8 +52,14 @@ _CONTROLS = np.uint64(0x2121212121212121)
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
 _FOLD = np.uint64(0xD6E8FEB86659FD93)
-_0, _1, _8, _32, _40 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(32), np.uint64(40)
+_0, _1, _8, _29, _32, _40 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(29), np.uint64(32), np.uint64(40)
 _LOW = np.uint64(0xFFFFFFFF)
+_NEWLINE, _BLANK = 10, 32
+_FIRST = np.int64(0)  # a plain 0 is a type of its own for Numba, for which it would compile what it is given to again
+_FIRST_CONTROL, _LAST_CONTROL = 9, 13  # tab, newline, vertical tab, form feed, carriage return
+_IN_TABLE = 16  # so many bytes of a word stand in its row of the table
+_LONGEST_TOLD = 255  # a longer word has this length in its row
+_FULL_IN_FIFTHS = 4  # of the rows, before a table needs room
 # Bytes as uint8, so that the comparisons below stay 8 bits wide.
 _TAB, _CARRIAGE_RETURN = np.uint8(9), np.uint8(13)
 _80, _8F, _90, _9F, _A0 = np.uint8(0x80), np.uint8(0x8F), np.uint8(0x90), np.uint8(0x9F), np.uint8(0xA0)
@@ -83,27 +103,31 @@ def trailing_zeros(context: Any, value: Any) -> Any:
 # --- bytes ------------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
 def inspect(buffer, size):
-    """What is odd in ``buffer[:size]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8.
+    """What is odd in ``buffer[:size]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
+    head = np.full(6, _NEWLINE, np.uint8)  # as if three newlines came before
+    head[3 : 3 + min(3, size)] = buffer[: min(3, size)]
+    return _inspect(head, head.size) | _inspect(buffer, size)
+
+
+@kernel
+def _inspect(text, size):
+    """What is odd in ``text[3:size]``.
 
     One branch-free pass that the compiler turns into vector code. A byte must be a continuation byte exactly where
     one of the three bytes before it asks for one; the other terms are the forbidden bytes and the overlong,
     surrogate and out-of-range pairs of RFC 3629, section 4.
     """
     tab = carriage_return = bad = False
-    head = np.full(6, 10, np.uint8)  # as if three newlines came before
-    head[3 : 3 + min(3, size)] = buffer[: min(3, size)]
-    for text in (head, buffer[:size]):
-        byte, first, second, third = text[3:], text[2:], text[1:], text
-        for i in range(byte.size):
-            bad |= _utf8_error(byte[i], first[i], second[i], third[i])
-            tab |= byte[i] == _TAB
-            carriage_return |= byte[i] == _CARRIAGE_RETURN
+    for i in range(3, size):
+        byte = load8(text, i)
+        bad |= _utf8_error(byte, load8(text, i - 1), load8(text, i - 2), load8(text, i - 3))
+        tab |= byte == _TAB
+        carriage_return |= byte == _CARRIAGE_RETURN
     return TAB * int(tab) + CARRIAGE_RETURN * int(carriage_return) + NOT_UTF8 * int(bad)
 
 
-@njit
+@part
 def _utf8_error(byte, first, second, third):
     """Is ``byte`` wrong after the bytes first (just before it), second and third?"""
     continues = (byte & _C0) == _80
@@ -114,18 +138,18 @@ def _utf8_error(byte, first, second, third):
     return (continues != expected) | forbidden | overlong | beyond
 
 
-@njit
+@part
 def _separates(byte):
-    return byte == 32 or (byte >= 9 and byte <= 13)
+    return byte == _BLANK or (byte >= _FIRST_CONTROL and byte <= _LAST_CONTROL)
 
 
-@njit
+@part
 def _low_bytes(eight):
     """The high bit of each byte below 33 (exact up to the first of them): separators and what may be one."""
     return (eight - _CONTROLS) & ~eight & _HIGHS
 
 
-@njit
+@part
 def _word_end(buffer, i):
     """The first separator at or after ``i``."""
     while True:
@@ -137,25 +161,25 @@ def _word_end(buffer, i):
             i += 1  # one of the control bytes that separate nothing
 
 
-@njit
+@part
 def _shift(eight, length):
     """The first ``length`` (0 to 8) of eight bytes, moved to the high end; zeros below."""
     half = np.uint64(4 * (8 - length))  # in two steps, because a shift by 64 is not defined
     return (eight << half) << half
 
 
-@njit(inline="always")
+@inlined
 def _hash_word(buffer, i, length):
     """(64-bit hash, first 8 bytes, next 8 bytes) of ``length`` bytes."""
     one = _shift(load64(buffer, i), min(length, 8))
     two = _shift(load64(buffer, i + 8), max(0, min(length - 8, 8)))
     code = _mix(_mix(one + np.uint64(length)) ^ two)
-    for begin in range(i + 16, i + length, 8):
+    for begin in range(i + _IN_TABLE, i + length, 8):
         code = _mix(code ^ _shift(load64(buffer, begin), min(i + length - begin, 8)))
     return code, one, two
 
 
-@njit(inline="always")
+@inlined
 def _read_word(buffer, i):
     """The word that begins at ``i``: (end, its first 8 bytes, its next 8 bytes, 64-bit hash).
 
@@ -170,7 +194,7 @@ def _read_word(buffer, i):
     return i + length, one, two, code
 
 
-@njit
+@part
 def _line_end(buffer, i):
     """The first newline at or after ``i``."""
     while True:
@@ -181,46 +205,46 @@ def _line_end(buffer, i):
         i += 8
 
 
-@njit
+@part
 def _word_start(buffer, i):
     """The first byte at or after ``i`` that is a newline or no separator."""
-    while load8(buffer, i) != 10 and _separates(load8(buffer, i)):
+    while load8(buffer, i) != _NEWLINE and _separates(load8(buffer, i)):
         i += 1
     return i
 
 
-@njit
+@part
 def _mix(value):
     value *= _MIX
     return value ^ (value >> _32)
 
 
-@njit
+@part
 def _fold(code, word_hash):
     """Take one more word into the hash of a line."""
     code = (code ^ word_hash) * _FOLD
-    return code ^ (code >> np.uint64(29))
+    return code ^ (code >> _29)
 
 
-@njit
+@part
 def _tag(code, length):
-    """The high half of a slot: 24 bits of the hash and the length (255: or more)."""
-    return (code >> _40 << _8) | np.uint64(min(length, 255))
+    """The high half of a row's first number: 24 bits of the hash and the length (255: or more)."""
+    return (code >> _40 << _8) | np.uint64(min(length, _LONGEST_TOLD))
 
 
-@njit
+@part
 def _home_row(code, table):
     """Where the search for a word begins: its hash scaled to the table, so any size will do (Lemire 2019)."""
     return ((code & _LOW) * np.uint64(table.shape[0])) >> _32
 
 
-@njit
+@part
 def _next_row(at, table):
     at += _1
     return at if at < np.uint64(table.shape[0]) else _0
 
 
-@njit
+@part
 def _find_word(buffer, start, end, one, two, code, arena, starts, table):
     """The id of a word that :func:`_read_word` has read, or -1. Bytes are compared: no collisions."""
     length = end - start
@@ -230,14 +254,14 @@ def _find_word(buffer, start, end, one, two, code, arena, starts, table):
         slot = table[at, 0]
         if slot >> _32 == tag and table[at, 1] == one and table[at, 2] == two:
             word = np.int64(slot & _LOW) - 1
-            if length <= 16 or _same_bytes(buffer, start, end, arena, starts[word], starts[word + 1]):
+            if length <= _IN_TABLE or _same_bytes(buffer, start, end, arena, starts[word], starts[word + 1]):
                 return word
         if slot == _0:
             return np.int64(-1)
         at = _next_row(at, table)
 
 
-@njit
+@part
 def _same_bytes(buffer, start, end, arena, there, there_end):
     while start < end and there < there_end and buffer[start] == arena[there]:
         start += 1
@@ -245,7 +269,7 @@ def _same_bytes(buffer, start, end, arena, there, there_end):
     return start == end and there == there_end
 
 
-@njit
+@part
 def _enter_word(table, arena, start, end, word):
     """Add a word of the arena, which has PAD bytes after it."""
     length = end - start
@@ -258,24 +282,27 @@ def _enter_word(table, arena, start, end, word):
     table[at, 2] = two
 
 
-@njit(nogil=True, cache=True)
-def read_words(buffer, i, size, keep, tokens, filled, arena, starts, counts, table, words):
-    """Count the words of whole lines and, if ``keep``, append their ids to ``tokens``, each line ended by -1.
+@kernel
+def read_words(buffer, i, size, first_kept, line_end, keep_empty, tokens, filled, arena, starts, counts, table, words):
+    """Count the words of whole lines and append their ids to ``tokens``, each line ended by ``line_end``.
 
     ``tokens`` needs room for ``size - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
     Stops where one of these is full: give it room (:func:`enter_words`) and go on from there. That is not done here,
     because arrays that a loop replaces cost it their reference counts.
 
-    :return: (position reached, tokens filled, words)
+    :param first_kept: words with a lower id are counted, but left out of ``tokens``; all are with KEEP_NONE.
+    :param keep_empty: a line without a word is kept as its ``line_end``; else nothing of it is.
+    :returns: (byte reached, tokens filled, words)
     """
     while i < size:
-        if load8(buffer, i) == 10:
-            if keep and filled > 0 and tokens[filled - 1] >= 0:
-                tokens[filled] = -1
+        byte = load8(buffer, i)
+        if byte == _NEWLINE:
+            if keep_empty or (filled > 0 and tokens[filled - 1] != line_end):
+                tokens[filled] = line_end
                 filled += 1
             i += 1
             continue
-        if _separates(load8(buffer, i)):
+        if _separates(byte):
             i += 1
             continue
         end, one, two, code = _read_word(buffer, i)
@@ -283,57 +310,60 @@ def read_words(buffer, i, size, keep, tokens, filled, arena, starts, counts, tab
         if word < 0:
             used = starts[words]
             full = used + (end - i) + PAD > arena.size or words + 1 == starts.size
-            if full or 5 * (words + 1) > 4 * table.shape[0]:
+            if full or 5 * (words + 1) > _FULL_IN_FIFTHS * table.shape[0]:
                 break
             word = words
             words += 1
-            arena[used : used + (end - i)] = buffer[i:end]
+            for k in range(end - i):
+                arena[used + k] = buffer[i + k]
             starts[words] = used + (end - i)
             _enter_word(table, arena, used, starts[words], word)
         counts[word] += 1
-        if keep:
+        if word >= first_kept:
             tokens[filled] = word
             filled += 1
         i = end
     return i, filled, words
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def enter_words(table, arena, starts, words):
     """Enter the first ``words`` words into an empty table."""
     for word in range(words):
         _enter_word(table, arena, starts[word], starts[word + 1], word)
 
 
-@njit(nogil=True, cache=True)
 def order_words(arena, starts, order):
     """The words ``order`` in that order, as (arena, starts, table)."""
-    size = 0
-    for old in order:
-        size += starts[old + 1] - starts[old]
-    new_arena = np.zeros(size + PAD, np.uint8)
     new_starts = np.zeros(order.size + 1, np.int64)
+    np.cumsum(np.diff(starts)[order], out=new_starts[1:])
+    new_arena = np.zeros(int(new_starts[-1]) + PAD, np.uint8)
     # Frequent words come first, and so stand where their search begins; a full table stays in the cache.
     table = np.zeros((order.size * 4 // 3 + 1, 3), np.uint64)
-    for new in range(order.size):
-        old = order[new]
-        end = new_starts[new] + starts[old + 1] - starts[old]
-        new_arena[new_starts[new] : end] = arena[starts[old] : starts[old + 1]]
-        new_starts[new + 1] = end
-        _enter_word(table, new_arena, new_starts[new], end, new)
+    _copy_words(arena, starts, order, new_arena, new_starts)
+    enter_words(table, new_arena, new_starts, order.size)
     return new_arena, new_starts, table
 
 
-@njit(nogil=True, cache=True)
+@kernel
+def _copy_words(arena, starts, order, new_arena, new_starts):
+    for new in range(order.size):
+        there = starts[order[new]]
+        begin = new_starts[new]
+        for k in range(new_starts[new + 1] - begin):
+            new_arena[begin + k] = arena[there + k]
+
+
+@kernel
 def read_ids(buffer, size, arena, starts, table, ids, lengths):
     """The ids of all words of whole lines, into ``ids`` (room for ``size / 2``), and the words a line."""
-    i = 0
+    i = _FIRST
     line = 0
     filled = 0
     while i < size:
         begin = filled
         i = _word_start(buffer, i)
-        while load8(buffer, i) != 10:
+        while load8(buffer, i) != _NEWLINE:
             end, one, two, code = _read_word(buffer, i)
             word = _find_word(buffer, i, end, one, two, code, arena, starts, table)
             ids[filled] = word if word >= 0 else UNKNOWN
@@ -345,7 +375,7 @@ def read_ids(buffer, size, arena, starts, table, ids, lengths):
     return filled
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def gather_lines(buffer, line_starts, out, bounds, codes):
     """Copy the lines that begin at ``line_starts`` to ``out``, their words joined by one blank.
 
@@ -357,29 +387,30 @@ def gather_lines(buffer, line_starts, out, bounds, codes):
         bounds[line] = filled
         code = _0
         i = _word_start(buffer, line_starts[line])
-        while load8(buffer, i) != 10:
+        while load8(buffer, i) != _NEWLINE:
             end, _, _, word_hash = _read_word(buffer, i)
             code = _fold(code, word_hash)
-            out[filled : filled + end - i] = buffer[i:end]
+            for k in range(end - i):
+                out[filled + k] = buffer[i + k]
             filled += end - i
             i = _word_start(buffer, end)
-            if load8(buffer, i) != 10:
-                out[filled] = 32
+            if load8(buffer, i) != _NEWLINE:
+                out[filled] = _BLANK
                 filled += 1
         codes[line] = code
     bounds[line_starts.size] = filled
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def hash_lines(buffer, size, offsets, codes):
     """The byte offset and the hash of each line's words (0: no word), as :func:`filter_lines` gives them."""
-    i = 0
+    i = _FIRST
     line = 0
     while i < size:
         offsets[line] = i
         code = _0
         i = _word_start(buffer, i)
-        while load8(buffer, i) != 10:
+        while load8(buffer, i) != _NEWLINE:
             end, _, _, word_hash = _read_word(buffer, i)
             code = _fold(code, word_hash)
             i = _word_start(buffer, end)
@@ -392,7 +423,7 @@ def hash_lines(buffer, size, offsets, codes):
 # --- scanning ---------------------------------------------------------------------------------------------------
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offsets, lengths, codes):
     """Find the lines without a rare word on one side of a corpus; called for one side, then for the other.
 
@@ -404,20 +435,20 @@ def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offset
     :param ids: int32 out, the words of the lines that stay KEPT, one line after another; empty if not wanted.
     :param offsets: int64 ``[lines]`` out, byte offset in the buffer; ``lengths`` int32, words; ``codes`` uint64, hash
         of the words; the last two for the lines that stay KEPT.
-    :return: (lines read, ids filled)
+    :returns: (lines read, ids filled)
     """
-    i = 0
+    i = _FIRST
     line = 0
     filled = 0
     while i < size and line < states.size:
         offsets[line] = i
         i = _word_start(buffer, i)
-        if load8(buffer, i) == 10:
+        if load8(buffer, i) == _NEWLINE:
             states[line] = EMPTY
         elif states[line] == KEPT:
             length = 0
             code = _0
-            while load8(buffer, i) != 10:
+            while load8(buffer, i) != _NEWLINE:
                 end, one, two, word_hash = _read_word(buffer, i)
                 word = _find_word(buffer, i, end, one, two, word_hash, arena, starts, table)
                 if word < 0:

@@ -1,6 +1,8 @@
 """What users get wrong: one clear line, exit status 2, and nothing half-written."""
 
 import errno
+import subprocess
+import sys
 
 import pytest
 from small_build import SMALL
@@ -73,12 +75,32 @@ def test_tabs_and_carriage_returns_are_warnings_with_their_line(build):
 
 
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):
-    message = run("build-react", *corpora, *SMALL, "--set", "drop=690", "--out", tmp_path / "x", status=2).stderr
-    assert "too few candidates to drop 690" in message
-    for words in ("pool 2,500", "known words", "within the length bounds", "candidates 700"):
+    words = [f"--set={one}" for one in ("candidates=5000", "drop_reference=0", "drop=100", "window=2380", "select=10")]
+    message = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", status=2).stderr
+    assert "too few candidates to drop 100 and draw 10 of the next 2,380" in message
+    for words in ("pool 2,500", "known words", "within the length bounds", "candidates"):
         assert words in message
     assert not (tmp_path / "x" / "manifest.json").exists()
-    assert not list((tmp_path / "x" / ".cgbench").glob("member-*"))  # found out before any training
+    assert not list((tmp_path / "x.work" / ".cgbench").glob("member-*"))  # found out before any training
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--set", "drop=690"), "700 candidates are too few to drop 725 and draw 35"),
+        (("--set", "candidates=9000", "--set", "drop=2490"), "the 2,500 pairs of the pool are too few to drop 2,615"),
+        (("--set", "drop=1/2", "--set", "window=3/4"), "drop=1/2, drop_reference=1/20, window=3/4: more than all"),
+        (("--languages", "de,de"), "two different codes are needed"),
+        (("--lm", "text.arpa"), "text.arpa: "),
+    ],
+)
+def test_a_dry_run_finds_what_the_run_would(corpora, run, tmp_path, monkeypatch, words, expected):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.arpa").write_text("no language model\n")
+    for more in (("--dry-run",), ()):
+        said = run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "x", *more, status=2).stderr
+        assert expected in said and said.count("\n") == 1
+        assert more != ("--dry-run",) or not (tmp_path / "x").exists()
 
 
 def test_no_candidate_above_the_minimum_length(build):
@@ -87,11 +109,17 @@ def test_no_candidate_above_the_minimum_length(build):
 
 
 def test_no_known_words(build):
-    assert "no candidate is left" in build(pool=("q q q\n", "r r r\n"))
+    message = build(pool=("q q q\n", "r r r\n"))
+    assert (
+        "a word that occurs less than 3 times in the training corpus: 1," in message
+        and "shares too few words" in message
+    )
 
 
 def test_everything_occurs_in_training(build):
-    assert "no candidate is left" in build("--set", "min_length=1")
+    message = build("--set", "min_length=1")
+    assert "pairs that were seen" in message and "): 1, repeats: 0" in message
+    assert "give a pool of other text" in message and "too few words" not in message
 
 
 def test_an_output_folder_that_holds_something_else(build, tmp_path):
@@ -123,10 +151,10 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
     ("words", "expected"),
     [
         (("--set", "min_lenght=3"), "did you mean min_length?"),
-        (("--set", "training.max_update=3"), "did you mean 'training.max_updates'?"),
+        (("--set", "training.max_update=3"), "did you mean training.max_updates?"),
         (("--set", "min_length"), "key=value"),
         (("--set", "seed=-1"), "seed: must be from 0"),
-        (("--set", "seed=99999999999999999999"), "seed: must be from 0"),
+        (("--set", "seed=99999999999999999999"), "seed: too large"),
         (("--set", "members=--5"), "members: '--5'"),
         (("--set", "candidates=1e999999999"), "candidates: '1e999999999'"),
         (("--set", "max_length=3"), "max_length: must be at least min_length"),
@@ -136,7 +164,7 @@ def test_fewer_candidates_than_asked_for_is_a_warning(build):
         (("--set", "beam=wide"), "beam: 'wide'"),
         (("--set", "model.attention_heads=3", "--model", "tiny"), "model.attention_heads=3"),
         (("--preset", "raect"), "did you mean react?"),
-        (("--model", "smal"), "did you mean 'small'?"),
+        (("--model", "smal"), "did you mean small?"),
         (("--columns", "1", "--languages", "de"), "two different codes"),
         (("--config", "missing.yaml"), "missing.yaml: no such file"),
         (("--ngrams", "missing"), "missing"),
@@ -149,14 +177,14 @@ def test_the_call_is_wrong(build, words, expected):
 def test_a_share_that_is_none_is_found_before_training(run, corpora, tmp_path):
     result = run("build-react", *corpora, *SMALL, "--set", "select=0.0001", "--out", tmp_path / "x", status=2)
     assert "select: 0.0001 of 700 candidates is none" in result.stderr
-    assert not list((tmp_path / "x" / ".cgbench").glob("member-*"))
+    assert not list((tmp_path / "x.work" / ".cgbench").glob("member-*"))
 
 
 def test_moses_needs_to_know_the_languages(run, demo, tmp_path):
     lines = [(demo / f"train.{side}").read_text().splitlines() for side in ("de", "en")]
     (tmp_path / "t.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in zip(*lines, strict=True)))
     words = ["--train", tmp_path / "t.tsv", "--pool", tmp_path / "t.tsv", "--out", tmp_path / "x"]
-    result = run("build-react", *words, "--tokenize", "moses", "--until", "candidates", status=2)
+    result = run("build-react", *words, "--accept-text", "--tokenize", "moses", "--until", "candidates", status=2)
     assert "--languages" in result.stderr
 
 
@@ -176,3 +204,58 @@ def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
 def test_unknown_commands_and_options_exit_2(run):
     run("build-raect", status=2)
     run("build-react", "--frobnicate", status=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("build-react", "--output", "x"), "Did you mean '--out'?"),
+        (("build-react", "--modle", "x"), "Did you mean '--model'?"),
+        (("lm", "score", "--model", "x"), "Did you mean '--lm'?"),
+        (("translate", "--out", "x"), "Did you mean '--output'?"),
+        (("score", "bleu", "--reference", "x"), "Did you mean '--ref'?"),
+        (("train", "--lr", "3"), "Did you mean '--set'?"),
+        (("degree", "--model", "x"), None),  # nothing like it
+        (("degree", "--frobnicate"), None),
+    ],
+)
+def test_an_unknown_option_names_the_right_one(run, words, expected):
+    said = run(*words, status=2).stderr.splitlines()[-1]
+    assert said.startswith("Error: No such option")
+    assert expected in said if expected else "Did you mean" not in said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("min_length: many", "s.yaml: min_length: 'many' is not a whole number"),
+        ("training:\n  learning_rate: fast\n", "s.yaml: training.learning_rate: 'fast' is not a number"),
+        ("min_lenght: 3", "s.yaml: unknown setting min_lenght; did you mean min_length?"),
+    ],
+)
+def test_a_wrong_setting_of_a_file_names_the_file(build, tmp_path, monkeypatch, text, expected):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s.yaml").write_text(text)
+    assert f"error: {expected}" in build("--config", "s.yaml")
+    assert "s.yaml" not in build("--config", "s.yaml", "--set", text.split(":")[0] + "=x") or "learning" in text
+
+
+def test_outputs_that_swallow_the_input_are_said(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run("augment", "geca", "--out", "o", "train.de", "train.en", status=2).stderr
+    assert "--out took o and train.de, which leaves train.en alone for TRAIN; put TRAIN first" in said
+
+
+def test_a_limit_on_the_size_of_files_is_one_line_and_nothing_is_lost(corpora, run, tmp_path):
+    words = ["build-react", *corpora, *SMALL, "--until", "candidates", "--out", tmp_path / "out"]
+    call = [sys.executable, "-m", "cgbench", *map(str, words)]
+    limited = subprocess.run(["sh", "-c", 'ulimit -f 16; exec "$@"', "sh", *call], capture_output=True, text=True)
+    assert limited.returncode == 2 and "ulimit -f" in limited.stderr
+    assert len([line for line in limited.stderr.splitlines() if not line.startswith("warning: ")]) == 1
+    run(*words)
+    run(*words[:-1], tmp_path / "undisturbed")
+    found = [
+        sorted((tmp_path / f"{name}.work" / ".cgbench" / "candidates").glob("*/*")) for name in ("out", "undisturbed")
+    ]
+    contents = [{path.name: path.read_bytes() for path in paths if path.name != "step.json"} for paths in found]
+    assert contents[0] == contents[1] and contents[0]

@@ -1,11 +1,12 @@
 import gzip
 import json
 import re
-import shutil
+from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
-from small_build import SMALL, release_bytes
+from made_up_rates import RATES
+from small_build import CANDIDATES, SMALL, copy_build, release_bytes
 
 from cgbench.data_recipes.demo.corpus import write_demo
 
@@ -35,33 +36,34 @@ def test_the_release_is_whole_and_consistent(release, demo):
     tests = [(release / f"test.{side}").read_text().splitlines() for side in ("de", "en")]
     counts = manifest["counts"]
     assert counts["candidates"] == 700
-    assert (counts["dropped"], counts["window"], counts["selected"]) == (23, 210, 35)
+    stages = ("dropped", "dropped_reference", "window", "selected")
+    assert [counts[stage] for stage in stages] == [0, 35, 210, 35]
     assert len(rows) == len(tests[0]) == len(tests[1]) == 35
     assert counts["pool"] == 2500 > counts["known_words"] > counts["within_length"] >= 700
     for row, source, target in zip(rows, *tests, strict=True):
         assert source == pool[0][row["line"] - 1] and target == pool[1][row["line"] - 1]
         assert row["source_length"] == len(source.split()) and row["target_length"] == len(target.split()) >= 6
         assert row["degree"] == row["pieces"] / row["target_length"]
-        assert 23 < row["rank"] <= 233
+        assert 0 < row["rank"] <= 245  # of all; up to 35 of those before it may have been dropped for their reference
         assert row["rmi"] > 0 and abs(row["epkl"] - row["mutual_information"] - row["rmi"]) < 1e-4
         assert isinstance(row["hypothesis"], str)
     for key in ("configuration", "inputs", "versions", "seeds", "timings", "command", "signature", "files"):
         assert manifest[key]
     assert manifest["seeds"]["members"] == [1, 2]
     assert json.loads((release / "timings.json").read_text())["seconds"]["member-0"] > 0
-    assert len(list(release.glob(".cgbench/uncertainty/*/part-*.jsonl"))) == 2
+    assert len(list(release.parent.glob("release.work/.cgbench/uncertainty/*/part-*.jsonl"))) == 2
 
 
 def test_selection_by_the_record(release, demo):
     kinds = (demo / "pool.kinds").read_text().split()
-    lines = pyarrow.parquet.read_table(release / "candidates.parquet")["line"].to_pylist()
+    lines = pyarrow.parquet.read_table(release / CANDIDATES)["line"].to_pylist()
     assert "unknown-word" in kinds
     assert "unknown-word" not in {kinds[line - 1] for line in lines}
 
 
 def test_candidates_are_clean(release, demo):
     """No duplicates on either side, nothing that occurs in training or in the excluded corpus."""
-    lines = pyarrow.parquet.read_table(release / "candidates.parquet")["line"].to_pylist()
+    lines = pyarrow.parquet.read_table(release / CANDIDATES)["line"].to_pylist()
     for side in ("de", "en"):
         pool = (demo / f"pool.{side}").read_text().splitlines()
         texts = [pool[line - 1] for line in lines]
@@ -77,17 +79,47 @@ def test_the_screen_shows_counts_quantiles_pairs_and_what_comes_next(release):
     assert text.count("  cover  ") == 5
 
 
+def test_its_members_are_the_ensemble_that_the_screen_names(release, run):
+    (line,) = (line for line in (release.parent / "screen").read_text().splitlines() if "cgbench translate" in line)
+    words = line.split()
+    model, source = words[words.index("--model") + 1], words[words.index("<") + 1]
+    assert model == f"{release}.work/ensemble"
+    listing = json.loads((release.parent / "release.work/ensemble/ensemble.json").read_text())
+    assert listing == {"format": 1, "members": ["member-0", "member-1"]}
+    result = run("translate", source, "--model", model, "--beam", "2")
+    assert result.stdout.splitlines() == [row["hypothesis"] for row in split(release)]
+
+
+def test_a_folder_of_that_name_that_no_build_made_is_refused_before_anything_runs(corpora, run, tmp_path):
+    (tmp_path / "x.work/.cgbench").mkdir(parents=True)
+    (tmp_path / "x.work/ensemble").mkdir()
+    for more in ([], ["--dry-run"]):
+        result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", *more, status=2)
+        assert f"{tmp_path / 'x.work/ensemble'}: is not this build's" in result.stderr
+    assert not list((tmp_path / "x.work/.cgbench").glob("*/*"))
+
+
 def test_the_card_escapes_html(release):
     card = (release / "README.md").read_text()
     outside_code = "".join(card.split("```")[::2])
     assert "MIT &lt;b&gt;" in outside_code and "<b>" not in outside_code
-    for heading in ("Abstract", "How it was made", "Figures", "Examples", "Use", "Data source and licence", "Limits"):
+    for heading in (
+        "Abstract",
+        "How it was made",
+        "Figures",
+        "What goes together",
+        "Examples",
+        "Use",
+        "Data source and licence",
+        "Limits",
+    ):
         assert f"## {heading}" in card
 
 
-def test_jobs_and_folders_change_no_byte_and_the_manifests_command_rebuilds(release, run, tmp_path):
+def test_jobs_and_folders_change_no_byte_and_the_manifests_command_rebuilds(release, run, tmp_path, demo, monkeypatch):
     import shlex
 
+    monkeypatch.chdir(demo)
     manifest = json.loads((release / "manifest.json").read_text())
     words = shlex.split(manifest["command"])
     assert words[0] == "cgbench"
@@ -97,13 +129,13 @@ def test_jobs_and_folders_change_no_byte_and_the_manifests_command_rebuilds(rele
 
 
 def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(release, corpora, run, tmp_path):
-    shutil.copytree(release, tmp_path / "release")
+    copy_build(release, tmp_path / "release")
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", "--licence", "MIT <b>", "--explain"]
     result = run(*words)
-    assert "runs" not in result.stderr and result.stderr.count("kept") == 7
+    assert "runs" not in result.stderr and result.stderr.count("kept") == 8
     assert release_bytes(tmp_path / "release") == release_bytes(release)
     result = run(*words, "--set", "beam=1")
-    assert result.stderr.count("kept") == 6 and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stderr
+    assert result.stderr.count("kept") == 7 and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stderr
     result = run(*words, "--set", "min_length=7", "--dry-run")
     assert "candidates: runs (changed: config.min_length 6 -> 7)" in result.stderr
     assert "member-0: kept" in result.stderr
@@ -134,7 +166,7 @@ def test_until_candidates_needs_no_model(corpora, run, tmp_path):
     assert manifest["until"] == "candidates" and "selected" not in manifest["counts"]
     lines = (tmp_path / "x" / "candidates.en").read_text().splitlines()
     assert len(lines) == manifest["counts"]["candidates"]
-    degrees = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet")["degree"].to_pylist()
+    degrees = pyarrow.parquet.read_table(tmp_path / "x" / CANDIDATES)["degree"].to_pylist()
     assert degrees == sorted(degrees, reverse=True)
     run("verify", tmp_path / "x")
 
@@ -166,7 +198,7 @@ def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
     assert "--columns 2,3" in json.loads(result.stdout)["command"]
     for name in ("candidates.de", "candidates.en"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-    first, second = (pyarrow.parquet.read_table(tmp_path / x / "candidates.parquet").to_pylist() for x in "ab")
+    first, second = (pyarrow.parquet.read_table(tmp_path / x / CANDIDATES).to_pylist() for x in "ab")
     assert [row["line"] for row in first] == [row["line"] for row in second]
     assert {row["pool"] for row in second} == {1, 2}
     for row in second:
@@ -194,8 +226,9 @@ def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot
     run("build-react", *corpora, *small, "--ensemble", tmp_path / "ensemble", "--out", tmp_path / "a")
     write_demo(tmp_path / "other", train_pairs=1_000, pool_pairs=10, valid_pairs=10, seed=9)
     other = ["--train", tmp_path / "other" / "train.de", tmp_path / "other" / "train.en", *corpora[3:]]
-    result = run("build-react", *other, *small, "--ensemble", tmp_path / "ensemble", "--out", tmp_path / "b", status=2)
-    assert "trained on another source text" in result.stderr
+    other += [*small, "--ensemble", tmp_path / "ensemble", "--out", tmp_path / "b"]
+    assert "trained on another source text" in run("build-react", *other, status=2).stderr
+    assert "trained on another source text" in run("build-react", *other, "--dry-run", status=2).stderr
     shortened = tmp_path / "ensemble" / "member-1" / "model.safetensors"
     shortened.write_bytes(shortened.read_bytes()[:-100])
     result = run(
@@ -221,14 +254,14 @@ def test_a_build_can_stop_before_the_selection_and_go_on(corpora, run, tmp_path)
     manifest = json.loads((tmp_path / "x" / "manifest.json").read_text())
     assert manifest["until"] == "uncertainty" and "uncertainty" in manifest["figures"]
     assert "selected" not in manifest["counts"]
-    table = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet").to_pydict()
+    table = pyarrow.parquet.read_table(tmp_path / "x" / CANDIDATES).to_pydict()
     assert min(table["rmi"]) > 0 and "stage" not in table
     run("verify", tmp_path / "x")
     result = run(*words, "--explain", "--set", "select=7")
     assert "runs" not in result.stderr  # the selection alone needs no step
-    names = {path.name for path in (tmp_path / "x").iterdir() if path.is_file()}
-    expected = {"test.de", "test.en", "split.jsonl", "candidates.parquet", "manifest.json", "README.md", "timings.json"}
-    assert names == expected
+    expected = {"test.de", "test.en", "split.jsonl", CANDIDATES, "data/test-00000-of-00001.parquet"}
+    expected |= {"manifest.json", "README.md", "correlations.jsonl", "croissant.json"}
+    assert {*release_bytes(tmp_path / "x")} == expected
     assert len(split(tmp_path / "x")) == 7
     run("verify", tmp_path / "x")
 
@@ -237,10 +270,65 @@ def test_a_given_phrase_list_decides_what_is_known(demo, corpora, run, tmp_path)
     (tmp_path / "phrases").write_text("The OLD\nthe old man\n\nof the\n")  # normalised as the text is
     words = ["build-react", *corpora, "--preset", "demo", "--until", "candidates", "--out", tmp_path / "x"]
     run(*words, "--ngrams", tmp_path / "phrases", "--lowercase")
-    table = pyarrow.parquet.read_table(tmp_path / "x" / "candidates.parquet").to_pylist()
+    table = pyarrow.parquet.read_table(tmp_path / "x" / CANDIDATES).to_pylist()
     lines = (tmp_path / "x" / "candidates.en").read_text().splitlines()
     for row, line in zip(table, lines, strict=True):
         # by hand: a piece less for each phrase of two words, two less for the one of three
         covered = re.sub(r"\b(the old man|the old|of the)(?!\S)", "1", line)
         assert row["pieces"] == len(covered.split())
     assert any(row["pieces"] < row["target_length"] for row in table)
+
+
+@pytest.mark.parametrize("form", ["plain", "tsv"])
+def test_a_byte_order_mark_changes_nothing_of_a_release(run, tmp_path, monkeypatch, demo, form):
+    """Not the pairs, the order, or a figure; and of plain text, which is known by its content, no step runs again."""
+    monkeypatch.chdir(tmp_path)
+    names = ("train.de", "train.en", "pool.de", "pool.en", "valid.de", "valid.en")
+    texts = {name: (demo / name).read_text(encoding="utf-8") for name in names}
+    if form == "tsv":
+        rows = {stem: zip(texts[f"{stem}.de"].split("\n")[:-1], texts[f"{stem}.en"].split("\n")[:-1], strict=True)
+                for stem in ("train", "pool", "valid")}  # fmt: skip
+        texts = {f"{stem}.tsv": "".join("\t".join(row) + "\n" for row in found) for stem, found in rows.items()}
+    files = {stem: [name for name in texts if name.startswith(stem)] for stem in ("train", "pool", "valid")}
+    words = ["build-react", "--train", *files["train"], "--pool", *files["pool"], "--exclude", *files["valid"]]
+    words += ["--languages", "de,en", "--until", "candidates", "--preset", "demo", "--set", "candidates=300"]
+    made = []
+    for mark in ("", "\ufeff"):
+        for name, text in texts.items():
+            (tmp_path / name).write_text(mark + text, encoding="utf-8")
+        result = run(*words, "--out", f"out{len(mark)}")
+        said = [f"warning: {name}: begins with a byte order mark, which is left out" for name in texts] if mark else []
+        assert sorted(result.stderr.splitlines()) == sorted(said)
+        made.append(release_bytes(tmp_path / f"out{len(mark)}"))
+    manifests = [json.loads(files.pop("manifest.json")) for files in made]
+    assert made[0] == made[1]
+    assert run("verify", "out1").exit_code == 0
+    hashes = [[file.pop("sha256") for file in one["inputs"]["train"]["files"]] for one in manifests]
+    assert hashes[0] != hashes[1]
+    assert manifests[0]["signature"] == manifests[1]["signature"]
+    again = run(*words, "--out", "out0", "--explain").stderr
+    assert ("runs" in again) == (form == "tsv"), again
+    # A scan of the file without a mark, read again where the candidates are others.
+    for name in ("out0", "out2"):
+        run(*words, "--set", "min_length=9", "--out", name)
+    assert release_bytes(tmp_path / "out0") == release_bytes(tmp_path / "out2")
+
+
+def test_what_a_build_will_cost_is_said_and_goes_nowhere(release, corpora, run, tmp_path, monkeypatch):
+    """On standard error, before it begins; a build that takes days goes on; nothing of it is in the release."""
+    from cgbench.benchmark import foresight
+
+    monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
+    monkeypatch.setattr(foresight, "kept_rates", lambda *rest: RATES)
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", "--licence", "MIT <b>"]
+    result = run(*words, "--dry-run")
+    assert re.search(r"members +\S+ \w+ +2\.\d GB", result.stderr) and "in all" in result.stderr
+    found = json.loads(run(*words, "--dry-run", "--format", "json").stdout)
+    assert found["estimate"]["seconds"] > 0 and found["advice"] is None
+    assert not list(tmp_path.iterdir())
+    slow = replace(RATES, models=replace(RATES.models, update=1e6))
+    monkeypatch.setattr(foresight, "kept_rates", lambda *rest: slow)
+    result = run(*words)
+    assert "CPU cores; it is made for a GPU" in result.stderr
+    assert release_bytes(tmp_path / "release") == release_bytes(release)
+    assert "in all" not in run(*words).stderr  # all steps are kept: there is nothing to wait for

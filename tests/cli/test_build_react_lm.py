@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pyarrow.parquet
 import pytest
-from small_build import SMALL
+from small_build import CANDIDATES, SMALL
 
 pytest.importorskip("kenlm")
 
@@ -22,6 +22,7 @@ def built(tmp_path_factory, corpora, demo):
     folder = tmp_path_factory.mktemp("lm")
     train(demo / "train.en", folder / "en.binary", order=3)
     words = ["build-react", *corpora, *SMALL, "--lm", folder / "en.binary", "--set", "drop_perplexity=1/10"]
+    words += ["--set", "drop=1/30", "--set", "drop_reference=0"]
     result = CliRunner().invoke(main, [str(word) for word in [*words, "--out", folder / "release", "--jobs", "2"]])
     assert result.exit_code == 0, result.output + result.stderr
     (folder / "screen").write_text(result.stdout)
@@ -30,7 +31,7 @@ def built(tmp_path_factory, corpora, demo):
 
 @pytest.fixture
 def release(built, tmp_path):
-    shutil.copytree(built[0], tmp_path / "release", ignore=shutil.ignore_patterns(".cgbench"))
+    shutil.copytree(built[0], tmp_path / "release")
     return tmp_path / "release"
 
 
@@ -39,17 +40,17 @@ def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
     from cgbench.steps import hash_file
 
     out, path = built
-    table = pyarrow.parquet.read_table(out / "candidates.parquet").to_pandas()
+    table = pyarrow.parquet.read_table(out / CANDIDATES).to_pandas()
     rows = [json.loads(line) for line in (out / "split.jsonl").read_text().splitlines()]
     test = (out / "test.en").read_text().splitlines()
     assert [row["perplexity"] for row in rows] == LanguageModel.load(path).perplexity(test).tolist()
     manifest = json.loads((out / "manifest.json").read_text())
-    assert manifest["inputs"]["lm"] == {"path": str(path), "sha256": hash_file(path), "side": "target"}
+    assert manifest["inputs"]["lm"] == {"path": path.name, "sha256": hash_file(path), "side": "target"}
     assert manifest["figures"]["perplexity"]["q100"] == table["perplexity"].max()
     assert manifest["figures"]["selected"]["perplexity"]["mean"] == pytest.approx(
         np.mean([row["perplexity"] for row in rows])
     )
-    assert f"--lm {path}" in manifest["command"] and "--set drop_perplexity=1/10" in manifest["command"]
+    assert f"--lm {path.name}" in manifest["command"] and "--set drop_perplexity=1/10" in manifest["command"]
     assert "kenlm" in manifest["versions"]
     assert "perplexity of the test set" in (out.parent / "screen").read_text()
     assert "the 70 candidates of the highest were dropped first" in (out / "README.md").read_text()
@@ -57,7 +58,7 @@ def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
 
 
 def test_the_cut_by_perplexity(built):
-    table = pyarrow.parquet.read_table(built[0] / "candidates.parquet").to_pandas()
+    table = pyarrow.parquet.read_table(built[0] / CANDIDATES).to_pandas()
     dropped = table["stage"] == "dropped_perplexity"
     counts = json.loads((built[0] / "manifest.json").read_text())["counts"]
     assert dropped.sum() == counts["dropped_perplexity"] == 70 and counts["dropped"] == 23
@@ -71,8 +72,8 @@ def test_the_cut_by_perplexity(built):
 def test_the_other_side_without_a_cut_and_without_an_ensemble(corpora, built, run, tmp_path):
     words = ["build-react", *corpora, *SMALL, "--lm", built[1], "--set", "lm_side=source", "--until", "candidates"]
     run(*words, "--out", tmp_path / "out")
-    table = pyarrow.parquet.read_table(tmp_path / "out" / "candidates.parquet")
-    assert table.column_names[-1] == "perplexity"
+    table = pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES)
+    assert table.column_names[0] == "translation" and table.column_names[-1] == "perplexity"
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["inputs"]["lm"]["side"] == "source"
     run("verify", tmp_path / "out")
     explained = run(*words, "--out", tmp_path / "out", "--explain").stderr
@@ -89,18 +90,18 @@ def test_without_a_model_nothing_speaks_of_one(corpora, run, tmp_path):
     for name in ("manifest.json", "README.md"):
         text = (tmp_path / "out" / name).read_text()
         assert "perplexity" not in text and "lm_side" not in text and "--lm" not in text and "kenlm" not in text
-    assert "perplexity" not in pyarrow.parquet.read_table(tmp_path / "out" / "candidates.parquet").column_names
+    assert "perplexity" not in pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES).column_names
 
 
 def test_verify_draws_the_split_again(release, run):
     from cgbench.steps import hash_file
 
-    table = pyarrow.parquet.read_table(release / "candidates.parquet")
+    table = pyarrow.parquet.read_table(release / CANDIDATES)
     at = table.column_names.index("perplexity")
     swapped = table.set_column(at, "perplexity", table["perplexity"].combine_chunks()[::-1])
-    pyarrow.parquet.write_table(swapped, release / "candidates.parquet")
+    pyarrow.parquet.write_table(swapped, release / CANDIDATES)
     manifest = json.loads((release / "manifest.json").read_text())
-    manifest["files"]["candidates.parquet"] = hash_file(release / "candidates.parquet")
+    manifest["files"][CANDIDATES] = hash_file(release / CANDIDATES)
     (release / "manifest.json").write_text(json.dumps(manifest))
     checks = json.loads(run("verify", release, "--format", "json", status=1).stdout)["checks"]
     failed = {check["check"] for check in checks if check["ok"] is False}

@@ -37,7 +37,8 @@ def test_ten_kills_at_random_moments(corpora, run, tmp_path, jobs):
         else:
             assert process.returncode == 0, (tmp_path / "log").read_text()
             assert release_bytes(tmp_path / "killed") == release_bytes(tmp_path / "undisturbed")
-            (tmp_path / "killed").rename(tmp_path / f"finished-{kills}-{time.monotonic_ns()}")
+            for name in ("killed", "killed.work"):
+                (tmp_path / name).rename(tmp_path / f"finished-{kills}-{time.monotonic_ns()}")
     process = start([*words, tmp_path / "killed"], log)
     assert process.wait(300) == 0, (tmp_path / "log").read_text()
     assert release_bytes(tmp_path / "killed") == release_bytes(tmp_path / "undisturbed")

@@ -5,7 +5,7 @@ import pytest
 
 SETS = [
     *("iwslt14-de-en", "wmt14-de-en", "react", "cognition", "cogs", "scan", "pcfg-set", "cfq", "smcalflow-cs"),
-    *("mathematics", "colors", "tatoeba-en-zh", "multi30k", "ud-english-ewt", "demo"),
+    *("mathematics", "colors", "tatoeba-en-zh", "multi30k", "ud-english-ewt", "demo", "slog", "recogs"),
 ]
 
 
@@ -54,6 +54,27 @@ def test_get_scan_without_a_network_generates_what_the_grammar_defines(run, tmp_
     record = json.loads((tmp_path / "scan" / "recipe.json").read_text())
     assert len((tmp_path / "scan" / "length-26" / "test.src").read_text().splitlines()) == 2_624
     assert "mcd1/train" in record["missing"] and any("order of the grammar" in note for note in record["notes"])
+
+
+def test_files_beside_the_splits_are_listed_and_those_that_are_not_at_hand_named(run, tmp_path):
+    words = ["data", "get", "colors", "--out", tmp_path / "colors", "--offline"]
+    lacking = run(*words)
+    assert (
+        "without 5 of the files beside the splits: lexicons/forward.align.o.json, lexicons/goodman.json"
+        in lacking.stderr
+    )
+    assert "beside them" not in lacking.stdout
+    record = json.loads(run(*words, "--format", "json").stdout)
+    assert len(record["missing_files"]) == 5 and record["missing"] == []
+
+
+def test_describe_says_how_the_bytes_are_known_and_whether_they_were_seen(run):
+    lines = run("data", "describe", "cognition").stdout.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.strip() == "cognition/train.zh")
+    assert lines[place + 2] == "    git blob c7151eba311014cd4f1936afb364df41a02ab5e8; never seen"
+    place = next(number for number, line in enumerate(lines) if line.strip() == "cognition/valid.zh")
+    assert lines[place + 2].startswith("    SHA-256 db33515c67a0a9") and lines[place + 2].endswith("; seen 2026-11-22")
+    assert "no digest: recorded at first use; never seen" in run("data", "describe", "cfq").stdout
 
 
 @pytest.mark.parametrize(

@@ -44,14 +44,58 @@ def test_normalised_alike(train, run):
     assert result.stdout.splitlines()[1].startswith("1\t7\t")
 
 
+def test_columns_of_tables(train, run, tmp_path):
+    (tmp_path / "x.tsv").write_text("source\ttarget\nx\twe can not do this\ny\tbut we\n")
+    table = f"{tmp_path}/x.tsv:target"
+    assert run("degree", "--train", train, table).stdout == "pieces\tlength\tdegree\n3\t5\t0.6000\n1\t2\t0.5000\n"
+    rows = [run("degree", "--train", table, "--min-count", "1", text).stdout for text in (f"{tmp_path}/x.tsv:2", table)]
+    by_name = "pieces\tlength\tdegree\n1\t5\t0.2000\n1\t2\t0.5000\n"
+    assert rows == [by_name.replace("1\t5", "1\t1\t1.0000\n1\t5"), by_name]  # a number takes the header for an example
+    listed = run("degree", "--train", train, "--ngrams", table, input="we can not do this\n")
+    assert listed.stdout.endswith("\n1\t5\t0.2000\n")
+    assert (
+        "x.tsv: no column 'tarjet'"
+        in run("degree", "--train", train, table.replace(":target", ":tarjet"), status=2).stderr
+    )
+
+
+def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
+    (tmp_path / "bom.en").write_bytes(b"\xef\xbb\xbf" + train.read_bytes())
+    words = "what can we do about this ?\n"
+    clean = run("degree", "--train", train, input=words)
+    assert clean.stderr == ""
+    for given in ({"input": words}, {"input": "\ufeff" + words}):
+        result = run("degree", "--train", tmp_path / "bom.en", **given)
+        assert result.stdout == clean.stdout
+        names = [f"{tmp_path}/bom.en"] + ["standard input"] * given["input"].startswith("\ufeff")
+        lines = [f"warning: {name}: begins with a byte order mark, which is left out" for name in names]
+        assert result.stderr.splitlines() == lines
+
+
 def test_bad_input(train, run, tmp_path):
     assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
     (tmp_path / "phrases").write_text("\n")
     words = ["degree", "--train", train, "--ngrams", tmp_path / "phrases"]
     assert "there is no phrase in it" in run(*words, input="a\n", status=2).stderr
     (tmp_path / "x.tsv").write_text("a\tb\n")
-    assert "plain text of one language" in run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2).stderr
+    result = run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2)
+    assert "which column? Write" in result.stderr
     (tmp_path / "empty").write_text("")
     assert "empty" in run("degree", "--train", tmp_path / "empty", input="a\n", status=2).stderr
     result = run("degree", "--train", train, input=b"good\n\xff\n", status=2)
     assert "standard input, line 2: not UTF-8" in result.stderr
+
+
+def test_phrases_need_no_training_text(run, tmp_path):
+    (tmp_path / "phrases").write_text("can we\ndo\n")
+    found = run("degree", "--ngrams", tmp_path / "phrases", "--cover", input="can we do it\n").stdout.splitlines()
+    assert found[1] == "3\t4\t0.7500\tcan we | do | it"
+    assert "--train, or known n-grams with --ngrams" in run("degree", input="a b\n", status=2).stderr
+
+
+def test_a_line_that_no_sentence_is(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CGBENCH_MAX_LINE", "1K")
+    (tmp_path / "train").write_text("a b c\n" * 3)
+    (tmp_path / "long").write_text("a b\n" + "a b " * 500)
+    said = run("degree", "--train", tmp_path / "train", tmp_path / "long", status=2).stderr
+    assert f"{tmp_path / 'long'}, line 2: longer than 1,024 bytes, which no sentence is" in said

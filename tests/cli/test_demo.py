@@ -1,6 +1,9 @@
 import json
 
+import pytest
 from small_build import SMALL
+
+pytest.importorskip("kenlm")
 
 
 def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path):
@@ -9,12 +12,23 @@ def test_the_demo_prints_where_each_kind_ended_up(run, tmp_path):
     words = ["demo", "--out", tmp_path / "demo", *settings, "--set", "members=2", "--set", "model=tiny"]
     result = json.loads(run(*words, "--format", "json").stdout)
     kinds = result["kinds"]
-    assert list(kinds) == ["pool", "known_words", "candidates", "dropped", "window", "selected"]
+    assert list(kinds) == ["pool", "known_words", "candidates", "dropped_reference", "dropped", "window", "selected"]
+    assert set(result["noise"]) == {"the paper's way", "this build"}
+    total = sum(kinds["window"].values())
+    assert result["noise"]["this build"]["window"] == kinds["window"]["noise"] / total
+    assert result["configuration"]["drop_by"] == "joint_cross_entropy" and result["configuration"]["drop"] == 0
     assert sum(kinds["pool"].values()) == result["counts"]["pool"] == 30_000
     for stage, counts in kinds.items():
         assert sum(counts.values()) == result["counts"][stage]
     assert kinds["known_words"]["unknown-word"] == 0
+    page = (tmp_path / "demo/report.html").read_text(encoding="utf-8")
+    assert result["report"] == str(tmp_path / "demo/report.html") and result["signature"] in page
     assert kinds["selected"]["near-copy"] <= 0.02 * sum(kinds["selected"].values())
     # given again, everything is kept, and the screen has the table
     text = run(*words).stdout
+    assert "hard good pairs kept" in text and "the paper's way" in text
     assert "near-copy" in text and "share of each kind, by stage" in text
+    assert text.endswith(f"a page to look at: {tmp_path / 'demo/report.html'}\n")
+    assert (tmp_path / "demo/report.html").read_text(encoding="utf-8") == page
+    assert f"cgbench translate --model {tmp_path / 'demo/release.work/ensemble'} <" in text
+    assert (tmp_path / "demo/release.work/ensemble/member-1/config.json").is_file()

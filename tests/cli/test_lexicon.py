@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_bad_calls_of_learn(train, run, tmp_path):
         ([train, "--out", train], "this is an input"),
         ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),
         ([train, *out, "--set", "epsilom=2"], "unknown setting epsilom; did you mean epsilon?"),
-        ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a value of type int"),
+        ([train, *out, "--set", "epsilon=two"], "epsilon: 'two' is not a whole number"),
         ([train, *out, "--words", "run"], "--words belongs to --show"),
         ([train, *out, "--show", tmp_path / "x.gif"], "must end in .svg or .png"),
         ([train, "--out", tmp_path / "x.svg", "--show", tmp_path / "x.svg"], "give another name"),
@@ -122,6 +123,36 @@ def test_geca(train, run, tmp_path):
     assert list(zip(*sides, strict=True)) == rows
     assert figures["pairs"] == len(rows) and figures["settings"]["size"] == 1
     assert figures["tests"] == [{"test": str(test), "rows": 3, "pairs": 1, "sources": 2}]
+
+
+def test_corpora_leave_the_words_behind_them_to_train(train, run, tmp_path, monkeypatch):
+    """Wherever TRAIN stands: a table is a whole corpus, and so are two files."""
+    monkeypatch.chdir(tmp_path)
+    sides = [Path(name) for name in ("s.txt", "t.txt")]
+    for side, path in enumerate(sides):
+        path.write_text("".join(f"{pair[side]}\n" for pair in TRAIN))
+    test, options = write(Path("test.tsv"), TEST), ["--size", "1", "--samples", "0", "--variants", "0"]
+    run("augment", "geca", *options, train, "--out", "first.tsv")
+    expected = Path("first.tsv").read_text()
+    for words in (
+        ["--out", "new.tsv", train],
+        ["--out=new.tsv", train],
+        ["--out", "new.tsv", *sides],
+        ["--out=new.tsv", *sides],
+        ["--test", test, train, "--out", "new.tsv"],
+        ["--test", *sides, *sides, "--out", "new.tsv"],
+        ["--out", "new.tsv", "--test", *sides, train],
+        ["--out", "new.tsv", "--", train],
+    ):
+        run("augment", "geca", *options, *words)
+        assert Path("new.tsv").read_text() == expected
+        Path("new.tsv").unlink()
+    for words in (["--out", "a", "b", train], ["--out=a", "b", *sides]):
+        run("augment", "geca", *options, *words)
+        rows = list(zip(*(Path(name).read_text().splitlines() for name in ("a", "b")), strict=True))
+        assert "".join("\t".join(row) + "\n" for row in rows) == expected
+    assert "only: one file must hold both sides" in run("augment", "geca", "--out", "only", train, status=2).stderr
+    assert "a file name is empty" in run("augment", "geca", "--out=", train, status=2).stderr
 
 
 def test_bad_calls_of_geca(train, run, tmp_path):

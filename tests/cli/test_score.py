@@ -2,6 +2,7 @@ import csv
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -62,6 +63,92 @@ def test_the_interval_of_one_system_is_that_of_sacrebleu(files, run):
     score = metric.corpus_score((files / "a1").read_text().splitlines(), [REFERENCES], n_bootstrap=1000)
     assert result.stdout.splitlines()[0] == score.format(width=1, signature=metric.get_signature().format())
     assert "one run a system" in result.stderr
+
+
+def test_the_interval_of_exact_match_is_not_symmetric(files, run):
+    line = run("score", "exact", "--ref", files / "ref", "--hyp", files / "ref", "--confidence").stdout.splitlines()[0]
+    assert line.endswith("= 100.0 (95 %: 71.2 to 100.0) (12 of 12)")  # Wilson's, by Student's t: 12 / (12 + 2.201²)
+
+
+def test_all_pairs_in_every_form(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--all-pairs", "--samples", "200"]
+    for name in ("a1", "a2", "b"):
+        words += ["--hyp", files / name]
+    rows = json.loads(run(*words, "--format", "json").stdout)
+    assert [[pair["against"] for pair in row.get("pairs", ())] for row in rows] == [[], ["a1"], ["a1", "a2"]]
+    assert all(row["test"] == "calibrated" and row["baseline"] is None for row in rows)
+    assert "|pairs:all" in rows[0]["signature"]
+    last = rows[2]["pairs"][1]
+    assert last["difference"] == pytest.approx(rows[2]["value"] - rows[1]["value"])
+    named = [["a2", "a1"], ["b", "a1"], ["b", "a2"]]
+    assert [line.split()[:2] for line in run(*words).stdout.split("\n\n")[1].splitlines()[1:]] == named
+    head, *table = [line.split("\t") for line in run(*words, "--format", "tsv").stdout.splitlines()]
+    pairs = [found for row in table if (found := dict(zip(head, row, strict=True)))["baseline"]]
+    assert [[row["system"], row["baseline"]] for row in pairs] == named
+    assert float(pairs[2]["p_holm"]) == last["p_holm"] >= last["p_value"] == float(pairs[2]["p_value"])
+    assert "all pairs & against" in run(*words, "--format", "latex").stdout
+    assert "leave --baseline out" in run(*words, "--baseline", "b", status=2).stderr
+
+
+def test_unseen_words_are_a_bin_and_bins_that_coincide_are_said(run, tmp_path):
+    (tmp_path / "ref").write_text("".join(f"{word}\n" for word in [*"aaaabbbb", "new", "new"]))
+    (tmp_path / "train").write_text("a\n" * 3 + "b\n" * 5)
+    words = ["score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "ref", "--train", tmp_path / "train"]
+    result = run(*words, "--by", "frequency", "--bins", "quantiles:4", "--format", "json")
+    bins = json.loads(result.stdout)["bins"]
+    assert [(one["label"], one["n"], one["low"]) for one in bins] == [("unseen", 2, 0), ("1-4", 4, 1), (">= 5", 4, 5)]
+    assert "--bins quantiles:4: quantiles of frequency coincide" in result.stderr
+    assert "2 bins are left beside unseen" in result.stderr
+    assert "coincide" not in run(*words, "--by", "frequency", "--bins", "quantiles:2").stderr
+
+
+def test_bins_are_columns_in_latex(run, tmp_path):
+    """Short examples: base is right; long ones: ours is, and so often that the difference is significant."""
+    rows = ["a"] * 12 + ["a b c"] * 30
+    for name, texts in (("ref", rows), ("base", rows[:12] + ["x"] * 30), ("my_own", ["a"] * 9 + ["x"] * 3 + rows[12:])):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+    words = ["score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "base", "--hyp", tmp_path / "my_own"]
+    words += ["--by", "length", "--bins", "2,", "--paired", "mcnemar", "--format", "latex"]
+    whole, bins, _ = run(*words).stdout.split("\n\n")
+    assert r"base (baseline) & 42 & 1 & 28.6 & " in whole and r"my\_own & 42 & 1 & \textbf{92.9} & " in whole
+    assert "& $+$64.3 &" in whole and "& $<$0.0001" in whole
+    assert bins.splitlines()[2:-3] == [
+        r"exact by length & all & $<$ 2 & $\geq$ 2 \\",
+        r"\midrule",
+        r"$n$ & 42 & 12 & 30 \\",
+        r"base & 28.6 & \textbf{100.0} & 0.0 \\",
+        r"my\_own & \textbf{92.9}$^{**}$ & 75.0 & \textbf{100.0}$^{**}$ \\",
+    ]
+    assert bins.splitlines()[-1].startswith("% differs from base (mcnemar, p adjusted by Holm's method): * p < 0.05")
+    two = ["--hyp", f"both={tmp_path / 'base'},{tmp_path / 'my_own'}", "--by", "length", "--bins", "2,"]
+    shown = run("score", "exact", "--ref", tmp_path / "ref", *two, "--format", "latex").stdout
+    assert r"both & 60.7$_{\pm 45.5}$ & 87.5$_{\pm 17.7}$ & 50.0$_{\pm 70.7}$ \\" in shown  # nothing to be best of
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "pdf"])
+def test_bins_are_drawn_with_the_same_bytes(files, run, tmp_path, form):
+    pytest.importorskip("matplotlib")
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"$a={files / 'a1'}", "--hyp", files / "b"]
+    words += ["--by", "length", "--bins", "2", "--samples", "50", "--plot"]
+    drawn = []
+    for name in ("one", "two"):
+        run(*words, tmp_path / f"{name}.{form}")
+        drawn.append((tmp_path / f"{name}.{form}").read_bytes())
+    assert drawn[0] == drawn[1] and drawn[0].startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[form])
+    if form == "svg":
+        text = drawn[0].decode()
+        assert all(f">{name}<" in text for name in ("$a", "b", "exact")) and "<dc:date>" not in text
+    assert b"CreationDate" not in drawn[0]
+
+
+def test_plots_that_cannot_be(files, run, tmp_path):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--plot"]
+    assert "side by side; give it" in run(*words, tmp_path / "x.svg", status=2).stderr
+    assert "must end in .svg, .png or .pdf" in run(*words, tmp_path / "x.gif", "--by", "length", status=2).stderr
+    ref = files / "ref.svg"
+    ref.write_text((files / "ref").read_text())
+    words[3] = ref
+    assert run(*words, ref, "--by", "length", status=2).stderr and ref.read_text() == (files / "ref").read_text()
 
 
 def test_systems_runs_and_a_test_in_every_form(files, run):
@@ -251,6 +338,18 @@ def test_per_example(files, run):
     assert (rows[12]["row"], rows[12]["run"]) == ("1", "2")
 
 
+def test_cells_that_a_spreadsheet_runs(files, run):
+    words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"@SUM(1)={files / 'a1'}"]
+    table = run(*words, "--format", "tsv").stdout
+    assert "@SUM(1)" in table and "'@SUM(1)" not in table
+    assert run(*words, "--format", "tsv", "--safe-tsv").stdout == table.replace("@SUM(1)", "'@SUM(1)")
+    run(*words, "--per-example", files / "plain")
+    run(*words, "--per-example", files / "safe", "--safe-tsv")
+    assert (files / "plain").read_text().count("\t@SUM(1)\t") == 12
+    assert (files / "safe").read_text() == (files / "plain").read_text().replace("@SUM(1)", "'@SUM(1)")
+    assert "--safe-tsv belongs to --format tsv or --per-example" in run(*words, "--safe-tsv", status=2).stderr
+
+
 def test_several_references(files, run):
     write(files / "ref2", ["the dog saw a dog .", *REFERENCES[1:]])
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--value-only", "--width", "4"]
@@ -267,7 +366,9 @@ def test_several_references(files, run):
 def test_a_release_brings_its_own_files(tmp_path, files, run):
     folder = tmp_path / "release"
     folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({"until": "release", "languages": ["de", "en"]}))
+    manifest = {"format": 1, "until": "release", "languages": ["de", "en"]}
+    manifest |= {key: {} for key in ("files", "counts", "figures", "configuration", "inputs")}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
     write(folder / "test.de", REFERENCES)
     write(folder / "test.en", REFERENCES)
     write(folder / "split.jsonl", [json.dumps({"rmi": number / 10, "degree": 0.5}) for number in range(12)])
@@ -284,7 +385,7 @@ def test_a_release_brings_its_own_files(tmp_path, files, run):
         "quantiles:3",
     ]
     assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
-    (folder / "manifest.json").write_text(json.dumps({"until": "candidates"}))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "until": "candidates"}))
     assert "no finished release" in run(*words, status=2).stderr
 
 
@@ -328,6 +429,28 @@ def test_cter(compounds, run, tmp_path):
         ("human", "", "precision", "50.0"), ("human", "", "recall", "100.0"),
         ("human", "", "instance", "25.0"), ("human", "", "aggregate", "50.0"),
     }  # fmt: skip
+
+
+def test_cter_of_words_by_a_grammar(compounds, run, tmp_path):
+    (tmp_path / "grammar").write_text("type\tDET\ntype\tN\nphrase\tthing\nmodifier\tDET\n")
+    words = [*compounds, "--grammar", tmp_path / "grammar", "--match", "word", "--lowercase"]
+    write(tmp_path / "hyp", ["d r", "Dr", "s D .", "DD"])
+    row = json.loads(run("score", "cter", *words, "--by", "modifier", "--format", "json").stdout)
+    assert [(one["label"], one["value"]) for one in row["bins"]] == [("with", 50.0), ("without", 50.0)]
+    assert row["by_type"] == {"thing": {"n": 4, "groups": 2, "instance": 0.5, "aggregate": 1.0}}
+    assert re.search(r"\|grammar:grammar@\w{8}\|group:2\|match:word\|case:lc\|", row["signature"])
+    (tmp_path / "grammar").write_text("type\tDET\ntype\tN\n")
+    words = [*words, "--by", "modifier"]
+    assert "the grammar grammar has no row modifier" in run("score", "cter", *words, status=2).stderr
+
+
+def test_special_characters_are_said_not_to_be_a_regular_expression(compounds, run, tmp_path):
+    assert "regular expression" not in run("score", "cter", *compounds).stderr
+    (tmp_path / "lexicon").write_text("the\t/\ndog\tD./H\n")
+    result = run("score", "cter", *compounds)
+    assert "lexicon, line 2: 'D./H' is searched as it stands" in result.stderr and "(4 of 4 rows" in result.stdout
+    result = run("score", "cter", *compounds, "--match", "regex")
+    assert "as it stands" not in result.stderr and "(2 of 4 rows" in result.stdout
 
 
 def test_types_are_means_of_the_runs_and_reasons_their_sum(compounds, run, tmp_path):
@@ -448,7 +571,13 @@ def test_bad_compounds(compounds, run, tmp_path):
     write(tmp_path / "source", ["the dog ran", "a red cat .", "see the dog", "saw the dog now"])
     assert "compounds, row 2: 'dog' is not in its source" in run("score", "cter", *compounds, status=2).stderr
     (tmp_path / "lexicon").write_text("dog\t(\n")
-    assert "lexicon, line 1: '(' is not a valid pattern" in run("score", "cter", *compounds, status=2).stderr
+    words = [*compounds, "--match", "regex"]
+    assert "lexicon, line 1: '(' is not a valid pattern" in run("score", "cter", *words, status=2).stderr
+    words = [*compounds, "--match", "word", "--keep-blanks"]
+    assert "leave --keep-blanks out" in run("score", "cter", *words, status=2).stderr
+    (tmp_path / "grammar").write_text("type\tDET\nafter\tDET\tN\n")
+    words = [*compounds, "--grammar", tmp_path / "grammar"]
+    assert "grammar, line 2: 'after' is no kind of row" in run("score", "cter", *words, status=2).stderr
 
 
 def test_help_stays_light():
@@ -476,3 +605,24 @@ def test_the_hypotheses_of_the_paper(run, monkeypatch):
         f"paper={table}",
     ]
     assert run(*words, "--value-only", "--width", "3").stdout == "19.306\t49.028\n"
+
+
+def test_exact_match_has_one_preset(files, run):
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", files / "a1", "--value-only"]
+    run(*words, "--preset", "lexicon")
+    assert "--preset sacrebleu is no way to count exact" in run(*words, "--preset", "sacrebleu", status=2).stderr
+
+
+def test_one_run_is_said_of_intervals_only_where_there_are_some(files, run):
+    words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
+    plain = run(*words).stderr
+    assert "intervals" not in plain and "no more than that between seeds" in plain
+    assert "one run a system: intervals and tests" in run(*words, "--confidence").stderr
+
+
+def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_path):
+    words = ["score", "cter", *compounds, "--match", "word"]
+    assert "without blanks" not in run(*words).stderr
+    write(tmp_path / "hyp", ["他的女儿昨天没有来上学。"] * 4)
+    assert "sys: hypotheses without blanks between words, where --match word finds" in run(*words).stderr
+    assert "without blanks" not in run("score", "cter", *compounds).stderr

@@ -1,13 +1,14 @@
 """``cgbench stats``: rows, forms, releases, bad input; COGS' published figures where the data folder is."""
 
 import csv
+import gzip
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 from shared_data import SHARED, needs
-from small_build import SMALL
+from small_build import SMALL, copy_build
 
 TRAIN = "what can we do\n" * 3 + "we can see this\n" * 3 + "a bird\n"
 TEST = "what can we do\ncan we see a bird\nthis bird can see\n"
@@ -23,8 +24,15 @@ def texts(tmp_path, monkeypatch):
 
 def test_a_row_and_its_signature(texts, run):
     lines = run(*texts).stdout.splitlines()
-    assert lines[0].split() == ["test", "examples", "mean", "length", "degree", "word", "2", "word", "3"]
-    assert lines[1].split() == ["test.en", "3", "4.33", "0.600", "4", "5"]
+    assert lines[0].split() == [
+        "test",
+        "examples",
+        "mean",
+        "length",
+        "degree",
+        *["word", "2", "word", "2", "%", "word", "3", "word", "3", "%"],
+    ]
+    assert lines[1].split() == ["test.en", "3", "4.33", "0.600", "4", "44.4", "5", "71.4"]  # 4 of 9, 5 of 7
     assert lines[3].startswith("signature  STATS|orders:2+3|min:3|tok:none|case:mixed|train:")
     assert lines[4].startswith("short      STATS|o:2+3|m:3|t:none|c:mixed|tr:")
 
@@ -42,16 +50,34 @@ def test_json_is_an_object_or_a_list(texts, run):
     assert several[1]["novel_words"] == {"2": 1, "3": 2}
 
 
+def test_cells_that_a_spreadsheet_runs(texts, run):
+    words = [*texts[:-1], "@SUM(1)=test.en", "--format", "tsv"]
+    table = run(*words).stdout
+    assert "\n@SUM(1)\t" in table
+    assert run(*words, "--safe-tsv").stdout == table.replace("@SUM(1)", "'@SUM(1)")
+    assert "--safe-tsv belongs to --format tsv" in run(*texts, "--safe-tsv", status=2).stderr
+
+
+def test_a_pipeline_in_a_folder_needs_a_word(texts, run):
+    pytest.importorskip("spacy")
+    Path("mine").mkdir()
+    Path("mine/config.cfg").write_text("[nlp\n")
+    assert "add --trust if you made it" in run(*texts, "--pos", "mine", status=2).stderr
+    assert "cannot be loaded" in run(*texts, "--pos", "mine", "--trust", status=2).stderr
+
+
 def test_every_key_of_the_schema(texts, run):
     """As docs/formats.md has it."""
     found = json.loads(run(*texts, "--format", "json").stdout)
     assert list(found) == [
         "name", "train", "examples", "mean_length", "degree", "degree_quantiles", "degree_histogram",
         "novel_words", "novel_pos", "word_ngrams", "pos_ngrams", "word_curve", "pos_curve", "word_examples",
-        "pos_examples", "signature", "signature_short",
+        "pos_examples", "divergence", "signature", "signature_short",
     ]  # fmt: skip
     assert list(found["degree_quantiles"]) == ["q0", "q25", "q50", "q75", "q100"]
-    assert list(found["word_ngrams"]["2"]) == ["types", "novel", "share", "occurrences", "novel_occurrences"]
+    assert list(found["word_ngrams"]["2"]) == [
+        "types", "novel", "share", "occurrences", "novel_occurrences", "occurrence_share",
+    ]  # fmt: skip
     assert (found["degree_histogram"], found["word_curve"], found["pos_ngrams"]) == ([], {}, None)
 
 
@@ -59,7 +85,7 @@ def test_sentences_too_short_for_an_ngram(texts, run):
     Path("short.en").write_text("bird\nwe can\n")
     found = json.loads(run(*texts[:3], "--test", "short.en", "--orders", "3", "--format", "json").stdout)
     assert found["word_ngrams"]["3"] == {
-        "types": 0, "novel": 0, "share": None, "occurrences": 0, "novel_occurrences": 0,
+        "types": 0, "novel": 0, "share": None, "occurrences": 0, "novel_occurrences": 0, "occurrence_share": None,
     }  # fmt: skip
 
 
@@ -99,9 +125,9 @@ def test_tsv_is_exact(texts, run):
 
 def test_markdown_and_latex(texts, run):
     markdown = run(*texts, "--format", "markdown").stdout.splitlines()
-    assert markdown[2] == "| test.en | 3 | 4.33 | 0.600 | 4 | 5 |"
+    assert markdown[2] == "| test.en | 3 | 4.33 | 0.600 | 4 | 44.4 | 5 | 71.4 |"
     latex = run(*texts, "--format", "latex").stdout
-    assert r"test.en & 3 & 4.33 & 0.600 & 4 & 5 \\" in latex
+    assert r"test.en & 3 & 4.33 & 0.600 & 4 & 44.4 & 5 & 71.4 \\" in latex
     assert "\n% signature  STATS|" in latex
 
 
@@ -158,12 +184,34 @@ def test_tags_from_conllu(texts, run):
     assert found["pos_examples"]["2"] == [{"ngram": "NN MD", "occurrences": 1}]
     assert found["novel_pos"] == {"2": 1, "3": 4}
     assert "|pos:conllu-xpos@" in found["signature"]
-    assert run(*words).stdout.splitlines()[1].split()[-2:] == ["1", "4"]
+    assert run(*words).stdout.splitlines()[1].split()[-4::2] == ["1", "4"]
     upos = json.loads(run(*words, "--tags", "upos", "--format", "json").stdout)
     assert upos["novel_pos"] == {"2": 0, "3": 0}
     write("test.conllu", TEST.replace("this bird", "a bird"))
     result = run(*words, status=2)
     assert "test.conllu, sentence 3 (line 12): word 1 is 'a', in test.en it is 'this'" in result.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--lowercase"], ["--side", "target"]])
+@pytest.mark.parametrize("packed", [False, True])
+def test_both_sides_of_a_corpus_are_read(texts, run, more, packed):
+    """Also that of which no figure is asked for: a corpus whose files have parted is no corpus."""
+    name = "{}.gz" if packed else "{}"
+    for side, content in (
+        ("good", b"x y\n" * 3), ("short", b"x y\n"), ("latin", b"x\ncaf\xe9\nx\n"), ("other", b"y x\n" * 3)
+    ):  # fmt: skip
+        Path(name.format(side)).write_bytes(gzip.compress(content) if packed else content)
+    good, short, latin, other = (name.format(side) for side in ("good", "short", "latin", "other"))
+    order = (lambda *pair: pair[::-1]) if more[:1] == ["--side"] else (lambda *pair: pair)
+    test = ["--test", good, other, *more]
+    assert run("stats", "--train", *order(good, other), *test).stderr == ""
+    message = run("stats", "--train", *order(good, short), *test, status=2).stderr
+    assert f"{good} has 3 lines" in message or f"{short} has 1 lines" in message
+    assert "one line a pair" in message
+    assert f"{latin}, line 2: not UTF-8" in run("stats", "--train", *order(good, latin), *test, status=2).stderr
+    assert (
+        f"{latin}, line 2: not UTF-8" in run("stats", "--train", good, "--test", *order(good, latin), status=2).stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,13 +293,9 @@ def test_a_release_is_as_its_texts(release, run, demo):
 
 def test_a_training_text_that_moved_or_changed(release, run, demo, tmp_path):
     moved = tmp_path / "release"
-    shutil.copytree(release, moved, ignore=shutil.ignore_patterns(".cgbench"))
-    manifest = json.loads((moved / "manifest.json").read_text())
-    for file in manifest["inputs"]["train"]["files"]:
-        file["path"] = file["path"].replace("train", "gone")
-    (moved / "manifest.json").write_text(json.dumps(manifest))
+    shutil.copytree(release, moved)
     result = run("stats", "--release", moved, status=2)
-    assert "gone.de: no such file" in result.stderr
+    assert "train.de: no such file" in result.stderr
     assert "say where it is now with --train" in result.stderr
     train = demo / "train.de", demo / "train.en"
     found = run("stats", "--release", moved, "--train", *train, "--format", "json").stdout
@@ -265,8 +309,7 @@ def test_a_training_text_that_moved_or_changed(release, run, demo, tmp_path):
 
 
 def test_a_release_that_was_changed(release, run, tmp_path):
-    changed = tmp_path / "release"
-    shutil.copytree(release, changed, ignore=shutil.ignore_patterns(".cgbench"))
+    changed = copy_build(release, tmp_path / "release")
     lines = (changed / "test.en").read_text().splitlines()
     split = [json.loads(line) for line in (changed / "split.jsonl").read_text().splitlines()]
     row = next(number for number, one in enumerate(split) if one["degree"] < 1)
@@ -289,3 +332,22 @@ def test_cogs_as_in_table_2_of_the_r_dangle_paper(run):
     assert (found["examples"], found["novel_words"]) == (paper["examples"], paper["novel_words"])
     assert found["novel_words"] == {"2": 6097, "3": 24275}
     assert round(found["degree"], 3) == 0.521  # the paper has 0.392; docs/stats.md
+
+
+def test_options_of_several_files_with_an_equals_sign(texts, run):
+    Path("x").write_text("a b c\n" * 3)
+    expected = run("stats", "--train", "x", "x", "--test", "x", "x", "--test", "n=x", "x").stdout
+    assert run("stats", "--train=x", "x", "--test=x", "x", "--test=n=x", "x").stdout == expected
+
+
+def test_texts_that_differ_in_tokenisation_or_case_are_said(run, tmp_path):
+    raw = "".join(f"The man, who is {n} years old, sees a dog.\n" for n in range(60))
+    (tmp_path / "raw.en").write_text(raw)
+    (tmp_path / "tok.en").write_text(raw.replace(",", " ,").replace(".", " .").lower())
+    words = ["stats", "--train", tmp_path / "raw.en", "--test", tmp_path / "tok.en"]
+    first, second = run(*words).stderr.splitlines()
+    assert first.startswith(f"warning: {tmp_path / 'tok.en'}: tokenised (100 % of its final periods stand apart), but")
+    assert second.startswith(f"warning: {tmp_path / 'tok.en'}: in lower case, but {tmp_path / 'raw.en'} is cased")
+    assert not run("stats", "--train", tmp_path / "tok.en", "--test", tmp_path / "tok.en").stderr
+    result = run("degree", "--train", tmp_path / "raw.en", tmp_path / "tok.en")
+    assert result.stderr.splitlines() == [first, second]

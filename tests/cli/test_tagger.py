@@ -56,7 +56,7 @@ def test_it_learns_and_tags_for_stats(run, banks, tmp_path):
 
     (tmp_path / "train.en").write_text("\n".join(SENTENCES))
     (tmp_path / "test.en").write_text("two cats .\nAnna sees two dogs .\n")
-    words = ["stats", "--train", tmp_path / "train.en", "--test", tmp_path / "test.en", "--pos", out]
+    words = ["stats", "--train", tmp_path / "train.en", "--test", tmp_path / "test.en", "--pos", out, "--trust"]
     found = json.loads(run(*words, "--orders", "1,2", "--format", "json").stdout)
     assert found["novel_pos"] == {"1": 0, "2": 0}
     assert f"pos:tagger@{found['signature'].partition('pos:tagger@')[2][:8]}|train:" in found["signature"]

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from cgbench.models.checkpoints import STATE, ensemble_identity
 from cgbench.models.config.presets import list_presets
-from cgbench.models.training.ensemble import ensemble_identity
 
 TINY = ("--model", "tiny", "--set", "training.max_updates=6", "--set", "text.merges=60")
 SHAPE = (
@@ -47,7 +47,8 @@ def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path
     assert f"cgbench translate SOURCE --model {tmp_path / 'm'}" in first.stdout
     assert "train: runs" in first.stderr
     before = contents(tmp_path / "m")
-    assert set(before) == {"config.json", "model.safetensors", "subwords.json", "metrics.jsonl"}
+    checkpoint = {"SHA256SUMS", "config.json", "model.safetensors", "subwords.json", "metrics.jsonl"}
+    assert set(before) == checkpoint | {STATE}
     again = run(*words)
     assert again.stdout == first.stdout and "train: kept" in again.stderr and "subwords: kept" in again.stderr
     assert contents(tmp_path / "m") == before
@@ -62,7 +63,9 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
     clock = iter(range(0, 100_000, 25))
     monkeypatch.setattr("cgbench.models.training.loop.time.monotonic", lambda: float(next(clock)))
     part = json.loads(run(*words, tmp_path / "part", "--max-time", "1m15s").stdout)
+    said = run(*words, tmp_path / "said", "--max-time", "1m15s", "--format", "text").stdout
     monkeypatch.undo()
+    assert f"{part['trained']} of 6" in said and "not finished" in said
     assert not part["finished"] and not (tmp_path / "part/config.json").exists()
     assert 0 < part["trained"] < 6
     assert "goes on" in run(*words, tmp_path / "part", "--dry-run").stderr
@@ -75,9 +78,13 @@ def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_pa
 def test_the_member_of_an_ensemble_is_the_same_model(corpus, run, tmp_path):
     run("train", *corpus, *TINY, "--out", tmp_path / "m", "--seed", "7")
     run("train-ensemble", *corpus, *TINY, "--out", tmp_path / "e", "--seed", "7", "--members", "1", "--jobs", "1")
-    assert contents(tmp_path / "m") == contents(tmp_path / "e/member-0")
+    alone = contents(tmp_path / "m")
+    del alone[STATE]  # of an ensemble it is beside the steps
+    assert alone == contents(tmp_path / "e/member-0")
     assert ensemble_identity(tmp_path / "m") == ensemble_identity(tmp_path / "e/member-0")
     assert "holds an ensemble" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
+    (tmp_path / "e/ensemble.json").rename(tmp_path / "e/manifest.json")
+    assert "holds a release" in run("train", *corpus, *TINY, "--out", tmp_path / "e", status=2).stderr
 
 
 def test_compressed_text_in_columns_is_normalised(text, run, tmp_path):
@@ -191,7 +198,19 @@ def test_what_layers_read_is_shown_and_written(corpus, text, run, tmp_path):
     assert "give some pairs" in run("inspect", tmp_path / "lrf", status=2).stderr
     assert "give both" in run("inspect", tmp_path / "lrf", *pairs[:2], status=2).stderr
     error = run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.doc", status=2).stderr
-    assert "must end in .tsv, .json, .png or .svg" in error
+    assert "must end in .tsv, .json, .png, .svg or .pdf" in error
     pytest.importorskip("matplotlib")
-    run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.png")
+    run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.png", "--out", tmp_path / "weights.pdf")
     assert (tmp_path / "weights.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "weights.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_validation_text_that_differs_is_said(run, tmp_path):
+    for name, change in (("train", str), ("valid", str.lower)):
+        for language in ("de", "en"):
+            lines = (change(f"Some {language} Words and {n} More .\n") for n in range(60))
+            (tmp_path / f"{name}.{language}").write_text("".join(lines))
+    texts = {name: [tmp_path / f"{name}.{language}" for language in ("de", "en")] for name in ("train", "valid")}
+    words = ["train", "--train", *texts["train"], "--valid", *texts["valid"], "--model", "tiny", "--dry-run"]
+    said = run(*words, "--out", tmp_path / "out").stderr
+    assert f"warning: {texts['valid'][0]} {texts['valid'][1]}: in lower case, but {texts['train'][0]}" in said

@@ -80,6 +80,13 @@ def test_sentences_longer_than_those_of_training(model, run):
     assert run(*measured, input=cut).stdout == done.stdout
 
 
+def test_the_uncertainty_of_one_model_is_none_and_the_screen_says_so(model, run):
+    said = "warning: one model: rmi, and whatever else says how far members disagree"
+    assert said in run("translate", "--model", model, "--uncertainty", input=TEXT).stderr
+    assert said not in run("translate", "--model", model, model, "--uncertainty", input=TEXT).stderr
+    assert said not in run("translate", "--model", model, input=TEXT).stderr
+
+
 def test_several_hypotheses_in_their_order(model, run):
     words = ("translate", "--model", model, "--format", "json")
     rows = [json.loads(line) for line in run(*words, "--beam", "4", "--nbest", "3", input=TEXT).stdout.splitlines()]

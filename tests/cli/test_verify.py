@@ -1,8 +1,17 @@
+import contextlib
 import json
+import os
 import shutil
 
 import pytest
-from small_build import SMALL
+from small_build import CANDIDATES, SMALL, copy_build, rehash, release_bytes, rewrite
+
+from cgbench.benchmark.release import Release
+from cgbench.benchmark.work_folder import written_digest
+from cgbench.errors import InputError
+from cgbench.files import to_json, write_json
+
+TEST = "data/test-00000-of-00001.parquet"
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +28,7 @@ def built(tmp_path_factory, corpora):
 
 @pytest.fixture
 def release(built, tmp_path):
-    shutil.copytree(built, tmp_path / "release", ignore=shutil.ignore_patterns(".cgbench"))
+    shutil.copytree(built, tmp_path / "release")
     return tmp_path / "release"
 
 
@@ -33,6 +42,30 @@ def test_a_release_is_in_order(release, run):
     assert json.loads(run("verify", release, "--format", "json").stdout)["ok"] is True
 
 
+def test_the_members_beside_a_release_are_compared_with_its_steps(built, release, run, tmp_path):
+    def ensemble(folder, status=0):
+        checks = json.loads(run("verify", folder, "--format", "json", status=status).stdout)["checks"]
+        return [(check["ok"], check["detail"]) for check in checks if check["check"] == "ensemble"]
+
+    assert ensemble(built) == [(True, "")]
+    shutil.copytree(f"{built}.work/ensemble", tmp_path / "release.work/ensemble")
+    ((ok, detail),) = ensemble(release)
+    assert ok is None and "nothing to compare with" in detail
+    shutil.rmtree(tmp_path / "release.work")
+    assert ensemble(release) == []
+    copy_build(built, tmp_path / "other")
+    with (tmp_path / "other.work/ensemble/member-1/model.safetensors").open("ab") as file:
+        file.write(b" ")
+    ((ok, detail),) = ensemble(tmp_path / "other", status=1)
+    assert ok is False and "not the members" in detail
+    # A build that was given its ensemble says nothing of another beside it.
+    manifest = json.loads((tmp_path / "other/manifest.json").read_text())
+    manifest["inputs"]["ensemble"] = {"path": "elsewhere", "identity": "00"}
+    opened = Release(tmp_path / "other", manifest)
+    assert str(opened.ensemble) == "elsewhere"
+    assert "ensemble" not in {check.name for check in opened.verify()}
+
+
 def change(path, old, new):
     text = path.read_text()
     assert old in text
@@ -41,21 +74,10 @@ def change(path, old, new):
 
 def test_what_was_changed_is_named(release, run):
     change(release / "test.en", " ", "  ")
-    assert set(failed(run("verify", release, "--format", "json", status=1))) == {"test.en"}
+    assert set(failed(run("verify", release, "--format", "json", status=1))) == {"test.en", "tables"}
     (release / "test.en").unlink()
     problems = failed(run("verify", release, "--format", "json", status=1))
     assert problems["test.en"] == "missing" and "counts" in problems
-
-
-def rehash(release):
-    """Make the manifest agree with changed files: what a forger would do."""
-    from cgbench.benchmark.release import signature
-    from cgbench.steps import hash_file
-
-    manifest = json.loads((release / "manifest.json").read_text())
-    manifest["files"] = {name: hash_file(release / name) for name in manifest["files"]}
-    manifest["signature"] = signature(manifest)
-    (release / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_the_split_is_drawn_again_so_a_consistent_forgery_shows(release, run):
@@ -64,7 +86,7 @@ def test_the_split_is_drawn_again_so_a_consistent_forgery_shows(release, run):
     row["line"] += 1
     (release / "split.jsonl").write_text("\n".join([json.dumps(row), *rows[1:]]) + "\n")
     rehash(release)
-    assert set(failed(run("verify", release, "--format", "json", status=1))) == {"split drawn again"}
+    assert set(failed(run("verify", release, "--format", "json", status=1))) == {"split drawn again", "tables"}
 
 
 def test_figures_are_checked_against_the_text(release, run):
@@ -98,8 +120,26 @@ def test_every_figure(release, run, path):
     for key in path[:-1]:
         figures = figures[key]
     figures[path[-1]] += 1e-9
-    (release / "manifest.json").write_text(json.dumps(manifest))
+    rewrite(release, manifest)
     assert set(failed(run("verify", release, "--format", "json", status=1))) == {"figures"}
+
+
+def test_correlations_are_computed_again(release, run):
+    rows = (release / "correlations.jsonl").read_text().splitlines(keepends=True)
+    row = json.loads(rows[3])
+    assert row["first"] == "degree" and row["rho"] is not None
+    row["rho"] += 1e-6
+    (release / "correlations.jsonl").write_text("".join([*rows[:3], json.dumps(row) + "\n", *rows[4:]]))
+    rehash(release)
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert problems == {"correlations": "row 4: not what the candidates give (1 such rows)"}
+    # A release of a version that had none is checked without.
+    (release / "correlations.jsonl").unlink()
+    manifest = json.loads((release / "manifest.json").read_text())
+    del manifest["files"]["correlations.jsonl"]
+    rewrite(release, manifest)
+    rehash(release)
+    assert run("verify", release).exit_code == 0
 
 
 def test_other_words_of_the_same_number(release, run):
@@ -108,6 +148,7 @@ def test_other_words_of_the_same_number(release, run):
     (release / "test.de").write_text("\n".join(lines) + "\n")
     rehash(release)
     problems = failed(run("verify", release, "--format", "json", status=1))
+    assert problems.pop("tables") == f"{TEST}: not the sentences of test.de"
     assert problems == {"text": "line 4: not the pair that was chosen (1 such lines)"}
 
 
@@ -154,3 +195,255 @@ def test_a_manifest_cannot_point_outside_its_folder(release, run):
     (release / "manifest.json").write_text(json.dumps(manifest))
     problems = failed(run("verify", release, "--format", "json", status=1))
     assert problems["../../etc/passwd"] == "a name that leaves the folder"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            ("seeds", "members"),
+            ("version",),
+            ("versions", "numpy"),
+            ("licence",),
+            ("command",),
+            ("counts", "too_long"),
+        ),
+        *(
+            ("configuration", "beam"),
+            ("inputs", "train", "pairs"),
+            ("device",),
+            ("warnings",),
+            ("signature",),
+            ("digest",),
+        ),
+    ],
+)
+def test_whatever_the_manifest_says_is_covered(release, run, path):
+    manifest = json.loads((release / "manifest.json").read_text())
+    inner = manifest
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = "0" * 64 if path == ("digest",) else [9]
+    (release / "manifest.json").write_text(to_json(manifest))
+    assert "manifest.json" in failed(run("verify", release, "--format", "json", status=1))
+
+
+def test_any_changed_byte_is_found(release):
+    """One bit of every file in turn, at places spread over it: found, or no release at all."""
+    files = release_bytes(release) | {"timings.json": (release / "timings.json").read_bytes()}
+    assert len(files) == 10
+    for name, data in files.items():
+        step = max(1, len(data) // (40 if name == "manifest.json" else 8))
+        for place in range(0, len(data), step):
+            (release / name).write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+            with contextlib.suppress(InputError):
+                assert not Release.open(release).verify().ok, (name, place)
+        (release / name).write_bytes(data)
+    assert Release.open(release).verify().ok
+
+
+def test_what_people_write_in_the_card_is_theirs(release, run):
+    change(release / "README.md", "<!-- end of contact", "Write to **us**.\n<!-- end of contact")
+    change(release / "README.md", "# end of metadata", "source_datasets: [original]\n# end of metadata")
+    run("verify", release)
+    change(release / "README.md", "sentence pairs of a pool", "sentence pairs of the pool")
+    assert set(failed(run("verify", release, "--format", "json", status=1))) == {"README.md"}
+
+
+def write(path, table):
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(table, path)
+
+
+@pytest.mark.parametrize("name", [CANDIDATES, TEST])
+def test_the_tables_hold_the_pairs_that_they_say(release, run, name):
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(release / name)
+    rows = table["translation"].to_pylist()
+    rows[3]["en"] += " ."
+    write(release / name, table.set_column(0, "translation", pyarrow.array(rows)))
+    rehash(release)
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert problems == {"tables": f"{name}, row 4: not the pair that it says (1 such rows)"}
+    write(release / name, table.drop_columns(["translation"]))
+    rehash(release)
+    assert failed(run("verify", release, "--format", "json", status=1)) == {"tables": f"{name} has no text"}
+
+
+def test_the_table_of_the_test_set_has_the_rows_of_the_split(release, run):
+    import pyarrow
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(release / TEST)
+    place = table.column_names.index("rank")
+    write(release / TEST, table.set_column(place, "rank", pyarrow.array([*table["rank"].to_pylist()[:-1], 1])))
+    rehash(release)
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert problems == {"tables": f"{TEST}: not the rows of split.jsonl"}
+
+
+def test_a_release_of_the_first_format_opens_and_is_checked(release, run):
+    """As it was written before: the table of candidates, without text, in the folder itself; a card that is a file."""
+    table = Release.open(release).table()
+    write(release / "candidates.parquet", table)
+    shutil.rmtree(release / "data")
+    (release / "croissant.json").unlink()
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["format"] = 1
+    newer = ("data/", "croissant.json")
+    kept = {name: value for name, value in manifest["files"].items() if not name.startswith(newer)}
+    write_json(release / "manifest.json", {**manifest, "files": {**kept, "candidates.parquet": ""}})
+    rehash(release)
+    checks = json.loads(run("verify", release, "--format", "json").stdout)["checks"]
+    assert "tables" not in {check["check"] for check in checks}
+    opened = Release.open(release)
+    assert opened.table().num_rows == 700 and len(opened.test) == 35
+    assert "source" not in opened.candidates.columns
+    change(release / "README.md", "<!-- end of contact", "Write to us.\n<!-- end of contact")
+    assert "README.md" in failed(run("verify", release, "--format", "json", status=1))
+
+
+def test_the_folder_of_tables_is_no_link(release, run, tmp_path):
+    (release / "data").rename(tmp_path / "elsewhere")
+    (release / "data").symlink_to(tmp_path / "elsewhere")
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert "not an ordinary folder" in problems[TEST] and "not an ordinary folder" in problems[CANDIDATES]
+
+
+def test_white_space_in_the_manifest_is_a_change_too(release, run):
+    manifest = json.loads((release / "manifest.json").read_text())
+    (release / "manifest.json").write_text(json.dumps(manifest))
+    assert "written otherwise" in failed(run("verify", release, "--format", "json", status=1))["manifest.json"]
+
+
+def test_a_digest_cannot_be_left_out(release, run):
+    """Else whoever changes a line of the manifest need only remove another."""
+    manifest = json.loads((release / "manifest.json").read_text())
+    digest = manifest.pop("digest")
+    write_json(release / "manifest.json", manifest)
+    problems = failed(run("verify", release, "--format", "json", status=1))
+    assert set(problems) == {"manifest.json"} and "has no digest" in problems["manifest.json"]
+    write_json(release / "manifest.json", {**manifest, "digest": digest})
+    timings = json.loads((release / "timings.json").read_text())
+    for changed in ({"seconds": timings["seconds"]}, {**timings, "more": 1}):
+        write_json(release / "timings.json", changed)
+        assert set(failed(run("verify", release, "--format", "json", status=1))) == {"timings.json"}
+
+
+@pytest.mark.parametrize(
+    "name", ["test.de", "split.jsonl", CANDIDATES, "correlations.jsonl", "README.md", "croissant.json", "timings.json"]
+)
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_nothing_but_ordinary_files(release, run, tmp_path, name, kind):
+    (release / name).rename(tmp_path / "real")
+    if kind == "link":
+        (release / name).symlink_to(tmp_path / "real")
+    elif kind == "pipe":
+        os.mkfifo(release / name)
+    else:
+        (release / name).mkdir()
+    assert "not an ordinary file" in failed(run("verify", release, "--format", "json", status=1))[name]
+
+
+@pytest.mark.parametrize("kind", ["link", "device", "pipe"])
+def test_a_manifest_that_is_no_ordinary_file(release, run, tmp_path, kind):
+    path = release / "manifest.json"
+    path.rename(tmp_path / "real")
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "real" if kind == "link" else "/dev/zero")
+    words = [("verify", release), ("stats", "--release", release)]
+    words.append(("score", "exact", "--release", release, "--hyp", tmp_path / "real"))
+    for one in words:
+        assert "manifest.json: not an ordinary file" in run(*one, status=2).stderr
+
+
+@pytest.mark.parametrize("language", ["../de", "a/b", "de\n", "\x1b[2Jde", "", "parquet", 7])
+def test_a_language_cannot_lead_outside(release, run, tmp_path, language):
+    (tmp_path / "test.x").write_text("secret")
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["languages"][0] = language
+    rewrite(release, manifest)
+    for words in (("verify", release), ("stats", "--release", release)):
+        assert "names no two languages" in run(*words, status=2).stderr
+
+
+def test_inputs_that_the_system_makes_up_are_not_read(release, run):
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["inputs"]["train"]["files"][0]["path"] = "/proc/self/environ"
+    manifest["inputs"]["train"]["files"][1]["path"] = "/dev/zero"
+    rewrite(release, manifest)
+    checks = {
+        one["check"]: one["ok"] for one in json.loads(run("verify", release, "--format", "json").stdout)["checks"]
+    }
+    assert checks["train /proc/self/environ"] is None and checks["train /dev/zero"] is None
+
+
+def test_no_escape_sequence_reaches_the_terminal(release, run):
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["files"]["a\x1b]0;owned\x07\n ok"] = "\x9b31m"
+    manifest["inputs"]["train"]["files"][0]["path"] = "\x1b[2J/nowhere\x9b"
+    rewrite(release, manifest)
+    text = run("verify", release, status=1).stdout
+    assert not set(text) & {"\x1b", "\x07", "\x9b"} and "\\x1b]0;owned\\x07\\n ok" in text
+    out = run("verify", release, "--format", "json", status=1).stdout
+    assert "\x9b" not in out and any("\x9b" in one["check"] for one in json.loads(out)["checks"])
+    (release / "manifest.json").write_text('{"\x1b[2J')
+    assert "\x1b" not in run("verify", release, status=2).stderr
+    path = release / "x\x1b[2J"
+    assert "\\x1b[2J" in run("verify", path, status=2).stderr
+
+
+@pytest.fixture
+def whole(built, tmp_path):
+    """A release with its workspace."""
+    return copy_build(built, tmp_path / "whole")
+
+
+def again(result):
+    rows = {one["check"]: one for one in json.loads(result.stdout)["checks"]}
+    return {name: row["ok"] for name, row in rows.items() if name.endswith("made again")}
+
+
+def test_candidates_are_made_again(whole, run):
+    found = again(run("verify", whole, "--recompute", 5, "--format", "json"))
+    assert found == {f"{name} made again": True for name in ("text", "degree", "translation and uncertainty")}
+
+
+def test_a_table_of_other_figures_shows_when_made_again(whole, run):
+    """A forgery that agrees with itself in all that a release holds."""
+    import pyarrow
+    import pyarrow.parquet
+
+    for name in (TEST, CANDIDATES):
+        table = pyarrow.parquet.read_table(whole / name)
+        place = table.column_names.index("epkl")  # of no consequence for the split, but for its rows
+        table = table.set_column(place, "epkl", pyarrow.array([1.01 * value for value in table["epkl"].to_pylist()]))
+        pyarrow.parquet.write_table(table, whole / name, compression="zstd")
+    by_line = {row["line"]: row for row in table.to_pylist()}
+    rows = [json.loads(line) for line in (whole / "split.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["epkl"] = by_line[row["line"]]["epkl"]
+    (whole / "split.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    rehash(whole)
+    assert failed(run("verify", whole, "--format", "json")) == {}
+    record = json.loads((whole.parent / "whole.work/.cgbench/release.json").read_text())
+    record["signature"] = json.loads((whole / "manifest.json").read_text())["signature"]
+    forged = json.dumps({**record, "digest": written_digest(record)})
+    (whole.parent / "whole.work/.cgbench/release.json").write_text(forged)
+    result = run("verify", whole, "--recompute", 2, "--format", "json", status=1)
+    assert set(failed(result)) == {"translation and uncertainty made again"}
+    assert "2 of 2" in failed(result)["translation and uncertainty made again"]
+
+
+def test_what_cannot_be_made_again_is_said(whole, release, run):
+    assert "skipped made again: the workspace (FOLDER.work)" in run("verify", release, "--recompute", 3).stdout
+    shutil.rmtree(whole.parent / "whole.work/.cgbench/known-ngrams")
+    shutil.rmtree(whole.parent / "whole.work/.cgbench/member-1")
+    out = run("verify", whole, "--recompute", 3).stdout
+    assert "skipped degree made again: the known n-grams are not in the workspace" in out
+    assert "skipped translation and uncertainty made again: the ensemble's members are not in the workspace" in out

@@ -1,16 +1,23 @@
 """Padded tables for tests: what a model says of them, as tables again."""
 
-from cgbench.models.parts.ragged import PAD, Ragged
+from cgbench.models.parts.ragged import Layout, Ragged
+from cgbench.models.special_ids import PAD
+
+
+def unpad(ids):
+    """Ids [rows, length] without their padding, on whichever side that is."""
+    real = ids != PAD
+    return Ragged(ids[real], Layout(real.sum(1).numpy(), ids.device))
 
 
 def logits_of(model, source, target):
     """Logits [rows, length, vocabulary] for padded ids; zeros at padding."""
-    flat = model(Ragged.unpad(source), Ragged.unpad(target))
+    flat = model(unpad(source), unpad(target))
     result = flat.new_zeros(*target.shape, flat.shape[-1])
     result[target != PAD] = flat
     return result
 
 
-def state_of(model, source, copies=1):
+def state_of(model, source, beam=1):
     """The state before the first step."""
-    return model.start(model.encode(Ragged.unpad(source)), copies)
+    return model.start(model.encode(unpad(source)), beam)

@@ -1,5 +1,12 @@
 """A build that takes seconds, and what of its output must be the same every time."""
 
+import json
+
+from cgbench.benchmark.listed import listed_digest
+from cgbench.benchmark.manifest import digest, signature
+from cgbench.files import write_json
+from cgbench.steps import hash_file
+
 # more candidates than a shard of the uncertainty step has, so that workers share them and a kill falls between them
 SMALL = (
     *("--preset", "demo", "--members", "2", "--model", "tiny"),
@@ -9,5 +16,46 @@ SMALL = (
 
 
 def release_bytes(folder):
-    """Every file of a release but the timings, by name."""
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "timings.json"}
+    """Every file of a release but the timings, by its name in the folder."""
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "timings.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+CANDIDATES = "data/candidates-00000-of-00001.parquet"
+
+
+def candidates_of(folder):
+    """The table of candidates of a release."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(folder / CANDIDATES)
+
+
+def copy_build(built, to):
+    """A release with what is beside it, at another place."""
+    import shutil
+
+    shutil.copytree(built, to)
+    shutil.copytree(f"{built}.work", f"{to}.work")
+    return to
+
+
+def rehash(release):
+    """Make manifest and metadata agree with changed files: what a forger would do."""
+    if (release / "croissant.json").is_file():
+        metadata = json.loads((release / "croissant.json").read_text())
+        for file in metadata["distribution"]:
+            file["sha256"] = hash_file(release / file["contentUrl"])
+        write_json(release / "croissant.json", metadata)
+    manifest = json.loads((release / "manifest.json").read_text())
+    first = manifest["format"] == 1
+    manifest["files"] = {
+        name: hash_file(release / name) if first else listed_digest(release, name) for name in manifest["files"]
+    }
+    manifest["signature"] = signature(manifest)
+    rewrite(release, manifest)
+
+
+def rewrite(release, manifest):
+    """A manifest with the digest of what it says."""
+    write_json(release / "manifest.json", {**manifest, "digest": digest(manifest)})

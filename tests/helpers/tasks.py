@@ -1,7 +1,7 @@
 """Tasks that a tiny model must learn on a CPU in seconds, from a random start, and the loop that trains it.
 
 Ids 0 to 3 are <s>, <pad>, </s> and <unk>; sources and targets end with </s>. A model of width 32 with two layers a
-stack learns each of them in some seconds; one that gets four test pairs in five right has learnt.
+stack learns each of them in some seconds; one that gets four test pairs in five right has learned.
 """
 
 from collections.abc import Callable
@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from cgbench.models.parts.loss import smoothed_cross_entropy
-from cgbench.models.parts.ragged import EOS, Ragged
+from cgbench.models.parts.loss import label_smoothed_nll_loss
+from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import greedy_search
+from cgbench.models.special_ids import EOS
 
 Pair = tuple[list[int], list[int]]
 LETTERS = range(4, 10)
@@ -86,7 +87,7 @@ def learns(config, task: Task, updates: int = 300, rate: float = 6e-3, rows: int
         for group in optimizer.param_groups:
             group["lr"] = rate * min(1, (update + 1) / 50, 2 * (updates - update) / updates)
         source, target = task.batch(rows, generator)
-        loss, _ = smoothed_cross_entropy(model(source, target.shifted()), target.ids, 0.0)
+        loss, _ = label_smoothed_nll_loss(model(source, target.shifted()), target.ids, 0.0)
         loss = loss / len(target.ids)
         optimizer.zero_grad()
         loss.backward()

@@ -3,7 +3,7 @@
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training.loop import train_member
+from cgbench.models.training.trainer import train_model
 
 PRESET = load_preset("tiny").replace(
     {
@@ -35,7 +35,7 @@ def train(corpus, out, preset=PRESET, seed=3, **options):
     files = {name: (corpus / f"{name}.de", corpus / f"{name}.en") for name in ("train", "valid")}
     files.update(options.pop("files", {}))
     subwords = Subwords.load(corpus)
-    return train_member(files["train"], files["valid"], subwords, preset, seed, out, digests=DIGESTS, **options)
+    return train_model(files["train"], files["valid"], subwords, preset, seed, out, digests=DIGESTS, **options)
 
 
 def contents(folder):

@@ -20,7 +20,7 @@ def backwards(text: Sequence[int], place: int, order: int) -> list[int]:
 
 
 def sorted_places(text: Sequence[int], order: int) -> tuple[list[int], list[int], list[int]]:
-    """Places, shared and depths as ``lm_kernels`` describes them."""
+    """Places, shared and depths as ``count_kernels`` describes them."""
 
     def key(place: int) -> tuple[list[int], bool, int]:
         words = backwards(text, place, order)

@@ -1,10 +1,25 @@
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cgbench.benchmark.react_config import ReactConfig, list_presets, make_config, resolve_amount
+from cgbench.benchmark.selection import DROPS
+from cgbench.data_recipes import geca
 from cgbench.errors import InputError
-from cgbench.settings import apply_settings, parse_assignments, read_yaml
+from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.common import TextConfig, TrainingConfig, to_dict
+from cgbench.models.config.methods import METHODS
+from cgbench.models.lexicons.lexicon import LEARNERS
+from cgbench.settings import apply_settings, help_texts, make_settings, parse_assignments, read_yaml, setting
+
+SHOWN = [
+    *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
+    *(type(learner.settings) for learner in LEARNERS.values()),
+    *(TrainingConfig, TextConfig, ReactConfig, geca.Settings),
+]
 
 
 @dataclass(frozen=True)
@@ -15,6 +30,15 @@ class Settings:
     name: str = "x"
     limit: int | None = None
     amount: int | str = 3
+
+
+@dataclass(frozen=True)
+class Whole:
+    name: str
+    part: Settings = field(default_factory=Settings)
+    words: Sequence[str] = ()
+    by_name: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    anything: Mapping[str, Any] = field(default_factory=dict)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +54,14 @@ class Settings:
         ("limit", "9", 9),
         ("amount", "1/30", "1/30"),
         ("amount", "12", 12),
+        ("fast", "yes", True),
+        ("fast", "0", False),
+        ("fast", 1, True),
+        ("count", "-7", -7),
+        ("name", 5, "5"),
+        ("name", "none", "none"),
+        ("limit", None, None),
+        ("count", 2**63 - 1, 2**63 - 1),
     ],
 )
 def test_values_are_read_as_the_type_of_their_field(key, text, value):
@@ -38,7 +70,7 @@ def test_values_are_read_as_the_type_of_their_field(key, text, value):
 
 
 def test_wrong_values_and_unknown_keys_are_named():
-    with pytest.raises(InputError, match="count: 'many' is not a value of type int"):
+    with pytest.raises(InputError, match="count: 'many' is not a whole number"):
         apply_settings(Settings(), {"count": "many"})
     with pytest.raises(InputError, match="fast"):
         apply_settings(Settings(), {"fast": "perhaps"})
@@ -46,6 +78,63 @@ def test_wrong_values_and_unknown_keys_are_named():
         apply_settings(Settings(), {"cuont": "1"})
     with pytest.raises(InputError, match="key=value"):
         parse_assignments(["count"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("count", True, "count: True is not a whole number"),
+        ("count", 3.0, "count: 3.0 is not a whole number"),
+        ("count", "3.0", "count: '3.0' is not a whole number"),
+        ("count", "٣", "is not a whole number"),
+        ("count", None, "count: None is not a whole number"),
+        ("count", [1], r"count: \[1\] is not a whole number"),
+        ("count", 2**63, "count: too large; whole numbers are below 2"),
+        ("count", "9" * 5000, "count: too large"),
+        ("count", 10**100, "count: too large"),
+        ("amount", "9" * 20, "amount: too large"),
+        ("rate", "nan", "rate: 'nan' is not a number"),
+        ("rate", float("inf"), "rate: inf is not a number"),
+        ("rate", 10**400, "rate: too large"),
+        ("rate", True, "rate: True is not a number"),
+        ("fast", 2, "fast: 2 is not true or false"),
+        ("fast", 1.0, "fast: 1.0 is not true or false"),
+        ("name", None, "name: None is not text"),
+        ("name", True, "name: True is not text"),
+        ("name", {}, "name: {} is not text"),
+        ("limit", "x", "limit: 'x' is not a whole number$"),
+        ("amount", [], r"amount: \[\] is not a whole number or text"),
+    ],
+)
+def test_what_is_not_of_the_type_is_refused(key, value, message):
+    with pytest.raises(InputError, match=f"{message}") as error:
+        apply_settings(Settings(), {key: value})
+    assert len(str(error.value)) < 150
+
+
+def test_a_class_is_made_of_names_and_values():
+    values = {"name": "n", "part": {"count": "2"}, "words": ["a", 1], "by_name": {"x": ["1"]}, "anything": {"y": None}}
+    made = make_settings(Whole, values)
+    assert made == Whole("n", Settings(count=2), ["a", "1"], {"x": [1]}, {"y": None})
+    assert make_settings(Whole, {"name": "n", "part": made.part}).part is made.part
+    for wrong, message in (
+        ({}, "top.name: is missing"),
+        ({"name": "n", "prat": {}}, "unknown setting top.prat; did you mean top.part"),
+        ({"name": "n", "part": {"cuont": 1}}, "unknown setting top.part.cuont; did you mean top.part.count"),
+        ({"name": "n", "part": {"count": "x"}}, "top.part.count: 'x' is not a whole number"),
+        ({"name": "n", "part": 3}, "top.part: 3 is not settings"),
+        ({"name": "n", "words": "ab"}, "top.words: 'ab' is not a list"),
+        ({"name": "n", "by_name": {"x": ["b"]}}, "top.by_name.x: 'b' is not a whole number"),
+        ({"name": "n", "by_name": []}, "is not a mapping of names to values"),
+    ):
+        with pytest.raises(InputError, match=message):
+            make_settings(Whole, wrong, "top")
+
+
+def test_a_setting_is_there_once(tmp_path):
+    (tmp_path / "a.yaml").write_text("training.max_updates: 5\ntraining:\n  max_updates: 7\n")
+    with pytest.raises(InputError, match=r"a\.yaml: training\.max_updates is there twice; keep one"):
+        read_yaml(tmp_path / "a.yaml")
 
 
 def test_yaml_is_flattened_and_never_executed(tmp_path):
@@ -67,13 +156,10 @@ def test_every_preset_loads_and_react_is_the_papers():
     assert (config.members, config.beam, config.min_length, config.degree_side) == (10, 5, 6, "target")
 
 
-def test_shares_of_the_small_preset_are_the_papers_numbers_for_its_pool():
+def test_shares_of_the_small_preset_are_the_papers_numbers_for_its_pool_but_for_what_is_dropped():
     config = make_config("small", {})
-    assert [resolve_amount(key, getattr(config, key), 60_000) for key in ("drop", "window", "select")] == [
-        2_000,
-        18_000,
-        3_000,
-    ]
+    sizes = {key: resolve_amount(key, getattr(config, key), 60_000) for key in (*DROPS, "window", "select")}
+    assert sizes == {"drop": 0, "drop_perplexity": 0, "drop_reference": 3_000, "window": 18_000, "select": 3_000}
 
 
 def test_amounts():
@@ -98,10 +184,60 @@ def test_settings_that_make_no_sense_are_refused(key, value):
 def test_model_settings_are_checked_against_the_model_preset():
     config = make_config("demo", {"training.max_updates": "5"})
     assert config.as_dict()["training.max_updates"] == "5"
-    with pytest.raises(InputError, match="did you mean 'training.max_updates'"):
+    with pytest.raises(InputError, match="did you mean training.max_updates"):
         make_config("demo", {"training.max_update": "5"})
     with pytest.raises(InputError, match="unknown model preset 'smal'"):
         make_config("demo", {"model": "smal"})
     with pytest.raises(InputError, match="unknown preset reakt; did you mean react?"):
         make_config("reakt", {})
     assert "model_settings" not in ReactConfig().as_dict()
+
+
+@pytest.mark.parametrize("kind", SHOWN, ids=lambda kind: kind.__name__)
+def test_every_setting_says_what_it_is_in_a_whole_phrase(kind):
+    texts = help_texts(kind)
+    # What a build keeps for its model preset is no key of its own.
+    assert texts.keys() == {field.name for field in fields(kind)} - {"model_settings"}
+    for name, text in texts.items():
+        assert text[0].islower() and text.endswith(".") and len(text.split()) > 2, name
+        assert text.split()[0] not in ("of", "for", "and", "or", "as", "to", "in"), f"{name}: the end of a phrase"
+        assert text.count("(") == text.count(")") and text.count("``") % 2 == 0 and "  " not in text, name
+    assert ":param" not in kind.__doc__
+
+
+def test_help_is_that_of_the_class_that_says_most_of_it():
+    @dataclass(frozen=True)
+    class Base:
+        size: int = setting(1, "size of it all.")
+        depth: int = setting(2, "depth of it all.")
+        late: int = setting(3, "late in life.", later=True)
+
+    @dataclass(frozen=True)
+    class Special(Base):
+        size: int = 5
+        depth: int = setting(6, "depth of this one.")
+
+    assert help_texts(Special) == {"size": "size of it all.", "depth": "depth of this one.", "late": "late in life."}
+    assert (Special().size, Special().depth, Special.size) == (5, 6, 5)
+    assert to_dict(Special()) == {"size": 5, "depth": 6} and to_dict(Special(late=4))["late"] == 4
+
+
+def test_the_page_of_build_react_lists_its_settings():
+    page = (Path(__file__).parents[2] / "docs" / "build-react.md").read_text(encoding="utf-8")
+    config = ReactConfig()
+    table = page[page.index(f"| `{next(iter(help_texts(ReactConfig)))}` |") :].split("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    assert [(key, text) for key, _, text in rows] == [
+        (f"`{key}`", text.replace("``", "`")) for key, text in help_texts(ReactConfig).items()
+    ]
+    for key, value, _ in rows:
+        assert apply_settings(config, {key.strip("`"): value.strip("`")}) == config, key
+
+
+def test_synonyms_are_of_settings_that_there_are():
+    from cgbench.benchmark.react_config import ReactConfig
+    from cgbench.models.config.presets import _all_keys
+    from cgbench.settings import SYNONYMS
+
+    known = {key.rpartition(".")[2] for key in _all_keys()} | set(ReactConfig.__dataclass_fields__)
+    assert set(SYNONYMS.values()) <= known

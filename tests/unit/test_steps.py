@@ -1,9 +1,12 @@
 import errno
+import json
 import os
+from dataclasses import replace
 
 import pytest
 
-from cgbench.errors import InputError
+from cgbench import digests
+from cgbench.errors import InputError, InputWarning
 from cgbench.files import read_json
 from cgbench.steps import Step, Workspace, check_folder, locked
 
@@ -72,6 +75,65 @@ def test_a_resumable_step_finds_its_own_files_but_no_torn_ones(tmp_path):
     assert seen == ["part-0"]
 
 
+def flip(path, bit):
+    """Turn one bit of a file around; a new file in its place, so that no time stamp can look the same."""
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.unlink()
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["x", "step.json"])
+def test_a_damaged_result_is_named_and_made_again(tmp_path, name):
+    workspace = Workspace(tmp_path)
+    step = Step("learn", {"k": 3}, {"train": "aa"})
+    result = workspace.run(step, write("one"))
+    record = (result / "step.json").read_bytes()
+    for bit in range(0, 8 * (result / name).stat().st_size, 13):
+        flip(result / name, bit)
+        if (damaged := workspace.damaged(step)) is None:
+            # How long it took, and where, is nothing that a result depends on.
+            changed = read_json(result / "step.json")
+            known, free = json.loads(record), {"seconds", "host"}
+            assert all(changed.get(key) == value for key, value in known.items() if key not in free)
+            continue
+        said = []
+        again = Workspace(tmp_path, said.append)
+        with pytest.warns(InputWarning) as caught:
+            assert again.run(step, write("one")) == result
+        assert [str(one.message) for one in caught] == [f"{damaged} is damaged; learn is made again"]
+        assert said == [f"learn: runs ({damaged.name} of its result is damaged)"]
+        assert damaged.name == name or name == "step.json"  # a record may name another file now
+        assert (result / "x").read_text() == "one"
+        record = (result / "step.json").read_bytes()
+    assert workspace.done(step)
+
+
+def test_another_results_damaged_record_does_not_matter(tmp_path):
+    workspace = Workspace(tmp_path)
+    other = workspace.run(Step("learn", {"k": 3}, {}), write("one"))
+    for data in (b"{", b"[]", b'{"config": 3}'):
+        (other / "step.json").write_bytes(data)
+        assert workspace.why(Step("learn", {"k": 4}, {})) == "learn: runs (no earlier result)"
+        assert workspace.seconds(Step("learn", {"k": 3}, {})) is None
+
+
+def test_files_are_hashed_once_a_process(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path)
+    step = Step("learn", {}, {})
+    result = workspace.run(step, write("one"))
+    digests._known.clear()
+    read = []
+    monkeypatch.setattr(
+        digests, "hash_file", lambda path, real=digests.hash_file: (read.append(path.name), real(path))[1]
+    )
+    for _ in range(3):
+        assert workspace.done(step)
+    assert read == ["x"]
+    flip(result / "x", 0)
+    assert workspace.damaged(step) == result / "x"
+
+
 def test_a_full_disk_is_one_line(tmp_path):
     def full(out):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -99,3 +161,27 @@ def test_an_output_folder_that_holds_something_else_is_refused(tmp_path):
         check_folder(tmp_path / "thesis.tex")
     (tmp_path / ".cgbench").mkdir()
     check_folder(tmp_path)
+
+
+def test_a_step_that_grows_starts_from_the_next_smaller_whole_result(tmp_path):
+    workspace = Workspace(tmp_path)
+
+    def step(size, other=1):
+        return Step("grow", {"size": size, "other": other}, {"in": "1"}, grows=("size", "state"))
+
+    def make(folder):
+        for name in ("out", "state", "more"):
+            (folder / name).write_text(name)
+
+    assert workspace.smaller(step(5)) is None
+    folders = {size: workspace.run(step(size), make, spare=("state",)) for size in (2, 4, 8)}
+    other = workspace.run(step(5, other=2), make, spare=("state",))
+    assert workspace.smaller(step(6)) == folders[4] and workspace.smaller(step(3)) == folders[2]
+    assert workspace.smaller(step(2)) is None and other not in folders.values()
+    assert "goes on from an earlier result (changed: config.size 4 -> 6)" in workspace.why(step(6))
+    assert workspace.smaller(replace(step(6), grows=None)) is None
+    # Spare files are no part of a result, and without them it is no start; a damaged one is none either.
+    (folders[4] / "state").unlink()
+    assert workspace.done(step(4)) and workspace.smaller(step(6)) == folders[2]
+    (folders[2] / "out").write_text("0ut")
+    assert workspace.smaller(step(6)) is None and "runs (changed: " in workspace.why(step(6))

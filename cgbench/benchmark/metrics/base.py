@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
+from cgbench.errors import InputError
 
 
 class Signature:
@@ -52,7 +53,10 @@ class Metric(ABC):
 
     ``figures`` names what :meth:`compute` gives, in percent; the first is the headline. ``joins_pieces``: marks of BPE
     pieces are removed. ``tokenises``: text is tokenised, so that it should not be so already. ``as_sacrebleu``:
-    sacrebleu has a paired bootstrap for it, whose p-values are given for single runs.
+    sacrebleu has a paired bootstrap for it, whose p-values and intervals are given for single runs. ``bottom`` and
+    ``top``: the lowest and the highest value of a figure, None for no limit. ``of_texts``: hypotheses are texts that
+    people can read, not scores from elsewhere. ``notes``: lines for the user about how the figures came about.
+    ``control``: the same metric of a control set, where both were made before.
     """
 
     name: str
@@ -61,6 +65,11 @@ class Metric(ABC):
     joins_pieces = False
     tokenises = False
     as_sacrebleu = False
+    bottom: float | None = 0.0
+    top: float | None = 100.0
+    of_texts = True
+    notes: tuple[str, ...] = ()
+    control: Metric | None = None
 
     @property
     @abstractmethod
@@ -73,7 +82,23 @@ class Metric(ABC):
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """The sufficient statistics of each example, float64 ``[n, k]``."""
+        """The sufficient statistics of each example, float64 ``[n, k]``.
+
+        :raises InputError: as :meth:`check_hypotheses` does.
+        """
+
+    def check_hypotheses(self, hypotheses: Sequence[str]) -> None:
+        """Check that there is a hypothesis for each example, before any statistics are made.
+
+        :raises InputError: there are more or fewer, or one string where a list of them is needed.
+        """
+        if isinstance(hypotheses, str):
+            raise InputError("hypotheses is one string, where a list with one string an example is needed")
+        if len(hypotheses) != self.n:
+            raise InputError(
+                f"hypotheses has {len(hypotheses):,} strings, and {self.name} was made for {self.n:,} examples: "
+                "one is needed for each, in the same order"
+            )
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The statistics of many lists of hypotheses."""
@@ -82,6 +107,10 @@ class Metric(ABC):
     @abstractmethod
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """Sums of statistics ``[m, k]`` as figures ``[m, len(figures)]``; NaN where one is undefined."""
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Those of the examples ``rows`` that count: all, unless scores from elsewhere lack some."""
+        return rows
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The statistics of the examples ``rows``, one row a *unit*: what is resampled and permuted as a whole."""
@@ -101,7 +130,37 @@ class Metric(ABC):
 
     def value(self, statistics: np.ndarray) -> np.ndarray:
         """The figures of a whole corpus, ``[len(figures)]``."""
-        return self.compute(self.collect(statistics, np.arange(self.n)).sum(axis=0, keepdims=True))[0]
+        return self.compute(self.collect(statistics, self.counted(np.arange(self.n))).sum(axis=0, keepdims=True))[0]
+
+
+def check_references(references: Sequence[Sequence[str]]) -> None:
+    """Check that references are lists, one an example, of one string or more.
+
+    :raises InputError: one of them is a string or empty; sacrebleu's order, a list a stream, cannot be told from ours.
+    """
+    for number, example in enumerate(references):
+        if isinstance(example, str) or not example:
+            what = "a string" if isinstance(example, str) else "empty"
+            raise InputError(
+                f"references[{number}] is {what}, where a list of the references of that example is needed"
+            )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A figure's difference from that of the system ``against``, and its p-values, as :class:`Estimate` has them."""
+
+    against: str
+    difference: float
+    p_value: float | None = None
+    p_holm: float | None = None
+    p_calibrated: float | None = None
+    p_calibrated_holm: float | None = None
+
+    @property
+    def p_star(self) -> float | None:
+        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
+        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
 
 
 @dataclass(frozen=True)
@@ -110,6 +169,8 @@ class Estimate:
 
     ``stdev`` is the sample standard deviation of the runs; the interval is of 95 %; ``difference`` and the p-values are
     against the baseline (``p_holm``: adjusted for all comparisons of its family). None: not asked for, or not defined.
+    ``pairs``: where all systems are compared with all, against each of the systems before this one.
+    ``p_calibrated``: by the test that holds its level, where p-values by sacrebleu's rule were asked for.
     """
 
     value: float | None
@@ -121,3 +182,11 @@ class Estimate:
     difference: float | None = None
     p_value: float | None = None
     p_holm: float | None = None
+    pairs: tuple[Pair, ...] = ()
+    p_calibrated: float | None = None
+    p_calibrated_holm: float | None = None
+
+    @property
+    def p_star(self) -> float | None:
+        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
+        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm

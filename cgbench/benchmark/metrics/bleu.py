@@ -13,6 +13,7 @@ prepares the text or the statistics where a paper's script did something else, a
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric, Signature
-from cgbench.errors import InputError, require
-from cgbench.parallel import map_in_order
-from cgbench.settings import convert, did_you_mean
+from cgbench.benchmark.metrics.base import Metric, Signature, check_references
+from cgbench.engines import Local
+from cgbench.errors import InputError, argument, require
+from cgbench.settings import did_you_mean, read_value
 
 CLASSES = {"bleu": "BLEU", "chrf": "CHRF", "ter": "TER"}
 PRESETS: dict[str, dict[str, Any]] = {
@@ -57,12 +58,14 @@ class SacreMetric(Metric):
 
         :param options: of sacrebleu's class (``tokenize``, ``lowercase``, ``word_order``), over those of the preset.
         :param jobs: processes for large input; they change no figure.
-        :raises InputError: sacrebleu is not installed, or an option is unknown or does not fit.
+        :raises InputError: sacrebleu is not installed, an option is unknown or does not fit, or an example has no
+            reference.
         """
         if preset not in PRESETS:
-            raise InputError(f"--preset {preset}{did_you_mean(preset, PRESETS)}")
+            raise InputError(f"{argument('preset', preset)}{did_you_mean(preset, PRESETS)}")
         if kind != "bleu" and preset not in ("sacrebleu", "cognition"):
-            raise InputError(f"--preset {preset} is a way to compute BLEU, not {CLASSES[kind]}")
+            raise InputError(f"{argument('preset', preset)} is a way to compute BLEU, not {CLASSES[kind]}")
+        check_references(references)
         self.kind, self.preset, self.jobs = kind, preset, jobs
         self.references = [[self._prepare(reference) for reference in example] for example in references]
         self._options = _read_options(kind, {**(PRESETS[preset] if kind == "bleu" else {}), **(options or {})})
@@ -70,6 +73,7 @@ class SacreMetric(Metric):
         counts = {len(example) for example in self.references}
         self._metric.num_refs = counts.pop() if len(counts) == 1 else -1
         self.lower_is_better = kind == "ter"
+        self.top = None if kind == "ter" else 100.0  # more edits than words
         self.joins_pieces = preset == "cognition"
         self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
         self.name = self._metric._compute_score_from_stats([0] * (3 * getattr(self._metric, "order", 0) + 64)).name
@@ -97,6 +101,8 @@ class SacreMetric(Metric):
 
     def all_statistics(self, runs: Sequence[Sequence[str]]) -> list[np.ndarray]:
         """The same for many lists of hypotheses: each part of the examples in a process of its own if that pays."""
+        for run in runs:
+            self.check_hypotheses(run)
         prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
         jobs = self.jobs if self.n * (len(runs) + 1) >= WORTH_A_PROCESS[self.kind] else 1
         bounds = np.linspace(0, self.n, 4 * jobs + 1 if jobs > 1 else 2).astype(int).tolist()
@@ -105,7 +111,7 @@ class SacreMetric(Metric):
             for low, high in pairwise(bounds)
             if high > low
         )
-        parts = list(map_in_order(partial(_extract, self.kind, self._options), tasks, jobs))
+        parts = list(Local(jobs).map(partial(_extract, self.kind, self._options), tasks))
         found = [np.concatenate([part[number] for part in parts]) for number in range(len(runs))]
         if self.preset == "lexicon":
             for statistics in found:
@@ -114,8 +120,21 @@ class SacreMetric(Metric):
         return found
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
-        """sacrebleu's score of each row of sums."""
-        return np.array([[self._metric._compute_score_from_stats(row).score] for row in sums.tolist()])
+        """sacrebleu's score of each row of sums, to the last bit; usual rows together, for there are many samples."""
+        scores = np.full(len(sums), np.nan)
+        if self.kind == "bleu":
+            usual = _many_bleu(sums, scores, self._metric.max_ngram_order)
+            if self._metric.smooth_method == "add-k":
+                usual[:] = False
+        elif self.kind == "ter":
+            usual = sums[:, 1] > 0
+            scores[usual] = 100 * (sums[usual, 0] / sums[usual, 1])
+        else:
+            usual = np.full(len(sums), not self._metric.eps_smoothing)
+            scores[usual] = _many_chrf(sums[usual], self._metric.beta**2)
+        for row in np.flatnonzero(~usual).tolist():
+            scores[row] = self._metric._compute_score_from_stats(sums[row].tolist()).score
+        return scores[:, None]
 
     def describe(self, sums: np.ndarray) -> str:
         """What sacrebleu prints after a score: of BLEU, precisions and lengths."""
@@ -154,7 +173,7 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if key not in known:
             raise InputError(f"{CLASSES[kind]} has no option {key}{did_you_mean(key, known)}")
         # "none" is the name of a tokeniser and of a way to smooth, not an absent value
-        values[key] = value if key in ("tokenize", "smooth_method") else convert(key, value, hints[key])
+        values[key] = value if key in ("tokenize", "smooth_method") else read_value(key, value, hints[key])
     choices = {"tokenize": getattr(made, "TOKENIZERS", ()), "smooth_method": getattr(made, "SMOOTH_DEFAULTS", ())}
     for key, allowed in choices.items():
         if key in values and values[key] not in allowed:
@@ -184,3 +203,36 @@ def _extract(kind: str, options: dict[str, Any], task: tuple[list[list[str]], li
     references, runs = task
     metric = _make(kind, options, [list(column) for column in zip_longest(*references)])
     return [np.array(metric._extract_corpus_statistics(run, None), np.float64) for run in runs]
+
+
+def _many_bleu(sums: np.ndarray, scores: np.ndarray, order: int) -> np.ndarray:
+    """Fill in the BLEU of rows that need no smoothing, with sacrebleu's operations in its order.
+
+    :param sums: ``[m, 2 + 2 * order]``: lengths of hypotheses and references, matches, totals.
+    :returns: which rows these are, bool ``[m]``.
+    """
+    usual: np.ndarray = (sums[:, 2:] > 0).all(axis=1) & (sums[:, 0] > 0)
+    rows = sums[usual]
+    precisions = 100.0 * rows[:, 2 : 2 + order] / rows[:, 2 + order :]
+    gaps = 1 - rows[:, 1] / rows[:, 0]
+    log, exp = math.log, math.exp  # NumPy's differ in the last bit
+    scores[usual] = [
+        (exp(gap) if gap < 0 else 1.0) * exp(sum([log(precision) for precision in row]) / order)
+        for gap, row in zip(gaps.tolist(), precisions.tolist(), strict=True)
+    ]
+    return usual
+
+
+def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
+    """chrF of each row of sums ``[m, 3 * orders]``: n-grams of hypothesis, of reference, matches."""
+    precision, recall, orders = (np.zeros(len(sums)) for _ in range(3))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for start in range(0, sums.shape[1], 3):
+            theirs, ours, matches = sums[:, start : start + 3].T
+            both = (theirs > 0) & (ours > 0)
+            precision[both] += (matches / theirs)[both]
+            recall[both] += (matches / ours)[both]
+            orders += both
+        precision, recall = (np.where(orders > 0, value / orders, 0.0) for value in (precision, recall))
+        score = (1 + factor) * precision * recall / (factor * precision + recall)
+    return np.where(precision + recall > 0, 100 * score, 0.0)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
 
 LARGEST = 1e300  # so that differences are finite
 MOST = 1000  # bins
@@ -45,12 +46,16 @@ class Bin:
 
 @dataclass(frozen=True)
 class Feature:
-    """A value an example: ``values`` float64 ``[n]``, or ``labels``; ``origin``: the table it is from, if any."""
+    """A value an example: ``values`` float64 ``[n]``, or ``labels``; ``origin``: the table it is from, if any.
+
+    ``zero``: the name of the bin of those whose value is 0, where that is a kind of its own.
+    """
 
     name: str
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
     labels: tuple[str, ...] | None = None
     origin: str = ""
+    zero: str = ""
 
 
 def feature_of_column(name: str, column: Column) -> Feature:
@@ -79,33 +84,79 @@ def make_bins(feature: Feature, how: str | None) -> list[Bin]:
     """
     if feature.labels is not None:
         if how:
-            raise InputError(f"--bins {how}: {feature.name} has labels, not numbers: each is a bin of its own")
+            raise InputError(
+                f"{argument('bins', how)}: {feature.name} has labels, not numbers: each is a bin of its own"
+            )
         labels = np.array(feature.labels, dtype=object)
         return [Bin(label, np.flatnonzero(labels == label)) for label in sorted(set(feature.labels))]
-    values = feature.values
+    return [*_zero_bin(feature), *_bins_of_numbers(feature, how)]
+
+
+def coinciding(feature: Feature, how: str | None) -> str | None:
+    """A line that says so where bins that were asked for are one, because their edges coincide; None where none do.
+
+    :raises InputError: as :func:`make_bins`.
+    """
+    kind, _, number = (how or "quantiles:4").partition(":")
+    if feature.labels is not None or (how or "").count(","):
+        return None
+    bins, wanted = _bins_of_numbers(feature, how), int(number or kind)
+    if not bins or len(bins) >= wanted or (how is None and bins[0].low == bins[0].high is not None):
+        return None
+    edges = _edges_of(_kept(feature)[1], how or "quantiles:4")
+    if len(edges) == wanted - 1:
+        return None  # what is missing is empty, not one with another
+    asked = f"{argument('bins', how)}: " if how else ""
+    what = "quantiles" if number else "edges"
+    made = "one bin is" if len(bins) == 1 else f"{len(bins)} bins are"
+    rest = f" beside {feature.zero}" if _zero_bin(feature) else ""
+    return f"{asked}{what} of {feature.name} coincide, as many examples have the same value; {made} left{rest}"
+
+
+def _kept(feature: Feature) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that have no bin of their own, and their values."""
+    rows = np.flatnonzero(feature.values != 0) if feature.zero else np.arange(len(feature.values))
+    return rows, feature.values[rows]
+
+
+def _zero_bin(feature: Feature) -> list[Bin]:
+    rows = np.flatnonzero(feature.values == 0) if feature.zero else np.zeros(0, np.int64)
+    return [Bin(feature.zero, rows, 0.0, 0.0)] if len(rows) else []
+
+
+def _edges_of(values: np.ndarray, how: str) -> np.ndarray:
+    """The edges between bins: of whole numbers, whole."""
+    edges = _edges(values, how)
+    return np.unique(np.ceil(edges)) if np.all(values == np.round(values)) else edges
+
+
+def _bins_of_numbers(feature: Feature, how: str | None) -> list[Bin]:
+    kept, values = _kept(feature)
+    if not len(values):
+        return []
     whole = bool(np.all(values == np.round(values)))
     if how is None:
         distinct = np.unique(values)
         if whole and len(distinct) <= FEW:
-            return [
-                Bin(f"{value:.0f}", np.flatnonzero(values == value), float(value), float(value)) for value in distinct
-            ]
+            return [Bin(f"{value:.0f}", kept[values == value], float(value), float(value)) for value in distinct]
         how = "quantiles:4"
-    edges = _edges(values, how)
-    if whole:
-        edges = np.unique(np.ceil(edges))
+    edges = _edges_of(values, how)
     names = _names(edges)
+    least = 1.0 if feature.zero and whole and values.min() >= 1 else None  # 0 is elsewhere
     place = np.searchsorted(edges, values, side="right")
     bins = []
     for number in range(len(edges) + 1):
         rows = np.flatnonzero(place == number)
         if len(rows):
             low = float(edges[number - 1]) if number else None
+            if least is not None:
+                low = max(low or least, least)
             high = float(edges[number]) if number < len(edges) else None
-            label = _label(names[number - 1] if number else None, names[number] if number < len(edges) else None)
+            low_name = names[number - 1] if number else None if low is None else f"{low:.0f}"
+            label = _label(low_name, names[number] if number < len(edges) else None)
             if whole and low is not None and high is not None and abs(high) < 1e9:
                 label = f"{low:.0f}" if high == low + 1 else f"{low:.0f}-{high - 1:.0f}"
-            bins.append(Bin(label, rows, low, high))
+            bins.append(Bin(label, kept[rows], low, high))
     return bins
 
 
@@ -120,7 +171,7 @@ def table_6_bins(feature: Feature) -> list[Bin]:
     ]
     bins = [one for one in bins if len(one.rows)]
     if not bins:
-        raise InputError(f"--groups table6: {feature.origin} holds none of COGS' categories")
+        raise InputError(f"{argument('groups', 'table6')}: {feature.origin} holds none of COGS' categories")
     return bins
 
 
@@ -143,8 +194,8 @@ def _edges(values: np.ndarray, how: str) -> np.ndarray:
             raise ValueError
     except ValueError:
         raise InputError(
-            f"--bins {how}: write a number of bins (5; at most {MOST}), quantiles:4, or rising edges (0.25,0.5,0.75); "
-            "one edge with a comma behind it (10,)"
+            f"{argument('bins', how)}: write a number of bins (5; at most {MOST}), quantiles:4, or rising edges "
+            "(0.25,0.5,0.75); one edge with a comma behind it (10,)"
         ) from None
     return edges
 
@@ -165,5 +216,5 @@ def _label(low: str | None, high: str | None) -> str:
 
 
 def lengths(texts: Sequence[str]) -> np.ndarray:
-    """Words, separated by blanks, of each text."""
-    return np.array([len(text.split()) for text in texts], np.float64)
+    """The number of words of each text."""
+    return np.array([len(words_of(text)) for text in texts], np.float64)

@@ -1,9 +1,10 @@
 """Compound translation error rate (Li et al. 2021, "On Compositional Generalization of Neural Machine Translation").
 
 A row is a source, a compound in it and a hypothesis. The row is *wrong* when an atom of the compound has no
-translation of the lexicon in the hypothesis, or when determiner, adjective or (without a verb) modifier stand behind
-the noun they belong to. *Instance* is the share of wrong rows; *aggregate* the share of groups (a compound in some
-contexts) with a wrong row. The rules are those of the evaluator published with CoGnition, and give its flags.
+translation of the lexicon in the hypothesis, or when atoms stand in another order than the grammar has it: CoGnition's
+wants determiner, adjective and (without a verb that has a place) modifier before the noun. *Instance* is the share of
+wrong rows; *aggregate* the share of groups (a compound in some contexts) with a wrong row. With CoGnition's grammar the
+rules are those of the evaluator published with it, and give its flags.
 
 Rows of one group are not independent: groups are what is resampled, for both figures.
 """
@@ -18,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric, Signature
-from cgbench.benchmark.metrics.cter_lexicon import TYPES, Atoms, Lexicon
-from cgbench.errors import InputError
+from cgbench.benchmark.metrics.cter_grammar import cognition
+from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
-
-KINDS = ("NP", "VP", "PP")
+from cgbench.text.plain_text import words_of
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ class Cter(Metric):
     ) -> None:
         """Check the input before any hypothesis is judged.
 
+        :param lexicon: says how translations are matched, too.
+        :param atoms: come with their grammar.
         :param keep_blanks: search hypotheses as they are; the published evaluator, made for Chinese, removes blanks.
+            Words are matched with their blanks either way.
         :raises InputError: lengths differ, a compound is not in its source, a word is no atom or not in the lexicon,
             or a group is not whole; with the row.
         """
@@ -68,8 +72,10 @@ class Cter(Metric):
         if not len(sources):
             raise InputError(f"{sources.name}: there is no row in it")
         self.sources, self.compounds = sources.values, compounds.values
-        self.lexicon, self.atoms, self.group_size, self.keep_blanks = lexicon, atoms, group_size, keep_blanks
-        parsed: dict[str, dict[str, str]] = {}
+        self.lexicon, self.atoms, self.group_size = lexicon, atoms, group_size
+        self.keep_blanks = keep_blanks or lexicon.match == "word"
+        self.grammar = atoms.grammar
+        parsed: dict[str, list[tuple[str, str]]] = {}
         for row, (source, compound) in enumerate(zip(self.sources, self.compounds, strict=True)):
             if not compound.strip() or compound not in source:
                 what = f"{compound!r} is not in its source {source!r}" if compound.strip() else "the compound is empty"
@@ -78,7 +84,8 @@ class Cter(Metric):
                 parsed[compound] = self._parse(compound, compounds.row(row))
         self.parsed = parsed
         self.groups = _groups(compounds, group_size)
-        self.kinds = [_kind(self.parsed[compound]) for compound in self.compounds]
+        kinds = {compound: self.grammar.kind(self.types_of(compound)) for compound in parsed}
+        self.kinds = [kinds[compound] for compound in self.compounds]
         self._judged: dict[tuple[str, str], Judgement] = {}
 
     @property
@@ -86,9 +93,13 @@ class Cter(Metric):
         """The number of rows."""
         return len(self.sources)
 
-    def _parse(self, compound: str, where: str) -> dict[str, str]:
-        """The atoms of a compound by type, in the order of the compound; a later one of a type replaces an earlier."""
-        found: dict[str, str] = {}
+    def types_of(self, compound: str) -> set[str]:
+        """The types of the atoms of a compound."""
+        return {kind for kind, _ in self.parsed[compound]}
+
+    def _parse(self, compound: str, where: str) -> list[tuple[str, str]]:
+        """Type and name of the atoms of a compound, in the grammar's order of types."""
+        found: list[tuple[str, str]] = []
         for name in self.atoms.names(compound):
             kind = self.atoms.types.get(name)
             if kind is None:
@@ -99,47 +110,63 @@ class Cter(Metric):
             if not self.keep_blanks and self.lexicon.entries[name].has_blank:
                 raise InputError(
                     f"{self.lexicon.path}: a translation of {name!r} holds a blank, and hypotheses are searched "
-                    "without blanks; give --keep-blanks"
+                    f"without blanks; give {argument('keep_blanks')}, or {argument('match', 'word')}"
                 )
-            found[kind] = name
-        return found
+            found.append((kind, name))
+        if not self.grammar.repeated:
+            found = list(dict(found).items())  # a later atom of a type replaces an earlier one
+        return sorted(found, key=lambda atom: self.grammar.types.index(atom[0]))
 
     def signature(self) -> Signature:
-        """Lexicon and atoms by their content, and the size of a group."""
-        lexicon, atoms = self.lexicon.sha256[:8], f"{self.atoms.name}@{self.atoms.sha256[:8]}"
-        blanks = "keep" if self.keep_blanks else None
-        items = {"lexicon": lexicon, "atoms": atoms, "group": self.group_size, "blanks": blanks}
-        return Signature(items, {"lexicon": "lex", "group": "g"})
+        """Lexicon, atoms and grammar by their content, the size of a group, and how translations are matched.
+
+        What is CoGnition's own way is not said. Characters that a regular expression reads in another way make it
+        another one: there ``match`` is said.
+        """
+        lexicon, grammar = self.lexicon, self.grammar
+        own = grammar.sha256 == cognition().sha256
+        plain = lexicon.match == "substring" and not lexicon.special
+        items = {
+            "lexicon": lexicon.sha256[:8],
+            "atoms": f"{self.atoms.name}@{self.atoms.sha256[:8]}",
+            "grammar": None if own else f"{grammar.name}@{grammar.sha256[:8]}",
+            "group": self.group_size,
+            "match": None if plain else lexicon.match,
+            "case": "lc" if lexicon.lowercase else None,
+            "blanks": "keep" if self.keep_blanks and lexicon.match != "word" else None,
+        }
+        return Signature(items, {"lexicon": "lex", "group": "g", "case": "c"})
 
     def judge(self, compound: str, hypothesis: str) -> Judgement:
         """Judge one row."""
-        text = hypothesis.replace("@@ ", "")
-        text = text.strip() if self.keep_blanks else text.replace(" ", "")
-        atoms = self.parsed[compound]
-        spans = {}
+        text = self.lexicon.text(hypothesis, self.keep_blanks)
+        places: dict[str, list[tuple[int, int]]] = {}
         missing = []
         flags = []
-        for kind in TYPES:
-            if kind not in atoms:
-                continue
-            translations = self.lexicon.entries[atoms[kind]]
+        for kind, name in self.parsed[compound]:
+            translations = self.lexicon.entries[name]
             span = None if translations.free else translations.find(text)
             translated = bool(text) and (translations.free or span is not None)
             flags.append(f"P{int(translated)}")
             if not translated:
-                missing.append(atoms[kind])
+                missing.append(name)
             if span:
-                spans[kind] = span
+                places.setdefault(kind, []).append(span)
         if missing:
             return Judgement("-".join(flags) + "/P0", tuple(missing), (), True)
-        left = ("DET", "ADJ") if "V" in atoms else ("DET", "ADJ", "MOD")
-        passed = [not (kind in spans and "N" in spans) or spans[kind][0] < spans["N"][1] for kind in left]
+        # A modifier may belong to a verb, but only to one that was found: a verb without places is as none at all.
+        rules = [rule for rule in self.grammar.rules if rule.unless not in places]
+        passed = []
+        for rule in rules:
+            left, right = places.get(rule.left), places.get(rule.right)
+            passed.append(not (left and right) or max(begin for begin, _ in left) < max(end for _, end in right))
+        failed = tuple(str(rule) for rule, one in zip(rules, passed, strict=True) if not one)
         order = "-".join(f"P{int(one)}" for one in passed)
-        failed = tuple(f"{kind}<N" for kind, one in zip(left, passed, strict=True) if not one)
         return Judgement("-".join(flags) + "/" + order, (), failed, bool(failed))
 
     def judge_all(self, hypotheses: Sequence[str]) -> list[Judgement]:
         """Judge every row; systems and runs often say the same, which is judged once."""
+        self.check_hypotheses(hypotheses)
         rows = list(zip(self.compounds, hypotheses, strict=True))
         for row in rows:
             if row not in self._judged:
@@ -192,7 +219,9 @@ class Cter(Metric):
 def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """How often each reason made a row of :meth:`Cter.per_example` wrong, most frequent first."""
     return {
-        kind: dict(sorted(Counter(one for row in rows for one in row[kind].split()).items(), key=lambda x: (-x[1], x)))
+        kind: dict(
+            sorted(Counter(one for row in rows for one in words_of(row[kind])).items(), key=lambda x: (-x[1], x))
+        )
         for kind in ("missing", "order")
     }
 
@@ -218,11 +247,6 @@ def agreement(rows: Sequence[dict[str, Any]], human: Column, groups: np.ndarray)
     }
 
 
-def _kind(atoms: dict[str, str]) -> str:
-    """The phrase a compound is: prepositional, else verbal, else nominal."""
-    return "PP" if "P" in atoms else "VP" if "V" in atoms else "NP"
-
-
 def _groups(compounds: Column, size: int) -> np.ndarray:
     """Number the groups: runs of one compound, in parts of ``size`` rows.
 
@@ -236,7 +260,7 @@ def _groups(compounds: Column, size: int) -> np.ndarray:
         if (row - begin) % size:
             raise InputError(
                 f"{compounds.row(begin)}: {values[begin]!r} fills {row - begin} rows from here, and a group is {size} "
-                "rows; complete it, or give --group-size"
+                f"rows; complete it, or give {argument('group_size')}"
             )
         begin = row
     return np.arange(len(values)) // size

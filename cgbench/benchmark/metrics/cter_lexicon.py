@@ -1,73 +1,116 @@
-"""What CTER is judged by: the atoms of compounds by part of speech, and a lexicon of their translations.
+"""What CTER is judged by: the atoms of compounds by type, and a lexicon of their translations.
 
-*Atoms*: a tab-separated file, a row an atom: type (P, V, DET, ADJ, N, MOD), name in the lexicon, words in a compound.
-Those of CoGnition are ``atoms_cognition.tsv``. *Lexicon*: a row an atom, its translations after a tab, separated by
-``/``. A translation is a regular expression; an empty one matches everywhere; the entry ``/`` alone stands for an atom
-that needs no translation (*the*). A later row for an atom replaces an earlier one. (Li et al. 2021, and the evaluator
-published with CoGnition.)
+*Atoms*: a tab-separated file, a row an atom: type (of the grammar, ``cter_grammar.py``), name in the lexicon, words in
+a compound. Those of CoGnition are ``atoms_cognition.tsv``. *Lexicon*: a row an atom, its translations after a tab,
+separated by ``/``. An empty translation matches everywhere; the entry ``/`` alone stands for an atom that needs no
+translation (*the*). A later row for an atom replaces an earlier one. (Li et al. 2021, and the evaluator published with
+CoGnition, which reads translations as regular expressions; those of its own lexicon have no special character.)
 """
 
 from __future__ import annotations
 
-import hashlib
+import math
 import os
 import re
 import sys
 import warnings
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from cgbench.errors import InputError
+from cgbench.benchmark.metrics.cter_grammar import Grammar, cognition, content_hash, shipped
+from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import text_lines
+from cgbench.text.plain_text import words_of
+from cgbench.text.streams import read_lines
 
-TYPES = ("P", "V", "DET", "ADJ", "N", "MOD")
-_LITERAL = re.compile(r"[^\\.^$*+?{}\[\]|()]*")
+MATCHES = ("substring", "word", "regex")
+"""How a translation is found: as characters that stand side by side, as whole words, as a regular expression."""
+_SPECIAL = re.compile(r"[\\.^$*+?{}\[\]|()]")
+_BRACE = re.compile(r"(?<!\\)(?:\\\\)*\{(?![0-9]*,?[0-9]*\})")
+_COUNT = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
+SECONDS = 1.0  # that one pattern may take on one hypothesis
+LONGEST, MOST_COUNT = 10_000, 10_000
 Spans = tuple[int, int] | None
 """The first and the last place where a translation begins."""
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """The atoms: ``types`` by name in the lexicon, and ``phrases``, those of several words, with their names."""
+    """The atoms: ``types`` by name in the lexicon, and ``forms``, the names by the words that stand in a compound."""
 
     name: str
     types: dict[str, str]
-    phrases: tuple[tuple[str, str], ...]
+    forms: dict[tuple[str, ...], str]
+    grammar: Grammar
     sha256: str
 
     @classmethod
-    def read(cls, given: str) -> Atoms:
-        """``cognition``, or a file.
+    def read(cls, given: str, grammar: Grammar | None = None) -> Atoms:
+        """``cognition``, or a file; their types are the grammar's (default: CoGnition's).
 
         :raises InputError: a row is malformed.
         """
-        path = Path(given)
-        if given == "cognition":
-            path = Path(str(files("cgbench.benchmark.metrics"))) / "atoms_cognition.tsv"
+        path = shipped("atoms_cognition.tsv") if given == "cognition" else Path(given)
+        grammar = grammar or cognition()
         types: dict[str, str] = {}
-        phrases: list[tuple[str, str]] = []
-        rows = list(text_lines(path))
+        forms: dict[tuple[str, ...], str] = {}
+        rows = list(read_lines(path))
         for number, line in enumerate(rows, 1):
             row = line.rstrip("\r").split("\t")
-            if len(row) != 3 or not all(row):
+            if len(row) != 3 or not all(part.strip() for part in row):
                 raise InputError(f"{path}, line {number}: a row is type, name and words, separated by tabs")
             kind, name, words = row
-            if kind not in TYPES:
-                raise InputError(f"{path}, line {number}: type {kind!r}{did_you_mean(kind, TYPES)}")
+            if kind not in grammar.types:
+                raise InputError(f"{path}, line {number}: type {kind!r}{did_you_mean(kind, grammar.types)}")
+            if name.split() != [name]:
+                raise InputError(f"{path}, line {number}: the name {name!r} holds a blank; join its parts")
+            if types.get(name, kind) != kind or forms.get(tuple(words.split()), name) != name:
+                raise InputError(
+                    f"{path}, line {number}: {name!r} or {words!r} is another atom above; an atom has one type"
+                )
             types[name] = kind
-            if words != name:
-                phrases.append((words, name))
+            forms[tuple(words.split())] = name
         if not types:
             raise InputError(f"{path}: there is no atom in it")
-        return cls("cognition" if given == "cognition" else Path(given).name, types, tuple(phrases), _hash(rows))
+        return cls("cognition" if given == "cognition" else path.name, types, forms, grammar, content_hash(rows))
 
     def names(self, compound: str) -> list[str]:
-        """The names of a compound's words: phrases are replaced as they stand, then blanks separate."""
-        for words, name in self.phrases:
-            compound = compound.replace(words, name)
-        return compound.split()
+        """The names of a compound's atoms, from the left, the longest each; a word that is no atom stands for itself.
+
+        Atoms are whole words: *the liked* holds no *he liked*.
+        """
+        words = compound.split()  # at any white space, as the published evaluator does it
+        longest = max(map(len, self.forms))
+        names = []
+        while words:
+            size = next((size for size in range(longest, 1, -1) if tuple(words[:size]) in self.forms), 1)
+            names.append(self.forms.get(tuple(words[:size]), words[0]))
+            words = words[size:]
+        return names
+
+
+def _compiled(pattern: str, flags: int) -> Any:
+    """A pattern that re takes, compiled by the regex package, whose searches can be given a time limit.
+
+    regex writes counts out, so that nested ones fill the memory, and reads a brace that is no count as fuzzy matching.
+
+    :raises re.error: re does not take it, or one of these.
+    """
+    re.compile(pattern, flags)
+    if len(pattern) > LONGEST:
+        raise re.error(f"longer than {LONGEST:,} characters")
+    if _BRACE.search(pattern):
+        raise re.error(r"a { that begins no count; write \{")
+    counts = [int(most or least or 0) for least, most in _COUNT.findall(pattern)]
+    if math.prod(max(count, 1) for count in counts) > MOST_COUNT:
+        raise re.error(f"its counts multiply to more than {MOST_COUNT:,}")
+    regex = require("regex", "scores")
+    options = regex.V0 | (regex.IGNORECASE if flags & re.IGNORECASE else 0)
+    try:
+        return regex.compile(pattern, options, cache_pattern=False)
+    except regex.error as error:
+        raise re.error(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -76,19 +119,22 @@ class Translations:
 
     free: bool
     literals: tuple[str, ...] = ()
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[Any, ...] = ()
+    words: bool = False
 
     @classmethod
-    def parse(cls, entry: str) -> Translations:
-        """Read an entry of the lexicon; raises :class:`re.error`."""
+    def parse(cls, entry: str, match: str = "substring", lowercase: bool = False) -> Translations:
+        """Read an entry of the lexicon; raises :class:`re.error` for a bad regular expression."""
         if entry == "/":
             return cls(True)
         parts = entry.split("/")
-        literal = [part for part in parts if _LITERAL.fullmatch(part)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # what the next Python may read in another way is no pattern to rely on
-            patterns = tuple(re.compile(part) for part in parts if part not in literal)
-        return cls(False, tuple(literal), patterns)
+        if match == "regex":
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # what the next Python may read in another way is no pattern to rely on
+                flags = re.IGNORECASE if lowercase else 0
+                return cls(False, patterns=tuple(_compiled(part, flags) for part in parts))
+        parts = [part.lower() for part in parts] if lowercase else parts
+        return cls(False, tuple(map(_in_words, parts) if match == "word" else parts), words=match == "word")
 
     @property
     def has_blank(self) -> bool:
@@ -96,7 +142,7 @@ class Translations:
         return any(" " in part for part in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
 
     def find(self, text: str) -> Spans:
-        """Where the alternatives begin in ``text``: the first and the last place, or None."""
+        """Where the alternatives begin in ``text`` (of :meth:`Lexicon.text`): the first and the last place, or None."""
         begins: list[int] = []
         for part in self.literals:
             at = text.find(part)
@@ -105,28 +151,42 @@ class Translations:
             begins.append(at)
             if not part:  # matches before every character and at the end
                 begins.append(len(text))
-            while part and at >= 0:  # matches do not overlap
+            step = len(part) - self.words  # matches do not overlap, but the blank between two words is of both
+            while part and at >= 0:
                 begins.append(at)
-                at = text.find(part, at + len(part))
+                at = text.find(part, at + step)
         for pattern in self.patterns:
-            begins += [match.start() for match in pattern.finditer(text)]
+            try:
+                begins += [match.start() for match in pattern.finditer(text, timeout=SECONDS)]
+            except TimeoutError:
+                raise InputError(
+                    f"the pattern {pattern.pattern!r} of the lexicon takes longer than {SECONDS:g} s on {text[:60]!r}; "
+                    "write one that has fewer ways to match"
+                ) from None
         return (min(begins), max(begins)) if begins else None
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Translations by atom."""
+    """Translations by atom. ``special``: the first alternative (with its line) that a regular expression reads
+    otherwise than as it stands."""
 
     path: Path
     entries: dict[str, Translations]
     sha256: str
+    match: str = "substring"
+    lowercase: bool = False
+    special: str | None = None
 
     @classmethod
-    def read(cls, given: str) -> Lexicon:
+    def read(cls, given: str, match: str = "substring", lowercase: bool = False) -> Lexicon:
         """``cognition`` (from the data folder), or a file.
 
+        :param match: one of :data:`MATCHES`.
         :raises InputError: the file is missing, or an entry is malformed, with its line.
         """
+        if match not in MATCHES:
+            raise InputError(f"match {match!r}{did_you_mean(match, MATCHES)}")
         path = Path(given)
         if given == "cognition":
             path = data_folder() / "cognition" / "lexicon"
@@ -134,28 +194,40 @@ class Lexicon:
                 raise InputError(
                     f"{path}: no such file; CoGnition's lexicon states no licence and does not come with cgbench: take "
                     "the file named lexicon from github.com/yafuly/CoGnition and put it there (CGBENCH_DATA names "
-                    "another data folder), or give its path with --lexicon"
+                    f"another data folder), or give its path with {argument('lexicon')}"
                 )
         entries: dict[str, Translations] = {}
-        rows = list(text_lines(path))
+        special: str | None = None
+        rows = list(read_lines(path))
         for number, line in enumerate(rows, 1):
             if not line.strip():
                 continue
-            row = line.rstrip("\r").split("\t")
+            row = line.strip().split("\t")
             if len(row) != 2 or not all(row):
                 raise InputError(f"{path}, line {number}: a row is an atom, a tab, and translations separated by /")
             try:
-                entries[row[0]] = Translations.parse(row[1])
+                entries[row[0]] = Translations.parse(row[1], match, lowercase)
             except (re.error, RecursionError, OverflowError, Warning) as error:
                 raise InputError(f"{path}, line {number}: {row[1]!r} is not a valid pattern ({error})") from None
+            if special is None and _SPECIAL.search(row[1]):
+                special = f"{path}, line {number}: {row[1]!r}"
         if not entries:
             raise InputError(f"{path}: there is no atom in it")
-        return cls(path, entries, _hash(rows))
+        return cls(path, entries, content_hash(rows), match, lowercase, special)
+
+    def text(self, hypothesis: str, keep_blanks: bool = False) -> str:
+        """A hypothesis as translations are searched in it; empty if it holds nothing."""
+        text = hypothesis.rstrip().replace("@@ ", "")  # in the published order: a last "@@" stays
+        text = text.lower() if self.lowercase and self.match != "regex" else text
+        if self.match == "word":
+            return _in_words(text)
+        return text.strip() if keep_blanks else text.replace(" ", "")
 
 
-def _hash(rows: list[str]) -> str:
-    """The SHA-256 of what was read: that of the file, if each of its lines ends with a newline."""
-    return hashlib.sha256("".join(f"{row}\n" for row in rows).encode("utf-8")).hexdigest()
+def _in_words(text: str) -> str:
+    """The words (what ASCII white space separates) with a blank on each side; empty if there is none."""
+    words = words_of(text)
+    return f" {' '.join(words)} " if words else ""
 
 
 def data_folder() -> Path:

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Estimate, Metric
+from cgbench.benchmark.metrics.base import Estimate, Metric, Pair
 from cgbench.benchmark.metrics.buckets import Bin
+from cgbench.benchmark.metrics.intervals import percentile_interval, score_interval
 from cgbench.benchmark.metrics.significance import (
     SAMPLES,
     SEED,
-    bootstrap,
     bootstrap_p,
+    calibrated_test,
+    draw_runs,
     holm,
-    interval,
     mcnemar_p,
-    randomization_p,
+    randomization_of_pairs,
+    resampled_runs,
 )
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 
-TESTS = ("bootstrap", "randomization", "mcnemar")
+CALIBRATED = "calibrated"
+TESTS = (CALIBRATED, "bootstrap", "randomization", "mcnemar")
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is asked for beside the figures. ``samples``: None takes the usual number of the test."""
+    """What is asked for beside the figures. ``samples``: None takes the usual number of the test; ``all_pairs``: test
+    all systems against all, not against a baseline.
+    """
 
     paired: str | None = None
     baseline: str | None = None
     samples: int | None = None
     seed: int = SEED
     confidence: bool = False
+    all_pairs: bool = False
 
     def count(self, kind: str) -> int:
         """The number of samples of a kind of resampling."""
@@ -42,10 +48,14 @@ class Comparison:
 
 @dataclass(frozen=True)
 class System:
-    """A system and what it said: a list of hypotheses a run (a training seed)."""
+    """A system and what it said: a list of hypotheses a run (a training seed).
+
+    ``texts``: what it said where ``runs`` are scores from elsewhere, if that is known.
+    """
 
     name: str
     runs: tuple[Sequence[str], ...]
+    texts: tuple[Sequence[str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,19 +83,23 @@ def evaluate(
 ) -> list[Result]:
     """Score every system. In bins there is always an interval; a test compares each bin with the baseline's.
 
-    p-values are adjusted by Holm's method: in all over the systems, in bins over bins and systems, by figure.
+    p-values are adjusted by Holm's method: in all over the systems (or pairs of them), in bins over bins and these, by
+    figure.
 
-    :raises InputError: the baseline is unknown, or the test does not fit the metric or the number of runs.
+    :raises InputError: the baseline is unknown, the test does not fit the metric or the number of runs, a run has not
+        one hypothesis an example, or a bin has rows that are no examples.
     """
+    _check_sizes(metric, systems, bins)
     baseline = _baseline(systems, comparison)
     if comparison.paired:
         _check_test(metric, systems, comparison)
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
-    rule = as_sacrebleu(metric, systems)
-    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, rule).parts(baseline)
-    binned = [_Slice(metric, statistics, one.rows, comparison, True, rule).parts(baseline) for one in bins]
+    rule = as_sacrebleu(metric, systems) and comparison.paired == "bootstrap"
+    names = [system.name for system in systems]
+    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, rule, names).parts(baseline)
+    binned = [_Slice(metric, statistics, one.rows, comparison, True, rule, names).parts(baseline) for one in bins]
     wholes = _adjust([wholes])[0]
     binned = _adjust(binned)
     return [
@@ -100,18 +114,57 @@ def evaluate(
     ]
 
 
+def parts_of(
+    metric: Metric, results: Sequence[Result], comparison: Comparison, bins: Sequence[Bin]
+) -> list[list[Part]]:
+    """More figures of systems that are scored already, from their statistics: a list a bin, of a part a system.
+
+    Intervals, and the tests that ``comparison`` asks for between all systems, as :func:`evaluate` has them; nothing is
+    compared with a baseline.
+    """
+    statistics, names = [result.statistics for result in results], [result.system for result in results]
+    rule = metric.as_sacrebleu and all(result.runs == 1 for result in results) and comparison.paired == "bootstrap"
+    parts = [_Slice(metric, statistics, one.rows, comparison, True, rule, names).parts(None) for one in bins]
+    return _adjust(parts)
+
+
 def as_sacrebleu(metric: Metric, systems: Sequence[System]) -> bool:
     """Whether p-values of the bootstrap are by sacrebleu's rule: for its own metrics, of single runs."""
     return metric.as_sacrebleu and all(len(system.runs) == 1 for system in systems)
 
 
+def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin]) -> None:
+    for system in systems:
+        if not system.runs or isinstance(system.runs, str):
+            raise InputError(f"the system {system.name} has no runs; one list of hypotheses a run is needed")
+        for number, run in enumerate(system.runs, 1):
+            try:
+                metric.check_hypotheses(run)
+            except InputError as error:
+                raise InputError(f"the system {system.name}, run {number}: {error.message}") from None
+    for one in bins:
+        if len(one.rows) and not 0 <= one.rows.min() <= one.rows.max() < metric.n:
+            raise InputError(f"the bin {one.label} has rows that are not among the {metric.n:,} examples")
+
+
 def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
     names = [system.name for system in systems]
     if comparison.baseline is not None and comparison.baseline not in names:
-        raise InputError(f"--baseline {comparison.baseline}: no such system; there is {', '.join(names)}")
+        raise InputError(f"{argument('baseline', comparison.baseline)}: no such system; there is {', '.join(names)}")
+    if comparison.all_pairs:
+        if not comparison.paired:
+            raise InputError(
+                f"{argument('all_pairs', True)} tests differences; say how: {argument('paired', CALIBRATED)}"
+            )
+        if comparison.baseline is not None:
+            raise InputError(f"{argument('all_pairs')} compares all systems with all; leave {argument('baseline')} out")
     if comparison.baseline is None and (not comparison.paired or len(systems) < 2):
         if comparison.paired:
-            raise InputError(f"--paired {comparison.paired} compares systems; give a second --hyp")
+            raise InputError(
+                f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
+            )
+        return None
+    if comparison.all_pairs:
         return None
     return names.index(comparison.baseline) if comparison.baseline is not None else 0
 
@@ -119,20 +172,23 @@ def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
 def _check_test(metric: Metric, systems: Sequence[System], comparison: Comparison) -> None:
     runs = {system.name: len(system.runs) for system in systems}
     told = ", ".join(f"{name} {count}" for name, count in runs.items())
+    test = argument("paired", comparison.paired)
     if comparison.paired == "mcnemar":
         if metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
-            raise InputError(f"--paired mcnemar needs examples that are right or wrong; {metric.name} has degrees")
+            raise InputError(f"{test} needs examples that are right or wrong; {metric.name} has degrees")
         if max(runs.values()) > 1:
-            raise InputError(f"--paired mcnemar compares one run with one run (runs: {told}); use --paired bootstrap")
+            raise InputError(
+                f"{test} compares one run with one run (runs: {told}); use {argument('paired', 'bootstrap')}"
+            )
     if comparison.paired == "randomization" and len(set(runs.values())) > 1:
-        raise InputError(f"--paired randomization needs as many runs of each system (runs: {told}); use bootstrap")
+        raise InputError(f"{test} needs as many runs of each system (runs: {told}); use bootstrap")
 
 
 class _Slice:
     """Every system over the same examples: statistics of units, figures of runs, and the bootstrap's samples.
 
-    ``rows`` int64: the examples; ``samples``: None where there is nothing to resample, or nobody asked;
-    ``sacrebleu_p``: the rule of the bootstrap's p-values.
+    ``rows`` int64: the examples; ``names`` of the systems; ``samples``: None where there is nothing to resample, or
+    nobody asked; ``sacrebleu_p``: the rule of the bootstrap's p-values.
     """
 
     def __init__(
@@ -143,15 +199,22 @@ class _Slice:
         comparison: Comparison,
         confidence: bool,
         sacrebleu_p: bool,
+        names: Sequence[str],
     ) -> None:
-        self.sacrebleu_p = sacrebleu_p
-        self.metric, self.comparison, self.rows = metric, comparison, rows
+        self.sacrebleu_p, self.names = sacrebleu_p, names
+        self.metric, self.comparison = metric, comparison
+        runs = [len(system) for system in statistics]
+        self.test = calibrated_test(runs) if comparison.paired == CALIBRATED else comparison.paired
+        self._randomized: dict[tuple[int, int], list[float | None]] = {}
+        self.rows = rows = metric.counted(rows)
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
-        self.samples: list[np.ndarray] | None = None
+        self.samples: list[np.ndarray] | None = None  # [samples, figures] each, of means of drawn runs
         if confidence and self.count > 1:  # a single unit is the same in every sample
-            self.samples = bootstrap(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
+            samples, seed = comparison.count("bootstrap"), comparison.seed
+            self.of_runs = resampled_runs(self.units, metric.compute, samples, seed)  # [samples, runs, figures] each
+            self.samples = draw_runs(self.of_runs, seed)
 
     @property
     def count(self) -> int:
@@ -160,10 +223,53 @@ class _Slice:
 
     def parts(self, baseline: int | None) -> list[Part]:
         """The figures of every system."""
-        return [
-            Part(len(self.rows), self.count, self._figures(number, None if number == baseline else baseline))
-            for number in range(len(self.values))
+        if baseline is not None:
+            self._randomize([(number, baseline) for number in range(len(self.values)) if number != baseline])
+        figures = [
+            self._figures(number, None if number == baseline else baseline) for number in range(len(self.values))
         ]
+        if self.comparison.all_pairs:
+            figures = self._against_all(figures)
+        return [Part(len(self.rows), self.count, one) for one in figures]
+
+    def _against_all(self, figures: Sequence[dict[str, Estimate]]) -> list[dict[str, Estimate]]:
+        """The figures with their differences from those of each system before."""
+        tested = self._pairs() if self.count > 1 else {}
+        result = []
+        for number, ours in enumerate(figures):
+            found = {}
+            for figure, (name, estimate) in enumerate(ours.items()):
+                pairs = []
+                for other in range(number):
+                    theirs = figures[other][name].value
+                    if estimate.value is not None and theirs is not None:
+                        p_values = tested.get((number, other), [None] * len(ours))
+                        calibrated = self._calibrated(number, other)
+                        difference = estimate.value - theirs
+                        pairs.append(
+                            Pair(self.names[other], difference, p_values[figure], p_calibrated=calibrated[figure])
+                        )
+                found[name] = replace(estimate, pairs=tuple(pairs))
+            result.append(found)
+        return result
+
+    def _pairs(self) -> dict[tuple[int, int], Sequence[float | None]]:
+        """The p-values of every pair, each figure's: all pairs share the resamples."""
+        pairs = [(number, other) for number in range(len(self.values)) for other in range(number)]
+        self._randomize(pairs)
+        return {pair: self._p_values(*pair) for pair in pairs}
+
+    def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Approximate randomisation of all these pairs at once, where it is the test, or decides the stars."""
+        if self.count > 1 and (self.test == "randomization" or self.sacrebleu_p):
+            samples, seed = self.comparison.count("randomization"), self.comparison.seed
+            found = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
+            self._randomized |= dict(zip(pairs, found, strict=True))
+
+    def _calibrated(self, number: int, other: int) -> Sequence[float | None]:
+        """The p-values of the calibrated test beside those of sacrebleu's rule."""
+        found = self._randomized.get((number, other)) if self.sacrebleu_p else None
+        return found or [None] * len(self.metric.figures)
 
     def _figures(self, number: int, baseline: int | None) -> dict[str, Estimate]:
         """One system's figures, against the system ``baseline`` if there is one."""
@@ -173,22 +279,33 @@ class _Slice:
         figures = {}
         for figure, name in enumerate(self.metric.figures):
             estimate = _estimate(self.values[number][:, figure])
-            if self.samples is not None and (bounds := interval(self.samples[number][:, figure])):
+            if self.samples is not None and (bounds := self._interval(number, figure)):
                 mean = float(self.samples[number][:, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
             if baseline is not None and estimate.value is not None:
                 difference = estimate.value - float(self.values[baseline][:, figure].mean())
-                estimate = replace(estimate, difference=difference, p_value=tested[figure])
+                estimate = replace(
+                    estimate, difference=difference, p_value=tested[figure],
+                    p_calibrated=self._calibrated(number, baseline)[figure],
+                )  # fmt: skip
             figures[name] = estimate
         return figures
 
+    def _interval(self, number: int, figure: int) -> tuple[float, float] | None:
+        """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
+        assert self.samples is not None
+        if self.metric.as_sacrebleu and len(self.values[number]) == 1:
+            return percentile_interval(self.samples[number][:, figure])
+        of_runs = self.of_runs[number][:, :, figure]
+        metric = self.metric
+        return score_interval(of_runs, self.values[number][:, figure], self.count, metric.top, metric.bottom)
+
     def _p_values(self, number: int, baseline: int) -> list[float | None]:
         """The p-value of each figure's difference, by the test that is asked for."""
-        metric, comparison = self.metric, self.comparison
-        if comparison.paired == "randomization":
-            samples = comparison.count("randomization")
-            return randomization_p(self.units[number], self.units[baseline], metric.compute, samples, comparison.seed)
-        if comparison.paired == "mcnemar":
+        metric = self.metric
+        if self.test == "randomization":
+            return self._randomized[number, baseline]
+        if self.test == "mcnemar":
             ours, theirs = (metric.outcomes(self.statistics[one][0], self.rows) or {} for one in (number, baseline))
             return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
         assert self.samples is not None
@@ -212,10 +329,28 @@ def _adjust(groups: Sequence[list[Part]]) -> list[list[Part]]:
     """Holm's correction over all parts of ``groups``, figure by figure."""
     flat = [part for parts in groups for part in parts]
     for name in flat[0].figures if flat else ():
-        adjusted = holm([part.figures[name].p_value for part in flat])
+        found = [part.figures[name] for part in flat]
+        adjusted = zip(
+            holm([estimate.p_value for estimate in found]),
+            holm([estimate.p_calibrated for estimate in found]),
+            strict=True,
+        )
+        pairs = [pair for estimate in found for pair in estimate.pairs]
+        of_pairs = zip(holm([pair.p_value for pair in pairs]), holm([pair.p_calibrated for pair in pairs]), strict=True)
         flat = [
-            replace(part, figures={**part.figures, name: replace(part.figures[name], p_holm=p)})
-            for part, p in zip(flat, adjusted, strict=True)
+            replace(part, figures={**part.figures, name: _adjusted(estimate, p, of_pairs)})
+            for part, estimate, p in zip(flat, found, adjusted, strict=True)
         ]
     places = iter(flat)
     return [[next(places) for _ in parts] for parts in groups]
+
+
+Adjusted = tuple[float | None, float | None]
+
+
+def _adjusted(estimate: Estimate, own: Adjusted, of_pairs: Iterator[Adjusted]) -> Estimate:
+    pairs = []
+    for pair in estimate.pairs:
+        p_holm, p_calibrated = next(of_pairs)
+        pairs.append(replace(pair, p_holm=p_holm, p_calibrated_holm=p_calibrated))
+    return replace(estimate, p_holm=own[0], p_calibrated_holm=own[1], pairs=tuple(pairs))

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric, Signature
+from cgbench.benchmark.metrics.base import Metric, Signature, check_references
+from cgbench.text.plain_text import words_of
 
 END = "</s>"
 
 
 class ExactMatch(Metric):
-    """Sequence-level accuracy in percent. Tokens are separated by blanks; how many blanks does not matter.
+    """Sequence-level accuracy in percent. Tokens are words, as ASCII white space separates them.
 
     An empty hypothesis is wrong, whatever its reference.
     """
@@ -23,7 +24,11 @@ class ExactMatch(Metric):
 
     def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False, cut_end: bool = False) -> None:
         """``references``: those of each example. ``cut_end``: hypotheses end at their first ``</s>`` (the scorer of
-        Akyürek and Andreas 2021)."""
+        Akyürek and Andreas 2021).
+
+        :raises InputError: an example has no reference.
+        """
+        check_references(references)
         self.lowercase, self.cut_end = lowercase, cut_end
         self.references = [{self._normal(reference) for reference in example} for example in references]
         counts = {len(example) for example in references}
@@ -42,9 +47,14 @@ class ExactMatch(Metric):
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
         """(right, 1) an example."""
+        self.check_hypotheses(hypotheses)
         texts = (self._normal(text.partition(END)[0] if self.cut_end else text) for text in hypotheses)
-        right = [bool(text) and text in references for text, references in zip(texts, self.references, strict=True)]
+        right = [bool(text) and self.is_right(text, place) for place, text in enumerate(texts)]
         return np.stack([np.array(right, np.float64), np.ones(self.n)], axis=1)
+
+    def is_right(self, text: str, place: int) -> bool:
+        """Whether a hypothesis, its blanks put right, is a reference of the example ``place``."""
+        return text in self.references[place]
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """Percent of the examples."""
@@ -53,7 +63,7 @@ class ExactMatch(Metric):
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1: right."""
-        return {"exact": statistics[rows, 0]}
+        return {self.figures[0]: statistics[rows, 0]}
 
     def describe(self, sums: np.ndarray) -> str:
         """The counts."""
@@ -64,5 +74,5 @@ class ExactMatch(Metric):
         return [{"correct": int(right)} for right in statistics[:, 0]]
 
     def _normal(self, text: str) -> str:
-        text = " ".join(text.split())
+        text = " ".join(words_of(text))
         return text.lower() if self.lowercase else text

@@ -10,12 +10,16 @@ import numpy as np
 
 from cgbench.benchmark.metrics.buckets import Feature, feature_of_column, lengths
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, read_column, split_name
-from cgbench.text.formats import CorpusSpec, form, read_pairs
+from cgbench.text.columns import Column, read_column
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.given import AnyPath, Texts, as_column
+from cgbench.text.plain_text import words_of
+from cgbench.text.streams import form, split_name
 
 UNCERTAINTIES = ("uncertainty", "rmi")
+REFERENCE = "reference_pe_stu"
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,8 @@ class Material:
     """
 
     text: Column | None = None
-    train: str | None = None
-    table: str | None = None
+    train: Texts | None = None
+    table: AnyPath | None = None
     lm: Path | None = None
     cter: Cter | None = None
     min_count: int = 3
@@ -48,6 +52,8 @@ def make_feature(name: str, n: int, material: Material) -> Feature:
         "frequency": lambda: _frequency(name, material),
         "one-shot": lambda: _one_shot(name, material),
         "uncertainty": lambda: feature_of_column(name, _table_column(material, name, UNCERTAINTIES, n)),
+        "reference": lambda: feature_of_column(name, _table_column(material, name, (REFERENCE,), n)),
+        "difficulty": lambda: feature_of_column(name, _table_column(material, name, (name,), n)),
         "perplexity": lambda: _perplexity(name, material, n),
         "compound-length": lambda: Feature(name, lengths(_cter(material, name).compounds)),
         "context-length": lambda: _context_length(name, material),
@@ -55,27 +61,32 @@ def make_feature(name: str, n: int, material: Material) -> Feature:
         "type": lambda: Feature(name, labels=tuple(_cter(material, name).kinds)),
     }
     if name not in makers:
-        raise InputError(f"--by {name}{did_you_mean(name, [*makers, 'column:NAME'])}")
+        raise InputError(f"{argument('by', name)}{did_you_mean(name, [*makers, 'column:NAME'])}")
     return makers[name]()
 
 
 def _text(material: Material, name: str) -> Column:
     if material.text is None:
-        raise InputError(f"--by {name} --side source needs the sources; give --source")
+        raise InputError(
+            f"{argument('by', name)} {argument('side', 'source')} needs the sources; give {argument('sources')}"
+        )
     return material.text
 
 
 def _cter(material: Material, name: str) -> Cter:
     if material.cter is None:
-        raise InputError(f"--by {name} is of compounds: it goes with cgbench score cter")
+        raise InputError(f"{argument('by', name)} is of compounds: it goes with cgbench score cter")
     return material.cter
 
 
 def _table_column(material: Material, by: str, names: Sequence[str], n: int) -> Column:
     """The first of the columns ``names`` in the table."""
     if material.table is None:
-        raise InputError(f"--by {by} needs a table with a row an example; give --table (or --release)")
-    path, given = split_name(material.table)
+        raise InputError(
+            f"{argument('by', by)} needs a table with a row an example; give {argument('table')} "
+            f"(or {argument('release')})"
+        )
+    path, given = split_name(str(material.table))
     if form(path) == "plain":
         column = read_column(path)
     elif given or len(names) == 1:
@@ -87,14 +98,14 @@ def _table_column(material: Material, by: str, names: Sequence[str], n: int) -> 
     return column
 
 
-def training_lines(train: str) -> list[str]:
-    """The training text as lines: a plain file or ``TABLE:COLUMN``.
+def training_lines(train: Texts) -> list[str]:
+    """The training text as lines: of a plain file or ``TABLE:COLUMN``, or as they are.
 
     :raises InputError: it is missing or empty.
     """
-    column = read_column(train)
-    if not any(line.split() for line in column.values):
-        raise InputError(f"{train}: the corpus is empty")
+    column = as_column(train, "train")
+    if not any(words_of(line) for line in column.values):
+        raise InputError(f"{column.name}: the corpus is empty")
     return column.values
 
 
@@ -102,30 +113,32 @@ def _degree(name: str, material: Material, n: int) -> Feature:
     if material.train is None and material.table is not None:
         return feature_of_column(name, _table_column(material, name, ("degree",), n))
     if material.train is None:
-        raise InputError("--by degree needs the training text; give --train (or --release)")
+        raise InputError(
+            f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
+        )
     from cgbench.benchmark.known_ngrams import KnownNgrams
 
     text = _text(material, name)
     known = KnownNgrams.learn_lines(training_lines(material.train), min_count=material.min_count)
-    pieces, words = known.measure(text.values)
-    return Feature(name, pieces / np.maximum(words, 1))
+    pieces, sizes = known.measure(text.values)
+    return Feature(name, pieces / np.maximum(sizes, 1))
 
 
 def _counts(name: str, material: Material) -> list[np.ndarray]:
     """How often each word of each text occurs in training."""
     if material.train is None:
-        raise InputError(f"--by {name} needs the training text; give --train")
+        raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
     from cgbench.benchmark.known_ngrams import Vocabulary
 
-    words = Vocabulary.learn_lines(training_lines(material.train), min_count=1)
-    counts = np.append(words.counts, 0)
-    return [counts[np.minimum(words.ids(line.split()), len(words))] for line in _text(material, name).values]
+    known = Vocabulary.learn_lines(training_lines(material.train), min_count=1)
+    counts = np.append(known.counts, 0)
+    return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in _text(material, name).values]
 
 
 def _frequency(name: str, material: Material) -> Feature:
     """The count in training of a text's rarest word; 0 for a text without words."""
     lowest = [int(counts.min()) if len(counts) else 0 for counts in _counts(name, material)]
-    return Feature(name, np.array(lowest, np.float64))
+    return Feature(name, np.array(lowest, np.float64), zero="unseen")
 
 
 def _one_shot(name: str, material: Material) -> Feature:
@@ -137,7 +150,9 @@ def _one_shot(name: str, material: Material) -> Feature:
 def _perplexity(name: str, material: Material, n: int) -> Feature:
     if material.lm is None:
         if material.table is None:
-            raise InputError("--by perplexity needs a language model; give --lm (cgbench lm train makes one)")
+            raise InputError(
+                f"{argument('by', name)} needs a language model; give {argument('lm')} (cgbench lm train makes one)"
+            )
         return feature_of_column(name, _table_column(material, name, ("perplexity",), n))
     from cgbench.lm.language_model import LanguageModel
 
@@ -153,38 +168,47 @@ def _context_length(name: str, material: Material) -> Feature:
 def _modifier(name: str, material: Material) -> Feature:
     """Does the compound hold a modifier (*he liked*)?"""
     cter = _cter(material, name)
-    return Feature(name, labels=tuple("with" if "MOD" in cter.parsed[one] else "without" for one in cter.compounds))
+    modifiers = set(cter.grammar.modifiers)
+    if not modifiers:
+        raise InputError(f"{argument('by', name)}: the grammar {cter.grammar.name} has no row modifier")
+    held = (cter.types_of(one) & modifiers for one in cter.compounds)
+    return Feature(name, labels=tuple("with" if one else "without" for one in held))
 
 
-def release_files(folder: Path) -> dict[str, Path]:
-    """The ``source``, ``reference`` and ``table`` of a release that ``build-react`` made.
+def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
+    """The ``source``, ``reference`` and ``table`` of a release that ``build-react`` made; of a split, without table.
 
-    :raises InputError: the folder is no finished release.
+    :param control: of its control set, without the table.
+    :raises InputError: the folder is no finished release, or one without a control set.
     """
-    from cgbench.files import read_json
+    from cgbench.benchmark.manifest import SPLIT
+    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.splits.split_release import SplitRelease, is_split
 
-    manifest = read_json(folder / "manifest.json")
-    if not isinstance(manifest, dict) or manifest.get("until") != "release":
-        raise InputError(f"{folder}: no finished release; run the build without --until")
-    languages = manifest.get("languages")
-    if not isinstance(languages, list) or len(languages) != 2 or not all(isinstance(one, str) for one in languages):
-        raise InputError(f"{folder / 'manifest.json'}: it names no two languages; the release is damaged")
-    source, target = languages
+    if is_split(folder):
+        if control:
+            raise InputError(f"{folder}: a split has no control set")
+        split = SplitRelease.open(folder)
+        return {"source": split.text_path("test", "source"), "reference": split.text_path("test", "target")}
+    release = Release.open(folder)
+    release.check_finished()
+    if control:
+        return {"source": release.control_path("source"), "reference": release.control_path("target")}
     return {
-        "source": folder / f"test.{source}",
-        "reference": folder / f"test.{target}",
-        "table": folder / "split.jsonl",
+        "source": release.text_path("source"),
+        "reference": release.text_path("target"),
+        "table": release.path(SPLIT),
     }
 
 
-def more_references(corpora: Sequence[tuple[Path, ...]], sources: Sequence[str]) -> list[list[str]]:
+def more_references(corpora: Sequence[CorpusSpec], sources: Sequence[str]) -> list[list[str]]:
     """The targets that corpora have for each source, in their order, without repeats.
 
     How Akyürek and Andreas (2021) score translation: every target of the same source is a reference.
     """
     found: dict[str, list[str]] = {source: [] for source in sources}
-    for paths in corpora:
-        for source, target in read_pairs(CorpusSpec(paths)):
+    for corpus in corpora:
+        for source, target in read_pairs(corpus):
             if source in found and target not in found[source]:
                 found[source].append(target)
     return [found[source] for source in sources]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from importlib.resources import files
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 
 PAPERS = {
@@ -38,6 +39,7 @@ class Published:
     source: str
 
 
+@cache
 def all_published() -> tuple[Published, ...]:
     """Every row of the table."""
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
@@ -46,7 +48,7 @@ def all_published() -> tuple[Published, ...]:
 
 
 def _in_percent(row: Published) -> Published:
-    if row.source.split()[0] not in FRACTIONS or not row.metric.startswith("exact match"):
+    if row.source.split()[0] not in FRACTIONS or "exact match" not in row.metric:
         return row
     return replace(row, value=_hundredfold(row.value), spread=_hundredfold(row.spread))
 
@@ -64,10 +66,10 @@ def published(benchmark: str, metric: str) -> list[Published]:
     rows = [row for row in all_published() if row.metric.startswith(metric) and ":" not in row.metric]
     names = sorted({row.benchmark for row in rows})
     if not names:
-        raise InputError(f"--published: no {metric} is in the table of published results")
+        raise InputError(f"{argument('published')}: no {metric} is in the table of published results")
     wanted = benchmark.casefold()
     exact = [row for row in rows if row.benchmark.casefold() == wanted]
     found = exact or [row for row in rows if row.benchmark.casefold().startswith(wanted)]
     if not wanted or not found:
-        raise InputError(f"--published {benchmark}: nothing by that name{did_you_mean(benchmark, names)}")
+        raise InputError(f"{argument('published', benchmark)}: nothing by that name{did_you_mean(benchmark, names)}")
     return found

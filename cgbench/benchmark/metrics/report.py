@@ -1,33 +1,43 @@
-"""What ``cgbench score`` prints: sacrebleu's line for one system, tables for more, signatures below."""
+"""What ``cgbench score`` prints, and a notebook shows: a line as sacrebleu's, or tables and
+signatures."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from cgbench.benchmark.metrics.base import Estimate
+from cgbench.benchmark.metrics.base import Estimate, Pair
 from cgbench.benchmark.metrics.evaluation import Part, Result
+from cgbench.benchmark.metrics.latex import bins_table, bold_best
 from cgbench.benchmark.metrics.published import PAPERS
+from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.scoring import Scored, as_json, describe, rounded
-from cgbench.tables import render
+from cgbench.tables import as_html, render
 
 REASONS = 10
 
 
 def report(scored: Scored, form: str, width: int, show_reasons: bool = False) -> str:
-    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``."""
+    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
         rows = as_json(scored)
         return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
     if form == "tsv":
-        return _long_table(scored)
+        return render(LONG, long_rows(scored), "tsv")
     parts = []
     line = _one_line(scored, width) if form == "text" else None
     if line:
         parts.append(line)
     else:
         parts.append(_systems_table(scored, form, width))
-    parts += [_bins_table(scored, name, form, width) for name in scored.metric.figures] if scored.by else []
+    in_bins = bins_table if form == "latex" else partial(_bins_table, form=form)
+    parts += [in_bins(scored, name, width=width) for name in scored.metric.figures] if scored.by else []
+    if scored.control is not None:
+        parts.append(_drops(scored, form, width))
+    parts += [_pairs_table(scored, name, form, width) for name in scored.metric.figures] if scored.all_pairs else []
+    parts.append(_ranks_table(scored, form, width))
     parts += _cter_tables(scored, form, width, show_reasons)
     if scored.published:
         parts.append(_published_table(scored, form, width))
@@ -55,7 +65,11 @@ def _one_line(scored: Scored, width: int) -> str | None:
         text = _number(estimate.value, width)
         if estimate.ci_low is not None and estimate.ci_high is not None:
             half = (estimate.ci_high - estimate.ci_low) / 2
-            text += f" (μ = {estimate.ci_mean:.{width}f} ± {half:.{width}f})"
+            text += (
+                f" (μ = {estimate.ci_mean:.{width}f} ± {half:.{width}f})"
+                if scored.metric.as_sacrebleu
+                else f" (95 %: {estimate.ci_low:.{width}f} to {estimate.ci_high:.{width}f})"
+            )
         figures.append(f"{name} {text}" if len(scored.metric.figures) > 1 else text)
     more = describe(scored.metric, result)
     name = scored.metric.name
@@ -87,11 +101,12 @@ def _cells(estimate: Estimate, width: int) -> list[str]:
         _signed(estimate.difference, width),
         _p(estimate.p_value),
         _p(estimate.p_holm),
+        _p(estimate.p_calibrated_holm),
     ]
 
 
 def _head(name: str) -> list[str]:
-    return [name, "stdev", "95 % interval", "Δ", "p", "p (Holm)"]
+    return [name, "stdev", "95 % interval", "Δ", "p", "p (Holm)", "p (calibrated)"]
 
 
 def _systems_table(scored: Scored, form: str, width: int) -> str:
@@ -106,6 +121,10 @@ def _systems_table(scored: Scored, form: str, width: int) -> str:
         for name in metric.figures:
             row += _cells(result.whole.figures[name], width)
         rows.append(row)
+    if form == "latex":
+        for place, name in enumerate(metric.figures):
+            for row, cell in zip(rows, bold_best(scored, name, width), strict=True):
+                row[3 + len(_head(name)) * place] = cell
     return render(head, rows, form)
 
 
@@ -113,7 +132,7 @@ def _name(scored: Scored, result: Result) -> str:
     return f"{result.system} (baseline)" if result.system == scored.baseline else result.system
 
 
-def _bins_table(scored: Scored, figure: str, form: str, width: int) -> str:
+def _bins_table(scored: Scored, figure: str, width: int, form: str) -> str:
     metric = scored.metric
     name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
     head = [f"{scored.by}", "n", "system", *_head(name)]
@@ -126,6 +145,63 @@ def _bins_table(scored: Scored, figure: str, form: str, width: int) -> str:
     if all(row[3] == "-" for row in rows):
         return ""  # CTER aggregate where the bins divide groups
     return render(head, rows, form)
+
+
+def _drops(scored: Scored, form: str, width: int) -> str:
+    """What every system loses from the control set to the test set: a table, and in words."""
+    metric = scored.metric
+    rows, lines = [], []
+    for result in scored.results:
+        lost = scored.drops[result.system]
+        for name, one in lost.items():
+            interval = "" if one.ci_low is None else f"{one.ci_low:.{width}f} to {one.ci_high:.{width}f}"
+            figure = f"{metric.name} {name}" if len(lost) > 1 else metric.name
+            row = [figure, _name(scored, result), _number(one.control, width)]
+            row += [_number(result.whole.figures[name].value, width), _number(one.value, width), interval]
+            row += ["" if one.ratio is None else f"{one.ratio:.2f}", _signed(one.difference, width)]
+            rows.append([*row, _p(one.p_value), _p(one.p_holm)])
+            if one.value is not None:
+                verb = "rises" if metric.lower_is_better else "falls"
+                line = f"{figure} {verb} by {one.value:.{width}f}"
+                if one.ci_low is not None:
+                    line += f" [{one.ci_low:.{width}f}, {one.ci_high:.{width}f}]"
+                line += f" from the control set ({scored.control:,} examples) to the test set"
+                lines.append(line if len(scored.results) == 1 else f"{result.system}: {line}")
+    head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
+    table = render([*head, "Δ", "p", "p (Holm)"], rows, form)
+    if form == "latex":
+        return table
+    words = "\n".join(lines)
+    shown = {"markdown": "\n\n".join(lines), "html": as_html(words)}.get(form, words)
+    return f"{table}\n\n{shown}"
+
+
+def _pairs_table(scored: Scored, figure: str, form: str, width: int) -> str:
+    """A row a pair of systems, in all and then in each bin."""
+    metric = scored.metric
+    name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
+    rows = []
+    labels = ["", *(one.label for one, _ in scored.results[0].bins)]
+    for place, label in enumerate(labels):
+        for result in scored.results:
+            part = result.bins[place - 1][1] if place else result.whole
+            for pair in part.figures[figure].pairs:
+                difference = _signed(pair.difference, width)
+                p_values = (pair.p_value, pair.p_holm, pair.p_calibrated_holm)
+                rows.append([result.system, pair.against, label, difference, *map(_p, p_values)])
+    head = [f"{name}: all pairs", "against", scored.by or "", "Δ", "p", "p (Holm)", "p (calibrated)"]
+    return render(head, rows, form) if rows else ""
+
+
+def _ranks_table(scored: Scored, form: str, width: int) -> str:
+    """Where all systems were compared with all: the range of each one's rank, and its cluster."""
+    names = [result.system for result in scored.results]
+    rows = []
+    for one in ranks(scored.metric, names, [result.whole for result in scored.results]):
+        value = scored.results[one.number].whole.figures[scored.metric.figures[0]].value
+        span = f"{one.best}" if one.best == one.worst else f"{one.best}-{one.worst}"
+        rows.append([names[one.number], _number(value, width), span, str(one.cluster)])
+    return render(["best first", scored.metric.name, "rank", "cluster"], rows, form) if rows else ""
 
 
 def _cter_tables(scored: Scored, form: str, width: int, show_reasons: bool) -> list[str]:
@@ -180,6 +256,7 @@ def _published_table(scored: Scored, form: str, width: int) -> str:
     papers = sorted({row.source.split()[0] for row in rows})
     comment = "% " if form == "latex" else ""
     notes = "\n".join(f"{comment}{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS)
+    notes = as_html(notes) if form == "html" else notes
     return render(head, cells, form) + "\n" + ("\n" if form == "markdown" else "") + notes
 
 
@@ -204,17 +281,20 @@ def _signatures(scored: Scored, form: str) -> str:
         f"{mark}signature  {scored.metric.name}|{scored.signature}",
         f"{mark}short      {scored.metric.name}|{scored.signature.format(short=True)}",
     ]
-    return "```\n" + "\n".join(lines) + "\n```" if form == "markdown" else "\n".join(lines)
+    text = "\n".join(lines)
+    return {"markdown": f"```\n{text}\n```", "html": as_html(text)}.get(form, text)
 
 
 LONG = (
     "metric", "figure", "system", "by", "bin", "n", "runs", "value", "stdev", "ci_low", "ci_high", "difference",
-    "p_value", "p_holm", "baseline", "signature", "signature_short",
+    "p_value", "p_holm", "baseline", "signature", "signature_short", "p_calibrated", "p_calibrated_holm",
 )  # fmt: skip
+NUMBERS = {"n": "Int64", "runs": "Int64", **dict.fromkeys((*LONG[7:14], *LONG[17:]), "float64")}
+"""The columns of these that hold numbers, and their types in pandas."""
 
 
-def _long_table(scored: Scored) -> str:
-    """A row a figure, system and bin: what other programs read."""
+def long_rows(scored: Scored) -> list[list[str]]:
+    """A row of :data:`LONG` for each figure, system and bin: what other programs read. What is missing is empty."""
     rows = []
     for result, more in zip(scored.results, scored.more, strict=True):
         parts: list[tuple[str, str, Part]] = [("", "", result.whole)]
@@ -222,11 +302,14 @@ def _long_table(scored: Scored) -> str:
         for by, label, part in parts:
             for name in scored.metric.figures:
                 rows.append(_long_row(scored, result, by, label, part, name))
+                for pair in part.figures[name].pairs:
+                    rows.append(_pair_row(scored, result, by, label, part, name, pair))
+        rows += _drop_rows(scored, result)
         rows += _findings(scored, result, more)
     for one in scored.published:
         first = [scored.metric.name, one.metric, one.system, "published", one.benchmark, "", one.runs]
         rows.append([*first, one.value, one.spread, *[""] * 6, one.source, one.source])
-    return render(LONG, rows, "tsv")
+    return [row + [""] * (len(LONG) - len(row)) for row in rows]
 
 
 def _findings(scored: Scored, result: Result, more: dict[str, Any]) -> list[list[str]]:
@@ -247,12 +330,50 @@ def _findings(scored: Scored, result: Result, more: dict[str, Any]) -> list[list
     return rows
 
 
+def _drop_rows(scored: Scored, result: Result) -> list[list[str]]:
+    """The figures of the control set, and what is lost from it: ``by`` is ``control``."""
+    if scored.control is None:
+        return []
+    rows = []
+    for name, one in scored.drops[result.system].items():
+        numbers = [one.value, one.stdev, one.ci_low, one.ci_high, one.difference, one.p_value, one.p_holm]
+        part = Part(scored.control, scored.control, {})
+        rows.append(_row(scored, result, "control", "control", part, name, [one.control, *[None] * 6], ""))
+        rows.append(_row(scored, result, "control", "drop", part, name, numbers, scored.baseline or ""))
+    return rows
+
+
 def _long_row(scored: Scored, result: Result, by: str, label: str, part: Part, name: str) -> list[str]:
     estimate: Any = part.figures[name]
     numbers = [estimate.value, estimate.stdev, estimate.ci_low, estimate.ci_high]
     numbers += [estimate.difference, estimate.p_value, estimate.p_holm]
+    more = [_cell(estimate.p_calibrated), _cell(estimate.p_calibrated_holm)]
+    return _row(scored, result, by, label, part, name, numbers, scored.baseline or "") + more
+
+
+def _pair_row(scored: Scored, result: Result, by: str, label: str, part: Part, name: str, pair: Pair) -> list[str]:
+    """A comparison of ``--all-pairs``: the other system is in the column ``baseline``."""
+    numbers = [part.figures[name].value, None, None, None, pair.difference, pair.p_value, pair.p_holm]
+    more = [_cell(pair.p_calibrated), _cell(pair.p_calibrated_holm)]
+    return _row(scored, result, by, label, part, name, numbers, pair.against) + more
+
+
+def _cell(number: float | None) -> str:
+    return "" if number is None else repr(rounded(number))
+
+
+def _row(
+    scored: Scored,
+    result: Result,
+    by: str,
+    label: str,
+    part: Part,
+    name: str,
+    numbers: Sequence[float | None],
+    baseline: str,
+) -> list[str]:
     return [
         scored.metric.name, name, result.system, by, label, str(part.examples), str(result.runs),
-        *("" if number is None else repr(rounded(number)) for number in numbers),
-        scored.baseline or "", str(scored.signature), scored.signature.format(short=True),
+        *map(_cell, numbers),
+        baseline, str(scored.signature), scored.signature.format(short=True),
     ]  # fmt: skip

@@ -1,24 +1,37 @@
-"""What ``cgbench score`` does between its options and its report: read the systems, score them, say what was found."""
+"""What ``cgbench score`` does between reading its input and its report: score the systems, say what was found."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Estimate, Metric, Signature
+from cgbench.benchmark.metrics.base import Estimate, Metric, Pair, Signature
 from cgbench.benchmark.metrics.buckets import Bin, Feature, make_bins, table_6_bins
-from cgbench.benchmark.metrics.cter import KINDS, Cter, agreement, reasons
-from cgbench.benchmark.metrics.evaluation import Comparison, Part, Result, System, as_sacrebleu, evaluate
+from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
+from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops
+from cgbench.benchmark.metrics.evaluation import (
+    CALIBRATED,
+    Comparison,
+    Part,
+    Result,
+    System,
+    as_sacrebleu,
+    evaluate,
+)
+from cgbench.benchmark.metrics.intervals import FEWEST
 from cgbench.benchmark.metrics.published import Published
-from cgbench.benchmark.metrics.significance import FEWEST
-from cgbench.errors import InputError
+from cgbench.benchmark.metrics.ranks import ranks
+from cgbench.benchmark.metrics.significance import LEVEL, calibrated_test
+from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
-from cgbench.tables import render
-from cgbench.text.columns import Column, is_there, read_column, short_name, split_name
+from cgbench.tables import render, safe_tsv
+from cgbench.text.columns import Column
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
 
 
 @dataclass(frozen=True)
@@ -47,44 +60,30 @@ class Scored:
     more: tuple[dict[str, Any], ...]
     """A system's further findings: for CTER ``by_type``, ``errors``, ``human``."""
     published: tuple[Published, ...] = ()
+    control: int | None = None
+    """Examples of the control set, if there is one."""
+    drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
+    """What each system loses from it to the test set, by figure."""
 
+    @property
+    def star_test(self) -> str | None:
+        """The test that decides whether a difference has its star."""
+        figures = [estimate for result in self.results for estimate in result.whole.figures.values()]
+        tests: list[Estimate | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
+        by_rule = any(one.p_calibrated is not None for one in tests)
+        return CALIBRATED if by_rule else self.test
 
-def read_systems(given: Sequence[str], n: int, against: str) -> list[System]:
-    """Read ``SYSTEM=FILE[,FILE2...]``, a file a run; without ``SYSTEM=`` the file's name is the system's.
-
-    :param n: the number of examples; ``against`` names the file that has them.
-    :raises InputError: a system or a file is given twice, or a file has another number of lines.
-    """
-    systems: list[System] = []
-    for item in given:
-        name, sign, names = item.partition("=")
-        if not sign or is_there(split_name(item)[0]):
-            name, names = "", item
-        paths = [names] if is_there(split_name(names)[0]) else names.split(",")
-        name = name or short_name(paths[0])
-        if any(system.name == name for system in systems):
-            raise InputError(
-                f"--hyp {item}: the system {name} is given twice; join its runs ({name}=FILE1,FILE2), or name systems "
-                "apart (OTHER=FILE)"
-            )
-        if len({Path(path).absolute() for path in paths}) < len(paths) or not all(paths):
-            raise InputError(f"--hyp {item}: {'a file is given twice' if all(paths) else 'a file name is empty'}")
-        runs = [read_column(path, "hypothesis", "prediction") for path in paths]
-        for run in runs:
-            if len(run) != n:
-                raise InputError(
-                    f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is needed for each; "
-                    "check where they part"
-                )
-        systems.append(System(name, tuple(run.values for run in runs)))
-    return systems
+    @property
+    def all_pairs(self) -> bool:
+        """Whether all systems were compared with all."""
+        return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
 
 
 def warnings_of(metric: Metric, systems: Sequence[System], comparison: Comparison, breakdown: bool) -> list[str]:
     """Lines about what looks wrong, or limits what the figures say."""
-    lines = []
-    for system in systems:
-        empty = sum(not text.strip() for run in system.runs for text in run)
+    lines = list(metric.notes)
+    for system in systems if metric.of_texts else ():
+        empty = sum(not words_of(text) for run in system.runs for text in run)
         if empty:
             many = "hypotheses are" if empty > 1 else "hypothesis is"
             lines.append(f"{system.name}: {empty:,} {many} empty and {'count' if empty > 1 else 'counts'} as wrong")
@@ -97,28 +96,61 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         if metric.tokenises and ended >= 100:
             lines.append(
                 f"{system.name}: {ended:,} lines end in ' .', so the text looks tokenised and will be tokenised again; "
-                "detokenise it, or choose --tokenize none (--preset react)"
+                f"detokenise it, or choose {argument('tokenize', 'none')} ({argument('preset', 'react')})"
             )
     if metric.n == 1:
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     if comparison.count("bootstrap") < FEWEST:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; take {FEWEST} at least")
-    compared = len(systems) > 1 or comparison.confidence or comparison.paired or breakdown
-    if compared and any(len(system.runs) == 1 for system in systems):
-        lines.append(
-            "one run a system: intervals and tests know nothing of the variance between seeds, which is large on "
-            "these benchmarks"
-        )
+    if any(len(system.runs) == 1 for system in systems):
+        if comparison.confidence or comparison.paired or breakdown:
+            lines.append(
+                "one run a system: intervals and tests know nothing of the variance between seeds, which is large on "
+                "these benchmarks"
+            )
+        elif len(systems) > 1:
+            lines.append("with one run a system, a difference between two may be no more than that between seeds")
     if comparison.paired == "randomization" and any(len(system.runs) > 1 for system in systems):
         lines.append(
-            "approximate randomisation compares these very runs, and knows nothing of other seeds; --paired bootstrap "
-            "draws runs, too"
+            "approximate randomisation compares these very runs, and knows nothing of other seeds; "
+            f"{argument('paired', 'bootstrap')} draws runs, too"
+        )
+    if isinstance(metric, Cter) and metric.lexicon.match == "word":
+        for system in systems:
+            if any(is_unspaced(run) for run in system.runs):
+                lines.append(
+                    f"{system.name}: hypotheses without blanks between words, where {argument('match', 'word')} "
+                    f"finds no translation; choose {argument('match', 'substring')}, or put blanks between the words"
+                )
+    if isinstance(metric, Cter) and metric.lexicon.match == "substring" and metric.lexicon.special:
+        lines.append(
+            f"{metric.lexicon.special} is searched as it stands; CoGnition's evaluator reads it as a regular "
+            f"expression, as {argument('match', 'regex')} does"
         )
     if comparison.paired == "mcnemar" and isinstance(metric, Cter) and metric.group_size > 1:
         lines.append(
             "McNemar's test of CTER instance takes the rows of a compound for independent, which they are not, and "
-            "rejects too often; --paired bootstrap resamples compounds"
+            f"rejects too often; {argument('paired', 'bootstrap')} resamples compounds"
         )
+    return lines
+
+
+def disagreements(scored: Scored) -> list[str]:
+    """Lines about differences that sacrebleu's rule and the calibrated test judge differently."""
+    lines = []
+    for result in scored.results:
+        for name, estimate in result.whole.figures.items():
+            figure = f"{scored.metric.name} {name}" if len(scored.metric.figures) > 1 else scored.metric.name
+            compared: list[tuple[str | None, Estimate | Pair]] = [(scored.baseline, estimate)]
+            compared += [(pair.against, pair) for pair in estimate.pairs]
+            for other, one in compared:
+                p, star = one.p_holm, one.p_star
+                if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
+                    lines.append(
+                        f"{result.system} and {other}: the tests disagree about {figure}: p (Holm) is {p:.4f} by "
+                        f"sacrebleu's paired bootstrap, which rejects too often, and {star:.4f} by the calibrated "
+                        "test, which decides about the star"
+                    )
     return lines
 
 
@@ -129,41 +161,65 @@ def score(
     breakdown: Breakdown | None = None,
     human: Column | None = None,
     published: Sequence[Published] = (),
+    control: ControlSet | None = None,
 ) -> Scored:
     """Score the systems and gather what belongs to the figures.
 
+    :param control: what the same systems said to a control set.
     :raises InputError: judgements, test or bins do not fit.
     """
     if human is not None and (len(systems) > 1 or len(systems[0].runs) > 1):
-        raise InputError("--human judges the hypotheses of one file; give one --hyp with one file")
+        raise InputError(
+            f"{argument('human')} judges the hypotheses of one file; give one {argument('systems')} with one file"
+        )
+    if breakdown:
+        feature = breakdown.feature
+        values = len(feature.values if feature.labels is None else feature.labels)
+        if values != metric.n:
+            raise InputError(f"the feature {feature.name} has {values:,} values for {metric.n:,} examples")
     bins = breakdown.bins() if breakdown else []
     results = evaluate(metric, systems, comparison, bins)
     baseline = comparison.baseline
-    if baseline is None and comparison.paired:
+    if baseline is None and comparison.paired and not comparison.all_pairs:
         baseline = systems[0].name
-    signature = _signature(metric, systems, comparison, breakdown)
+    signature = _signature(metric, systems, comparison, breakdown, control)
+    lost = drops(metric, results, control, comparison, baseline if comparison.paired else None) if control else {}
     more = [_more(metric, system, result, human) for system, result in zip(systems, results, strict=True)]
     by = breakdown.feature.name if breakdown else None
-    return Scored(metric, tuple(results), signature, baseline, comparison.paired, by, tuple(more), tuple(published))
+    return Scored(
+        metric, tuple(results), signature, baseline, comparison.paired, by, tuple(more), tuple(published),
+        control.metric.n if control else None, lost,
+    )  # fmt: skip
 
 
 def _signature(
-    metric: Metric, systems: Sequence[System], comparison: Comparison, breakdown: Breakdown | None
+    metric: Metric,
+    systems: Sequence[System],
+    comparison: Comparison,
+    breakdown: Breakdown | None,
+    control: ControlSet | None,
 ) -> Signature:
     signature = metric.signature()
     items = signature.items
-    if comparison.confidence or comparison.paired or breakdown:
+    if comparison.confidence or comparison.paired or breakdown or control:
         items["bs"] = comparison.count("bootstrap")
         items["seed"] = comparison.seed
-    if comparison.paired == "bootstrap" and not as_sacrebleu(metric, systems):
+    test = comparison.paired
+    if test == CALIBRATED:
+        test = calibrated_test([len(system.runs) for system in systems])
+    if test == "bootstrap" and not (comparison.paired == test and as_sacrebleu(metric, systems)):
         items["paired"] = "two-sided"
-    if comparison.paired == "randomization":
+    if test == "randomization":
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
         items["mcnemar"] = "exact"
+    if comparison.all_pairs:
+        items["pairs"] = "all"
     runs = {len(system.runs) for system in systems}
     if runs != {1}:
         items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
+    if control:
+        items["control"] = control.metric.n
     if breakdown:
         items["by"] = breakdown.feature.name.replace(":", "-")
         items["bins"] = "table6" if breakdown.groups else breakdown.how.replace(":", "-") if breakdown.how else None
@@ -175,7 +231,7 @@ def _more(metric: Metric, system: System, result: Result, human: Column | None) 
         return {}
     kinds = np.array(metric.kinds)
     by_type = {}
-    for kind in KINDS:
+    for kind in metric.grammar.kinds:
         rows = np.flatnonzero(kinds == kind)
         if len(rows):
             sums = np.stack([metric.collect(run, rows).sum(axis=0) for run in result.statistics])
@@ -200,7 +256,10 @@ def _runs(system: System, result: Result) -> list[tuple[Sequence[str], np.ndarra
 
 def as_json(scored: Scored) -> list[dict[str, Any]]:
     """The results as JSON values, one a system; ``docs/formats.md`` has the schema."""
-    return [_system_json(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
+    rows = [_system_json(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
+    for one in ranks(scored.metric, [row["system"] for row in rows], [result.whole for result in scored.results]):
+        rows[one.number] |= {"rank": [one.best, one.worst], "cluster": one.cluster}
+    return rows
 
 
 def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[str, Any]:
@@ -224,6 +283,8 @@ def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[s
     }
     if result.runs == 1:
         values["verbose"] = describe(metric, result)
+    if scored.control is not None:
+        values["control"] = _control_json(scored, scored.drops[result.system])
     if scored.published:
         values["published"] = [
             {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
@@ -231,6 +292,21 @@ def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[s
             for row in scored.published
         ]
     return values
+
+
+def _control_json(scored: Scored, lost: dict[str, Drop]) -> dict[str, Any]:
+    """What a system loses from the control set: the headline figure, all of them below ``figures``."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, one in lost.items():
+        numbers = [key for key in Drop.__dataclass_fields__ if key not in ("control", "value", "runs")]
+        found[name] = {
+            "value": rounded(one.control),
+            "drop": rounded(one.value),
+            **{key: rounded(getattr(one, key)) for key in numbers},
+            "drops": [rounded(value) for value in one.runs],
+        }
+    values: dict[str, Any] = {"n": scored.control, **found[scored.metric.figures[0]]}
+    return values | ({"figures": found} if len(found) > 1 else {})
 
 
 def _part_json(metric: Metric, part: Part) -> dict[str, Any]:
@@ -246,8 +322,16 @@ def _part_json(metric: Metric, part: Part) -> dict[str, Any]:
 
 
 def _estimate_json(estimate: Estimate) -> dict[str, Any]:
-    values = {key: rounded(getattr(estimate, key)) for key in Estimate.__dataclass_fields__ if key != "runs"}
-    return {**values, "values": [rounded(value) for value in estimate.runs]}
+    numbers = [key for key in Estimate.__dataclass_fields__ if key not in ("runs", "pairs")]
+    values: dict[str, Any] = {key: rounded(getattr(estimate, key)) for key in numbers}
+    values["values"] = [rounded(value) for value in estimate.runs]
+    if estimate.pairs:
+        values["pairs"] = [
+            {"against": pair.against}
+            | {key: rounded(getattr(pair, key)) for key in Pair.__dataclass_fields__ if key != "against"}
+            for pair in estimate.pairs
+        ]
+    return values
 
 
 def rounded(value: float | None) -> float | None:
@@ -257,11 +341,14 @@ def rounded(value: float | None) -> float | None:
 
 def describe(metric: Metric, result: Result) -> str:
     """What the metric says of the figures of a system with one run."""
-    return metric.describe(metric.collect(result.statistics[0], np.arange(metric.n)).sum(axis=0))
+    return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))
 
 
-def write_per_example(path: Path, scored: Scored, systems: Sequence[System]) -> None:
-    """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1."""
+def write_per_example(path: Path, scored: Scored, systems: Sequence[System], safe: bool = False) -> None:
+    """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
+
+    :param safe: as :func:`cgbench.tables.safe_tsv`.
+    """
     rows = []
     for system, result in zip(systems, scored.results, strict=True):
         for run, (texts, statistics) in enumerate(_runs(system, result), 1):
@@ -269,4 +356,5 @@ def write_per_example(path: Path, scored: Scored, systems: Sequence[System]) -> 
                 rows.append({"row": number, "system": system.name, "run": run, **row})
     head = list(rows[0])
     cells = [[str(row[key]) for key in head] for row in rows]
-    write_atomic(path, render(head, cells, "tsv") + "\n")
+    table = render(head, cells, "tsv")
+    write_atomic(path, (safe_tsv(table) if safe else table) + "\n")

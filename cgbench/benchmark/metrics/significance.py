@@ -1,4 +1,4 @@
-"""Honest statistics for every metric: bootstrap intervals, paired tests, Holm's correction.
+"""Honest statistics for every metric: the bootstrap, paired tests, Holm's correction. Intervals: ``intervals.py``.
 
 All of it works on sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples,
 or groups of them) for every system, one run a training seed. With several runs the bootstrap is hierarchical: it draws
@@ -21,10 +21,10 @@ import numpy as np
 SEED = 12345
 """sacrebleu's default."""
 
-SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
-FEWEST = 40
-"""An interval needs at least so many samples."""
+LEVEL = 0.05
+"""A difference whose p-value, adjusted by Holm's method, is below this has a star."""
 
+SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
 _MEMORY = 1 << 22  # numbers in a block of draws
 _CLOSE = 1e-9  # in percent points: rounding of sums, far below any difference that matters
 
@@ -38,7 +38,7 @@ def _blocks(samples: int, units: int) -> Iterator[int]:
         yield min(size, samples - start)
 
 
-def bootstrap_counts(units: int, samples: int, seed: int) -> Iterator[np.ndarray]:
+def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Iterator[np.ndarray]:
     """How often each unit is in each sample, float64 ``[block, units]`` at a time; memory does not grow."""
     rng = np.random.default_rng(seed)
     for size in _blocks(samples, units):
@@ -52,16 +52,45 @@ def bootstrap(systems: Sequence[np.ndarray], compute: Compute, samples: int, see
 
     :param systems: ``[runs, units, k]`` each.
     """
+    return draw_runs(resampled_runs(systems, compute, samples, seed), seed)
+
+
+def resampled_runs(
+    systems: Sequence[np.ndarray], compute: Compute, samples: int, seed: int | Sequence[int]
+) -> list[np.ndarray]:
+    """The figures of each run of each system on the same samples of the units, ``[samples, runs, figures]``."""
     units = systems[0].shape[1]
     parts: list[list[np.ndarray]] = [[] for _ in systems]
     for counts in bootstrap_counts(units, samples, seed):
-        for system, part in zip(systems, parts, strict=True):
-            part.append(np.stack([compute(counts @ run) for run in system], axis=1))
-    values = [np.concatenate(part) for part in parts]  # [samples, runs, figures]
+        for sums, part in zip(_products(counts, systems), parts, strict=True):
+            part.append(np.stack([compute(run) for run in sums], axis=1))
+    return [np.concatenate(part) for part in parts]
+
+
+def _products(weights: np.ndarray, systems: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Weighted sums of the units of every run of every system, ``[runs, block, k]``: the weights are read once.
+
+    :param weights: ``[block, units]``; ``systems``: ``[runs, units, k]``.
+    """
+    joined = np.concatenate([system.transpose(1, 0, 2).reshape(system.shape[1], -1) for system in systems], axis=1)
+    sums = weights @ joined
+    found, start = [], 0
+    for system in systems:
+        runs, _, k = system.shape
+        part = sums[:, start : start + runs * k].reshape(len(weights), runs, k)
+        found.append(np.ascontiguousarray(part.transpose(1, 0, 2)))
+        start += runs * k
+    return found
+
+
+def draw_runs(values: Sequence[np.ndarray], seed: int) -> list[np.ndarray]:
+    """The second half of the hierarchical bootstrap: :func:`resampled_runs`, and on each sample the mean of drawn runs,
+    ``[samples, figures]`` a system.
+    """
     runs = np.random.default_rng([seed, 1])  # a generator of its own: the units stay those of a single run
     result = []
     for value in values:
-        number = value.shape[1]
+        samples, number = value.shape[:2]
         mean = value.mean(axis=1)
         if number > 1:
             chosen = runs.integers(number, size=(samples, number))
@@ -70,18 +99,6 @@ def bootstrap(systems: Sequence[np.ndarray], compute: Compute, samples: int, see
             mean = mean + math.sqrt(number / (number - 1)) * (drawn - mean)
         result.append(mean)
     return result
-
-
-def interval(values: np.ndarray) -> tuple[float, float] | None:
-    """The 95 % percentile interval of samples ``[samples]``.
-
-    None where the figure is undefined on one of them, or where a 40th of them is less than one.
-    """
-    if np.isnan(values).any() or len(values) < FEWEST:
-        return None
-    ordered = np.sort(values)
-    cut = len(ordered) // 40
-    return float(ordered[cut]), float(ordered[-1 - cut])
 
 
 def bootstrap_p(
@@ -106,20 +123,36 @@ def randomization_p(
 
     :param system: ``[runs, units, k]``, as ``baseline``; both with the same number of runs.
     """
-    observed = np.abs(_mean_figures(system.sum(axis=1), compute) - _mean_figures(baseline.sum(axis=1), compute))
+    return randomization_of_pairs([system, baseline], [(0, 1)], compute, samples, seed)[0]
+
+
+def randomization_of_pairs(
+    systems: Sequence[np.ndarray], pairs: Sequence[tuple[int, int]], compute: Compute, samples: int, seed: int
+) -> list[list[float | None]]:
+    """The p-values of :func:`randomization_p` for each of the pairs of systems, which share the draws.
+
+    :param systems: ``[runs, units, k]`` each, as many runs of all.
+    """
+    totals = [system.sum(axis=1) for system in systems]
+    figures = [_mean_figures(total, compute) for total in totals]
     rng = np.random.default_rng(seed)
-    parts = []
-    for size in _blocks(samples, system.shape[1]):
-        swapped = rng.integers(2, size=(size, system.shape[1]), dtype=bool).astype(np.float64)
-        one = np.zeros((size, len(observed)))
-        other = np.zeros_like(one)
-        for a, b in zip(baseline, system, strict=True):
-            moved = swapped @ (a - b)
-            one += compute(b.sum(axis=0) + moved)
-            other += compute(a.sum(axis=0) - moved)
-        parts.append(np.abs(one - other) / len(system))
-    distances = np.concatenate(parts)
-    return [_p(distances[:, figure], observed[figure]) for figure in range(len(observed))]
+    parts: list[list[np.ndarray]] = [[] for _ in pairs]
+    for size in _blocks(samples, systems[0].shape[1]):
+        swapped = rng.integers(2, size=(size, systems[0].shape[1]), dtype=bool).astype(np.float64)
+        moved = _products(swapped, systems)
+        for (first, second), part in zip(pairs, parts, strict=True):
+            one = np.zeros((size, len(figures[first])))
+            other = np.zeros_like(one)
+            for run in range(len(systems[first])):
+                change = moved[second][run] - moved[first][run]
+                one += compute(totals[first][run] + change)
+                other += compute(totals[second][run] - change)
+            part.append(np.abs(one - other) / len(systems[first]))
+    found = []
+    for (first, second), part in zip(pairs, parts, strict=True):
+        distances, observed = np.concatenate(part), np.abs(figures[first] - figures[second])
+        found.append([_p(distances[:, figure], observed[figure]) for figure in range(len(observed))])
+    return found
 
 
 def _mean_figures(sums: np.ndarray, compute: Compute) -> np.ndarray:
@@ -130,6 +163,13 @@ def _p(statistics: np.ndarray, observed: float) -> float | None:
     if np.isnan(statistics).any() or math.isnan(observed):
         return None
     return (int(np.count_nonzero(statistics >= observed - _CLOSE)) + 1) / (len(statistics) + 1)
+
+
+def calibrated_test(runs: Sequence[int]) -> str:
+    """The test that holds its level, for systems with so many runs: single runs of each by approximate randomisation,
+    more by the bootstrap that draws runs, too (docs/significance.md has how often each rejects).
+    """
+    return "randomization" if set(runs) == {1} else "bootstrap"
 
 
 def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:

@@ -39,6 +39,11 @@ class Novelty:
         """Novel types over types, from 0 to 1; None when no sentence is long enough to have such an n-gram."""
         return self.novel / self.types if self.types else None
 
+    @property
+    def occurrence_share(self) -> float | None:
+        """The same of occurrences."""
+        return self.novel_occurrences / self.occurrences if self.occurrences else None
+
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON."""
         return {
@@ -47,6 +52,7 @@ class Novelty:
             "share": self.share,
             "occurrences": self.occurrences,
             "novel_occurrences": self.novel_occurrences,
+            "occurrence_share": self.occurrence_share,
         }
 
 
@@ -172,11 +178,11 @@ def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> Nov
 
 def _ids(words: Vocabulary, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """The ids of a block's words, and the words a line."""
-    from cgbench.text import word_kernels as kernels
+    from cgbench.text import word_kernels
 
     lengths = np.empty(block.count_lines(), np.int32)
     ids = np.empty(block.size // 2 + 1, np.int32)
-    filled = kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
+    filled = word_kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
     return ids[:filled], lengths
 
 

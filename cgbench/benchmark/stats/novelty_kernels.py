@@ -2,7 +2,7 @@
 
 Nothing is compared by hash alone: a slot of the table holds its whole key, (the node of the n-gram without its last
 word, the last word), so that no two n-grams can ever be taken for one another. The twins are in
-``tests/unit/test_novelty.py``.
+``tests/unit/benchmark/stats/test_novelty.py``.
 
 Conventions
     ids       int32, words numbered from 0; what is not below ``words`` is a word that the test text does not have.
@@ -16,14 +16,15 @@ Conventions
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from cgbench.compiled import kernel, kernel_of, part
 
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  # no key: nodes and words are below 2^31
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
 _32 = np.uint64(32)
 
 
-@njit(nogil=True, cache=True)
+@part
 def _find(keys, parent, word):
     """The slot of a key: where it is, or the free one where it belongs."""
     key = np.uint64(parent) << _32 | np.uint64(word)
@@ -34,14 +35,14 @@ def _find(keys, parent, word):
     return slot
 
 
-@njit(nogil=True, cache=True)
+@kernel_of("(i4[::1], i4[::1], i8, u8[::1], i4[::1], i4[::1], i4[::1], i8[::1], i8, i8, i8, i8)")
 def enter_ngrams(ids, lengths, order, keys, children, parents, lasts, counts, filled, words, sentence, position):
     """Enter the n-grams of up to ``order`` words that begin in each sentence; go on at ``sentence``, ``position``.
 
     ``parents``, ``lasts`` int32 and ``counts`` int64, a row a node: the node without the last word, the last word, the
     occurrences. Stops before a sentence for which the table may be too small.
 
-    :return: (the sentence to go on with, its first word's position in ``ids``, nodes filled)
+    :returns: (the sentence to go on with, its first word's position in ``ids``, nodes filled)
     """
     while sentence < lengths.size:
         length = lengths[sentence]
@@ -67,7 +68,7 @@ def enter_ngrams(ids, lengths, order, keys, children, parents, lasts, counts, fi
     return sentence, position, filled
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def enter_nodes(keys, children, parents, lasts, words, filled):
     """Enter the nodes that are there already into an empty, larger table."""
     for node in range(words, filled):
@@ -76,7 +77,7 @@ def enter_nodes(keys, children, parents, lasts, words, filled):
         children[slot] = node
 
 
-@njit(nogil=True, cache=True)
+@kernel_of("(i4[::1], i4[::1], i8, u8[::1], i4[::1], i8, u1[::1])")
 def mark_seen(ids, lengths, order, keys, children, words, seen):
     """Set ``seen[node]`` (uint8) for every n-gram of up to ``order`` words of the trie that a training text holds."""
     position = 0

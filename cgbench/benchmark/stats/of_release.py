@@ -6,29 +6,26 @@ degrees that come out must be those of ``split.jsonl``.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from cgbench.benchmark.manifest import SPLIT
+from cgbench.benchmark.release import Release
 from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.rows import Row, Training, Wanted, measure, phrases_of
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
-from cgbench.errors import InputError
-from cgbench.files import read_json
+from cgbench.errors import InputError, argument
 from cgbench.steps import hash_file
-from cgbench.text.formats import CorpusSpec, read_lines
-from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.normalisation import Normalisation, normalise_pairs, normaliser
 
 
 @dataclass(frozen=True)
-class Release:
-    """What is needed of a release: its texts by side, its training text, and how both were made."""
+class Origin:
+    """A release, its training text, and how both were made."""
 
-    folder: Path
-    stem: str
-    languages: tuple[str, str]
+    release: Release
     train: CorpusSpec
     phrases: Path | None
     normalisation: Normalisation
@@ -36,38 +33,42 @@ class Release:
     degree_side: str
 
 
-def open_release(folder: Path, train: Sequence[Path] = ()) -> Release:
-    """Read the manifest of a release and find its training text.
+def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
+    """Open a release and find its training text.
 
     :param train: where the training text is now, if it has moved.
     :raises InputError: this is no release; the training text is not where it was, or not what it was.
     """
-    manifest = read_json(folder / "manifest.json")
+    release = Release.open(folder)
+    config = release.configuration
     try:
-        config, languages = manifest["configuration"], manifest["languages"]
-        entry, ngrams = manifest["inputs"]["train"], manifest["inputs"].get("ngrams")
-        recorded = [(Path(file["path"]), str(file["sha256"])) for file in entry["files"]]
+        entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
+        recorded = [(release.input_path(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
-        normalisation = Normalisation(config["tokenize"], config["lowercase"], (languages[0], languages[1]))
-        release = Release(
-            folder,
-            "test" if manifest["until"] == "release" else "candidates",
-            normalisation.languages,
+        listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
+        origin = Origin(
+            release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
-            Path(ngrams["path"]) if ngrams else None,
-            normalisation,
+            listed[0] if listed else None,
+            Normalisation(
+                config["tokenize"],
+                config["lowercase"],
+                release.languages,
+                config.get("detokenize", False),
+                config.get("anonymise", "none"),
+            ),
             config["ngram_min_count"],
             config["degree_side"],
         )
     except (KeyError, TypeError, IndexError, AttributeError) as error:
         raise InputError(f"{folder}: manifest.json is not that of a cgbench release (key {error})") from None
-    if len(release.train.paths) != len(recorded):
-        raise InputError(f"--train: the release was built from {len(recorded)} file(s); give as many")
-    for path, (_, sha256) in zip(release.train.paths, recorded, strict=True):
-        _check(path, sha256, "" if train else "; say where it is now with --train")
-    if ngrams:
-        _check(Path(ngrams["path"]), ngrams["sha256"], "")
-    return release
+    if len(origin.train.paths) != len(recorded):
+        raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
+    for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
+        _check(path, sha256, "" if train else f"; say where it is now with {argument('train')}")
+    if listed:
+        _check(*listed, "")
+    return origin
 
 
 def _check(path: Path, sha256: str, remedy: str) -> None:
@@ -77,46 +78,43 @@ def _check(path: Path, sha256: str, remedy: str) -> None:
         raise InputError(f"{path}: not the file that the release was built from (its SHA-256 is another){remedy}")
 
 
-def release_rows(release: Release, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[Row]:
+def release_rows(origin: Origin, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[Row]:
     """A row a side (or of ``side`` alone).
 
     :raises InputError: a text is missing, or a degree is not the one recorded.
     """
-    for number, name in enumerate(SIDES):
+    release, change_of = origin.release, origin.normalisation
+    for name, language in zip(SIDES, release.languages, strict=True):
         if side not in (None, "both", name):
             continue
-        language = release.languages[number]
-        identity = release.normalisation.is_identity
-        change = None if identity else normaliser(release.normalisation, language)
-        path = release.folder / f"{release.stem}.{language}"
-        text = read_text(release.train.paths, release.train.columns, name, change, keep=False)
+        change = None if change_of.is_identity else normaliser(change_of, language)
+        if change_of.anonymise == "none":
+            text = read_text(origin.train.paths, origin.train.columns, name, change, keep=False)
+        else:  # what a name is called is a matter of both sides
+            pairs = normalise_pairs(read_pairs(origin.train), change_of, str(origin.train))
+            text = Text(str(origin.train), name, [pair[SIDES.index(name)] for pair in pairs])
         # The words of a release are normalised already, and the list of phrases is of the side of the degree.
-        test = Text(str(path), name, list(read_lines(path)))
-        listed = release.phrases if name == release.degree_side else None
+        test = Text(str(release.text_path(name)), name, release.lines(name))
+        listed = origin.phrases if name == origin.degree_side else None
         phrases = phrases_of(listed, change) if listed else None
-        training = Training(text, release.min_count, phrases)
-        settings = Normalisation(release.normalisation.tokenize, release.normalisation.lowercase, (language, language))
-        row = measure(training, test, f"{release.folder.name} {language}", wanted, settings, tags, 0)
-        if name == release.degree_side and release.stem == "test":
-            _compare(row, release.folder / "split.jsonl")
+        training = Training(text, origin.min_count, phrases)
+        row = measure(training, test, f"{release.folder.name} {language}", wanted, change_of.of(language), tags, 0)
+        if name == origin.degree_side and release.finished:
+            _compare(row, release)
         yield row
 
 
-def _compare(row: Row, split: Path) -> None:
-    recorded = [_row(line, f"{split}, row {number}") for number, line in enumerate(read_lines(split), 1)]
+def _compare(row: Row, release: Release) -> None:
+    split = release.folder / SPLIT
+    recorded = release.split()
     if len(recorded) != row.examples:
         raise InputError(f"{split} has {len(recorded):,} rows for {row.examples:,} sentences; cgbench verify says more")
     for number, (one, pieces, length) in enumerate(zip(recorded, row.pieces, row.lengths, strict=True), 1):
-        if one["degree"] != pieces / length:
+        degree = one.get("degree")
+        if not isinstance(degree, (int, float)):
+            raise InputError(f"{split}, row {number}: not a row of a release's split")
+        if degree != pieces / length:
             raise InputError(
-                f"{split}, row {number}: degree {one['degree']}, but the texts give {pieces}/{length}; "
+                f"{split}, row {number}: degree {degree}, but the texts give {pieces}/{length}; "
                 "the release was changed (cgbench verify), or built by another version"
             )
-
-
-def _row(line: str, where: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-        return {"degree": float(row["degree"])}
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{where}: not a row of a release's split") from None

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, argument, require
 from cgbench.progress import bar
 from cgbench.steps import hash_file
 from cgbench.text.conllu import Tagged, read_conllu
@@ -37,23 +37,24 @@ class Tags(Protocol):
         """The same for the test text ``number`` (from 0)."""
 
 
-def tags_from(given: str, tags: str, tests: int) -> Tags:
+def tags_from(given: str, tags: str, tests: int, trust: bool = False) -> Tags:
     """What ``--pos`` names: a spaCy pipeline (a package or a folder), or ``conllu:TRAIN,TEST[,TEST2...]``.
 
     :param tags: column of CoNLL-U files, ``xpos`` or ``upos``.
     :param tests: the number of test texts, each of which needs a CoNLL-U file.
+    :param trust: load a pipeline from a folder, which may run any code.
     :raises InputError: a model is missing, cannot be loaded or has no tagger; the number of files is wrong.
     """
     if not given.startswith(PREFIX):
         if tags != "xpos":
             raise InputError(
-                f"--tags {tags}: a choice of CoNLL-U files; a spaCy pipeline has the tags it was trained on"
+                f"{argument('tags', tags)}: a choice of CoNLL-U files; a spaCy pipeline has the tags it was trained on"
             )
-        return SpacyTags(given)
+        return SpacyTags(given, trust)
     paths = [Path(path) for path in given.removeprefix(PREFIX).split(",")]
     if len(paths) != tests + 1:
         raise InputError(
-            f"--pos {given}: {len(paths)} files for {tests + 1} texts; "
+            f"{argument('pos', given)}: {len(paths)} files for {tests + 1} texts; "
             "give one for the training text and one for each test text, with a comma between"
         )
     return ConlluTags(paths, tags)
@@ -62,8 +63,8 @@ def tags_from(given: str, tags: str, tests: int) -> Tags:
 class SpacyTags:
     """The fine-grained tags (``token.tag_``) of a spaCy pipeline."""
 
-    def __init__(self, model: str) -> None:
-        self.nlp = load_pipeline(model)
+    def __init__(self, model: str, trust: bool = False) -> None:
+        self.nlp = load_pipeline(model, trust)
         self.name = f"{Path(model).name}@{hash_folder(Path(self.nlp.path))[:8]}"
         self.known: dict[tuple[str, ...], list[str]] = {}
 
@@ -85,9 +86,11 @@ class SpacyTags:
         return self.tag_train(sentences, where)
 
 
-def load_pipeline(model: str) -> Any:
+def load_pipeline(model: str, trust: bool = False) -> Any:
     """A spaCy pipeline by the name of its package or folder, with nothing but what tags words.
 
+    :param trust: load it from a folder, too. Who installed a package has run its code already; a folder may be from
+        anybody, and its configuration names functions to call, its weights may be pickles.
     :raises InputError: spaCy is not installed; there is no such pipeline, it cannot be loaded, or it has no tagger.
     """
     spacy = require("spacy", "analysis")
@@ -95,6 +98,11 @@ def load_pipeline(model: str) -> Any:
         folder = Path(model)
         if not (folder / "config.cfg").is_file():
             raise InputError(f"{model}: not a spaCy pipeline (a folder with config.cfg)")
+        if not trust:
+            raise InputError(
+                f"{model}: a spaCy pipeline in a folder can run any code when it is loaded; add "
+                f"{argument('trust')} if you made it, or trust whoever did"
+            )
     elif spacy.util.is_package(model):
         folder = _folder_of_package(spacy, model)
     else:

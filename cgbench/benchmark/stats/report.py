@@ -1,4 +1,4 @@
-"""What ``cgbench stats`` prints: the table, curves, histograms, signatures below."""
+"""What ``cgbench stats`` prints, and a notebook shows: the table, curves, histograms, signatures below."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.stats.novelty import Novelty
 from cgbench.benchmark.stats.rows import Counts, PublishedRow, Row, as_json
-from cgbench.tables import render
+from cgbench.tables import as_html, render
 
 BAR = 40
 
 
 def report(rows: Sequence[Row], published: Sequence[PublishedRow], bins: int, form: str) -> str:
-    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``."""
+    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
         values = [as_json(row, bins) for row in rows]
         if published:
@@ -23,6 +23,8 @@ def report(rows: Sequence[Row], published: Sequence[PublishedRow], bins: int, fo
                 value["published"] = [row.as_dict() for row in published]
         return json.dumps(values[0] if len(values) == 1 else values, ensure_ascii=False, indent=1)
     parts = [_main_table(rows, published, form)]
+    if any(row.divergence for row in rows):
+        parts.append(_divergences(rows, form))
     for row in rows:
         name = f" of {row.name}" if len(rows) > 1 else ""
         if bins:
@@ -42,7 +44,8 @@ def _main_table(rows: Sequence[Row], published: Sequence[PublishedRow], form: st
     exact = form == "tsv"
     orders = list(rows[0].words.orders)
     head = ["test", "examples", "mean length", "degree"]
-    head += [f"{what} {order}" for what in ("word", "POS") for order in orders]
+    share = " share" if exact else " %"
+    head += [f"{what} {order}{one}" for what in ("word", "POS") for order in orders for one in ("", share)]
     quantiles = list(rows[0].quantiles) if exact else []
     head += [*(f"degree {name}" for name in quantiles), "source", *(["signature", "signature_short"] if exact else [])]
     lines = []
@@ -50,14 +53,32 @@ def _main_table(rows: Sequence[Row], published: Sequence[PublishedRow], form: st
         cells = [row.name, _count(row.examples, exact), _number(row.mean_length, exact, 2)]
         cells += [_number(row.degree, exact, 3)]
         for counts in (row.words, row.pos):
-            cells += [_count(counts.orders[order].novel, exact) if counts else "" for order in orders]
+            for order in orders:
+                found = counts.orders[order] if counts else None
+                cells += [_count(found.novel, exact), _share(found.share, exact)] if found else ["", ""]
         cells += [*(_number(row.quantiles[name], exact, 3) for name in quantiles), ""]
         lines.append(cells + ([str(row.signature), row.signature.format(short=True)] if exact else []))
     for one in published:
         cells = [one.name, _count(one.examples, exact), "", str(one.degree)]
-        for found in (one.words, one.pos):
-            cells += [_count(found[order], exact) if order in found else "" for order in orders]
+        for published_counts in (one.words, one.pos):
+            for order in orders:
+                known = order in published_counts
+                cells += [_count(published_counts[order], exact) if known else "", ""]  # no paper has the shares
         lines.append([*cells, *([""] * len(quantiles)), one.source, *(["", ""] if exact else [])])
+    return render(head, lines, form)
+
+
+def _divergences(rows: Sequence[Row], form: str) -> str:
+    """How far atoms and compounds are apart, a row a test text."""
+    exact = form == "tsv"
+    head = ["test", "elements", "atom divergence", "compound divergence", "atoms", "not in training"]
+    head += ["compounds", "not in training"]
+    lines = []
+    for row in rows:
+        if found := row.divergence:
+            figures = [_number(found.atom, exact, 4), _number(found.compound, exact, 4)]
+            counts = (found.atoms, len(found.lone_atoms), found.compounds, found.novel_compounds)
+            lines.append([row.name, found.elements, *figures, *(_count(count, exact) for count in counts)])
     return render(head, lines, form)
 
 
@@ -71,6 +92,13 @@ def _number(number: float | None, exact: bool, width: int) -> str:
     return repr(number) if exact else f"{number:.{width}f}"
 
 
+def _share(share: float | None, exact: bool) -> str:
+    """From 0 to 1 in TSV, else in percent."""
+    if share is None:
+        return "" if exact else "-"
+    return repr(share) if exact else f"{100 * share:.1f}"
+
+
 def _bar(share: float | None) -> str:
     return "#" * round(BAR * (share or 0))
 
@@ -79,22 +107,26 @@ def _histogram(row: Row, name: str, bins: int, form: str) -> str:
     """How many examples have which degree; in text with a bar, the longest for the fullest part."""
     parts = row.histogram(bins)
     most = max(part["examples"] for part in parts)
-    head = [f"degree{name}", "examples", *([""] if form == "text" else [])]
+    exact = form == "tsv"
+    head = [f"degree{name}", "examples", "share" if exact else "%", *([""] if form == "text" else [])]
     lines: list[list[Any]] = []
     for number, part in enumerate(parts):
         close = "]" if number == bins - 1 else ")"
-        cells = [f"[{part['from']:.4g}, {part['to']:.4g}{close}", _count(part["examples"], form == "tsv")]
+        cells = [f"[{part['from']:.4g}, {part['to']:.4g}{close}", _count(part["examples"], exact)]
+        cells.append(_share(part["examples"] / row.examples, exact))
         lines.append([*cells, *([_bar(part["examples"] / most).ljust(BAR)] if form == "text" else [])])
     return render(head, lines, form)
 
 
 def _curve(curve: dict[int, Novelty], what: str, form: str) -> str:
     exact = form == "tsv"
-    head = [what, "types", "novel", "share", "occurrences", "novel occurrences", *([""] if form == "text" else [])]
+    head = [what, "types", "novel", "share", "occurrences", "novel occurrences", "share of occurrences"]
+    head += [""] if form == "text" else []
     lines = []
     for order, found in curve.items():
         cells = [str(order), _count(found.types, exact), _count(found.novel, exact), _number(found.share, exact, 4)]
         cells += [_count(found.occurrences, exact), _count(found.novel_occurrences, exact)]
+        cells.append(_number(found.occurrence_share, exact, 4))
         lines.append([*cells, *([_bar(found.share).ljust(BAR)] if form == "text" else [])])
     return render(head, lines, form)
 
@@ -115,4 +147,5 @@ def _notes(rows: Sequence[Row], published: Sequence[PublishedRow], form: str) ->
     lines += [f"{paper}: {PAPERS[paper]}" for paper in papers if paper in PAPERS]
     if form == "latex":
         lines = [f"% {line}" for line in lines]
-    return "```\n" + "\n".join(lines) + "\n```" if form == "markdown" else "\n".join(lines)
+    text = "\n".join(lines)
+    return {"markdown": f"```\n{text}\n```", "html": as_html(text)}.get(form, text)

@@ -8,8 +8,10 @@ and the novel n-grams of the test text, over words and over part-of-speech tags
 from __future__ import annotations
 
 import csv
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.degree import read_phrases
+from cgbench.benchmark.divergence.elements import OF_FILES, Kind
+from cgbench.benchmark.divergence.measure import Divergences, text_divergences
 from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
 from cgbench.benchmark.metrics.base import Signature
+from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.novelty import LARGEST_ORDER, NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.texts import Change, Identity, Text, check_sentences, identify, read_text, split_label
-from cgbench.errors import InputError
+from cgbench.benchmark.stats.texts import Change, Identity, Text, check_sentences, identify, read_text
+from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -31,11 +36,15 @@ SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is counted: n-grams of ``orders`` words; of 1 to ``curve`` words, too; ``show`` of each order by name."""
+    """What is counted: n-grams of ``orders`` words; of 1 to ``curve`` words, too; ``show`` of each order by name.
+
+    ``divergence``: of which elements; a kind of files has that of the training text, then one a test text.
+    """
 
     orders: tuple[int, ...] = (2, 3)
     curve: int = 0
     show: int = 0
+    divergence: Kind | None = None
 
     def __post_init__(self) -> None:
         if not self.orders or not all(1 <= order <= LARGEST_ORDER for order in (*self.orders, self.curve or 1)):
@@ -70,6 +79,7 @@ class Row:
     words: Counts
     pos: Counts | None
     signature: Signature
+    divergence: Divergences | None = None
 
     @property
     def examples(self) -> int:
@@ -102,6 +112,7 @@ class Row:
         counts, edges = np.histogram(self.degrees, bins, (0.0, 1.0))
         return [
             {"from": round(float(low), 10), "to": round(float(high), 10), "examples": int(count)}
+            | {"share": int(count) / self.examples}
             for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
         ]
 
@@ -116,8 +127,13 @@ class Training:
         """
         self.text, self.min_count, self.is_list = text, min_count, phrases is not None
         self.identity: Identity = identify(text)
-        self.known = self._learn(phrases)
+        self.known: KnownNgrams | _Known = self._learn(phrases)
         self.tags: list[list[str]] | None = None
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text, a sentence a line, a blank between words; in memory from the first call on."""
+        return [" ".join(words) for words in self.text.sentences()]
 
     def _learn(self, phrases: Sequence[str] | None) -> KnownNgrams:
         path, lines, count = self.text.path, self.text.lines or [], self.min_count
@@ -125,6 +141,34 @@ class Training:
             words = Vocabulary.learn(path, min_count=count) if path else Vocabulary.learn_lines(lines, min_count=count)
             return KnownNgrams.from_phrases(phrases, words)
         return KnownNgrams.learn(path, min_count=count) if path else KnownNgrams.learn_lines(lines, min_count=count)
+
+
+class KnownTraining(Training):
+    """A corpus that is too large to learn from: what ``cgbench overlap`` found it to know of the test texts.
+
+    The text that they are compared with is what they have of it, their known n-grams one behind the other.
+    """
+
+    def __init__(self, found: KnownOfTest, tests: Sequence[Text], min_count: int) -> None:
+        """:raises InputError: a test text is another than that of the result."""
+        lines = [line for test in tests for line in test.lines or ()]
+        text = Text(str(found.folder), None, found.spans(lines, 1))
+        self.text, self.min_count, self.is_list = text, min_count, False
+        self.identity = Identity(found.digest, len(text.lines or ()))
+        self.known = _Known(found, min_count)
+        self.tags = None
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Measures as :class:`KnownNgrams` does."""
+
+    found: KnownOfTest
+    min_count: int
+
+    def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Pieces and length of lines."""
+        return self.found.measure(lines, self.min_count)
 
 
 def measure(
@@ -151,23 +195,39 @@ def measure(
             training.tags = tags.tag_train(training.text.sentences(), training.text.name)
         ours = tags.tag_test(test.sentences(), test.name, number)
         pos = _counts(novel_tag_ngrams(training.tags, ours, wanted.longest), wanted)
-    tokens = normalisation.tokenize
     items = {
         "orders": "+".join(map(str, wanted.orders)),
         "min": "phrases" if training.is_list else training.min_count,
         "side": test.side or training.text.side,
-        "tok": tokens if tokens == "none" else f"{tokens}-{normalisation.languages[0]}",
+        "tok": normalisation.signature(normalisation.languages[0]),
         "case": "lc" if normalisation.lowercase else "mixed",
         "pos": tags.name if tags else None,
         "train": training.identity.sha256[:8],
         "test": identify(test).sha256[:8],
     }
-    return Row(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT))
+    apart = None
+    if wanted.divergence:
+        kind = _kind_of(wanted.divergence, number)
+        items["div"] = f"{kind.said}+{kind.weights}"
+        apart = text_divergences((training.text.name, training.lines), (test.name, test.lines), kind)
+    return Row(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), apart)
+
+
+def _kind_of(kind: Kind, number: int) -> Kind:
+    """Of files, those of the training text and of the test text with this number."""
+    if kind.name not in OF_FILES:
+        return kind
+    if len(kind.files) < number + 2:
+        raise InputError(
+            f"{argument('divergence')}: {kind.name} needs a file of the training text, then one a test text, with "
+            f"commas between; {len(kind.files)} given"
+        )
+    return dataclasses.replace(kind, files=(kind.files[0], kind.files[number + 1]))
 
 
 def text_rows(
-    train: Sequence[Path],
-    tests: Sequence[Sequence[Path]],
+    train: Sequence[Path] | Text | KnownOfTest,
+    tests: Sequence[tuple[str, Sequence[Path] | Text]],
     wanted: Wanted,
     *,
     sides: Sequence[str | None],
@@ -176,18 +236,24 @@ def text_rows(
     min_count: int,
     tags: Tags | None,
 ) -> Iterator[Row]:
-    """The rows of texts as a user names them (:func:`~cgbench.benchmark.stats.texts.read_text`): one a side and text.
+    """The rows of texts as a user names them (:func:`~cgbench.benchmark.stats.texts.read_text`) or in memory, a row a
+    side and test text.
+
+    :param tests: each with its name.
 
     :raises InputError: as :func:`read_text`, :class:`Training` and :func:`measure` do.
     """
     change = None if normalisation.is_identity else normaliser(normalisation, normalisation.languages[0])
-    labelled = [split_label(paths) for paths in tests]
     for side in sides:
-        texts = [read_text(paths, columns, side, change, keep=True) for _, paths in labelled]
+        texts = [read_text(paths, columns, side, change, keep=True) for _, paths in tests]
         for text in texts:
             check_sentences(text)  # before the training text, which may take minutes
-        training = Training(read_text(train, columns, side, change, keep=False), min_count)
-        for number, ((name, _), text) in enumerate(zip(labelled, texts, strict=True)):
+        training = (
+            KnownTraining(train, texts, min_count)
+            if isinstance(train, KnownOfTest)
+            else Training(read_text(train, columns, side, change, keep=False), min_count)
+        )
+        for number, ((name, _), text) in enumerate(zip(tests, texts, strict=True)):
             label = f"{name} {side}" if len(sides) > 1 else name
             yield measure(training, text, label, wanted, normalisation, tags, number)
 
@@ -263,6 +329,7 @@ def as_json(row: Row, bins: int = 0) -> dict[str, Any]:
         "pos_curve": _details(row.pos.curve) if row.pos else None,
         "word_examples": _frequent(row.words),
         "pos_examples": _frequent(row.pos) if row.pos else None,
+        "divergence": row.divergence.as_dict() if row.divergence else None,
         "signature": str(row.signature),
         "signature_short": row.signature.format(short=True),
     }

@@ -60,7 +60,7 @@ def train_tagger(
     :param language: code of a spaCy language, which decides how words are normalised; ``xx`` for none of them.
     :param steps: updates; every ``every`` of them, and after the last, the tagger is tried on ``dev``.
     :param say: called with each :class:`Report`.
-    :return: what ``cgbench.json`` holds; ``accuracy`` is in percent of the words of ``dev``.
+    :returns: what ``cgbench.json`` holds; ``accuracy`` is in percent of the words of ``dev``.
     :raises InputError: spaCy is not installed or does not know the language; a treebank cannot be read; ``out`` is
         there already.
     """

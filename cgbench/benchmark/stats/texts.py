@@ -9,18 +9,22 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.text.blocks import Block, join_blocks, read_blocks
-from cgbench.text.columns import read_column, short_name, split_name
-from cgbench.text.formats import COMPRESSED, CorpusSpec, form, read_lines, read_pairs
+from cgbench.text.columns import read_text as text_lines
+from cgbench.text.columns import short_name
+from cgbench.text.formats import CorpusSpec, has_tab, read_pairs, unequal_sides
+from cgbench.text.plain_text import BLANKS, words_of
+from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
 SIDES = ("source", "target")
+BLANK_BYTES = np.frombuffer(BLANKS, np.uint8)
 Change = Callable[[str], str]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text, a sentence a line: in memory (``lines``), or a plain file that is read block by block (``path``).
+    """A text, a sentence a line: in memory (``lines``), or a file that is read block by block (``path``).
 
     ``name`` is what the user called it; ``side`` is ``source`` or ``target`` where it is a side of a corpus.
     """
@@ -42,7 +46,7 @@ class Text:
         if self.lines is not None:
             return [words_of(line) for line in self.lines]
         assert self.path is not None
-        return [words_of(line) for line in read_lines(self.path)]
+        return [words_of(line) for line in text_lines(self.path)]
 
 
 @dataclass(frozen=True)
@@ -59,23 +63,18 @@ def identify(text: Text) -> Identity:
     :raises InputError: it holds no word.
     """
     digest = hashlib.sha256()
-    lines, words = 0, False
+    lines, filled = 0, False
     for block in text.blocks():
         digest.update(block.buffer[: block.size].data)
         lines += block.count_lines()
-        words = words or bool(np.any(block.buffer[: block.size] > 32))
-    if not words:
+        filled = filled or bool(np.any(~np.isin(block.buffer[: block.size], BLANK_BYTES)))
+    if not filled:
         raise InputError(f"{text.name}: the text is empty")
     return Identity(digest.hexdigest(), lines)
 
 
-def words_of(line: str) -> list[str]:
-    """The words of a line: what ASCII white space separates."""
-    return [word.decode() for word in line.encode().split()]
-
-
 def read_text(
-    paths: Sequence[Path],
+    paths: Sequence[Path] | Text,
     columns: tuple[str, str] | None,
     side: str | None,
     change: Change | None,
@@ -84,39 +83,53 @@ def read_text(
 ) -> Text:
     """Read one text.
 
-    :param paths: a plain file; two, source and target; a table with both sides; or ``TABLE:COLUMN``.
+    :param paths: a plain file, ``TABLE:COLUMN`` or ``-``; two of these, source and target; a table with both sides;
+        or a text in memory.
     :param columns: source and target column of a table.
     :param side: which side of a corpus (default: source); None for a text that has none.
     :param change: normalises a line.
-    :param keep: hold the lines in memory, even those of a plain file that could be read where it is.
-    :raises InputError: a file is missing or cannot be read; a side of a text is asked for that has no sides.
+    :param keep: hold the lines in memory, even those of a file that could be read again.
+    :raises InputError: a file is missing or cannot be read; the sides of a corpus, both of which are read, do not
+        have one line a pair; a side of a text is asked for that has no sides.
     """
+    if isinstance(paths, Text):
+        if side:
+            raise InputError(
+                f"{paths.name}: {argument('side', side)}, but this is a text of one side; leave {argument('side')} out"
+            )
+        return Text(paths.name, None, _changed(list(paths.lines or ()), change))
     name = " ".join(map(str, paths))
     if len(paths) == 1:
-        path, column = split_name(str(paths[0]))
-        if column is not None or form(path) == "plain":
+        path = paths[0]
+        column = split_name(path)[1]
+        both = is_table(path) or ((side or columns) and has_tab(path))  # whatever its name
+        if column is not None or not both:
             if side:
                 what = "one column" if column is not None else "one side"
-                raise InputError(f"{name}: --side {side}, but this is a text of {what}; leave --side out")
-            if column is not None:
-                return Text(name, None, _changed(read_column(paths[0]).values, change))
-            return _plain(name, None, path, change, keep)
+                raise InputError(
+                    f"{name}: {argument('side', side)}, but this is a text of {what}; leave {argument('side')} out"
+                )
+            if keep or change or is_stdin(path):
+                return Text(shown(path), None, _changed(list(text_lines(path)), change))
+            return Text(name, None, path=path)
     spec = CorpusSpec(tuple(paths), columns)
     side = side or SIDES[0]
     number = SIDES.index(side)
-    if len(paths) == 2 and not keep:
-        for path in paths:
-            if not path.exists():
-                raise InputError(f"{path}: no such file")
-        return _plain(name, side, paths[number], change, keep)
-    lines = [pair[number].replace("\n", " ") for pair in read_pairs(spec)]
+    if spec.is_plain and not keep and not change:
+        check_sides(*paths)
+        return Text(name, side, path=paths[number])
+    lines = [pair[number] for pair in read_pairs(spec)]
     return Text(name, side, _changed(lines, change))
 
 
-def _plain(name: str, side: str | None, path: Path, change: Change | None, keep: bool) -> Text:
-    if keep or change or path.suffix in COMPRESSED:
-        return Text(name, side, _changed(list(read_lines(path)), change))
-    return Text(name, side, path=path)
+def check_sides(source: Path, target: Path) -> None:
+    """Read both sides of a plain corpus through, of which one alone may be used.
+
+    :raises InputError: a file is missing or not UTF-8, or the line counts differ.
+    """
+    counts = [sum(block.count_lines() for block in read_blocks(path)) for path in (source, target)]
+    if counts[0] != counts[1]:
+        raise unequal_sides(source, counts[0], target, counts[1])
 
 
 def _changed(lines: list[str], change: Change | None) -> list[str]:
@@ -132,7 +145,7 @@ def check_sentences(text: Text) -> None:
     if not text.lines:
         raise InputError(f"{text.name}: the text is empty")
     for number, line in enumerate(text.lines, 1):
-        if not line.strip(" \t\n\r\x0b\x0c"):
+        if not words_of(line):
             raise InputError(f"{text.name}, row {number}: an empty sentence, whose degree is not defined; remove it")
 
 
@@ -145,6 +158,6 @@ def split_label(paths: Sequence[Path]) -> tuple[str, list[Path]]:
     label, sign, rest = first.partition("=")
     if sign and not split_name(first)[0].exists():
         if not label or not rest:
-            raise InputError(f"--test {first}: write it as NAME=FILE")
+            raise InputError(f"{argument('tests', first)}: write it as NAME=FILE")
         return label, [Path(rest), *paths[1:]]
     return short_name(first), list(paths)

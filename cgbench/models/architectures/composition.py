@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import CompositionConfig
-from cgbench.models.parts.attention import KeysValues, full_precision_on_cpu, widen_on_cpu
+from cgbench.models.parts.attention import KVCache
+from cgbench.models.parts.precision import attention_autocast, attention_operand
 from cgbench.models.parts.ragged import Layout, Pairing
 
 
@@ -59,19 +60,19 @@ class Composition(Transformer):
         """See :class:`Transformer`."""
         outputs = list(sublayer_outputs(self, x, layout))
         collected = torch.stack([outputs[layer][sublayer] for layer, sublayer in mixed_sublayers(self.config)])
-        # Products of few rows, of ever new shapes: see the function.
-        with full_precision_on_cpu(x.device):
+        # Products of few rows, of ever new shapes.
+        with attention_autocast(x):
             mixing = "plid,ind->plnd" if self.config.weights == "vector" else "pli,ind->plnd"
-            mixtures = torch.einsum(mixing, self.mixture, widen_on_cpu(collected))
+            mixtures = torch.einsum(mixing, self.mixture, attention_operand(collected))
         keys, values = mixtures.expand(2, self.config.decoder_layers, -1, -1)
         return Mixed(outputs[-1][1], layout, keys, values)
 
-    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+    def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
         """See :class:`Transformer`."""
         cross = self.decoder_stack()[number].cross
         keys = cross.project_keys(encoded.keys[number])
         values = cross.project_values(encoded.values[number])
-        return cross.join(pairing.grids(keys), pairing.grids(values))
+        return cross.kv_cache_of_grids(pairing.grids(keys), pairing.grids(values))
 
 
 def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[tuple[Tensor, Tensor]]:
@@ -95,7 +96,7 @@ def mixture_weights(model: Composition) -> np.ndarray:
     The sum is over the sublayers of one mixture; of weights that are vectors the mean of |w| is taken first. The
     paper's Figure 4 shows these figures "after normalized", without a definition, and of feed-forward sublayers alone.
 
-    :return: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers that are
+    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers that are
         not mixed have nan; where all layers share one mixture, it is repeated.
     """
     config = model.config

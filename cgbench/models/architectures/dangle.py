@@ -7,9 +7,8 @@ predicts. Source and target vectors have a learned vector of their side added. D
 heads, norms and dropout) are those of the authors' code.
 
 The authors run a loop over prefixes. Here the prefixes of a batch are one ragged batch
-(:mod:`cgbench.models.architectures.prefixes`), what does not depend on the prefix is computed once, and the last
-layers compute only
-what is read.
+(:mod:`cgbench.models.architectures.prefixes`), what does not depend on the prefix is computed once, and the last layers
+compute only what is read.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from cgbench.models.architectures.mixed_layers import MixedLayer, run_mixed
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import DangleConfig
-from cgbench.models.parts.attention import KeysValues, SelfAttention
+from cgbench.models.parts.attention import KVCache, SelfAttention
 from cgbench.models.parts.heads import split_heads
-from cgbench.models.parts.ragged import Layout, Pairing, Ragged
+from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
 
 
 def build_dangle(config: DangleConfig, source_size: int, target_size: int) -> Dangle:
@@ -44,17 +43,17 @@ class PrefixState:
     :param encoded: what depends on the sources alone; ``sentence``: the source of each row, [rows].
     :param prefix: the ids consumed, [rows, length].
     :param target, source: memories of the decoder layers since the last encoding.
-    :param mask: bias of cross-attention, [rows, 1, 1, source length], or None without padding.
+    :param mask: of cross-attention, [rows, 1, 1, source length], or None without padding.
     """
 
     encoded: Any
     sentence: np.ndarray
     prefix: Tensor
-    target: list[KeysValues]
-    source: list[KeysValues]
+    target: list[KVCache]
+    source: list[KVCache]
     mask: Tensor | None = None
 
-    def keep(self, attention: SelfAttention, target: Tensor, source: Sequence[KeysValues]) -> None:
+    def keep(self, attention: SelfAttention, target: Tensor, source: Sequence[KVCache]) -> None:
         """Add the memories of the next decoder layer.
 
         :param target: keys and values of all prefixes, [rows x length, 2 width]; ``source``: one grid.
@@ -65,18 +64,19 @@ class PrefixState:
         self.target.append(memory)
         self.source.append(source[0])
 
-    def reorder(self, index: Tensor) -> None:
+    def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index`` [new rows], in that order, of all state.
 
         The memories of the source, too: they depend on the hypothesis. (The authors' code leaves them in place while
         the number of rows stays the same, so with intervals above 1 hypotheses that swap go on with wrong keys.)
         """
-        self.sentence = self.sentence[index.cpu().numpy()]
-        self.prefix = self.prefix.index_select(0, index)
+        self.sentence = self.sentence[index]
+        kept = on_device(index, self.prefix)
+        self.prefix = self.prefix.index_select(0, kept)
         for memory in (*self.target, *self.source):
-            memory.select(index)
+            memory.select(kept)
         if self.mask is not None:
-            self.mask = self.mask.index_select(0, index)
+            self.mask = self.mask.index_select(0, kept)
 
 
 class Dangle(Transformer):
@@ -112,23 +112,23 @@ class Dangle(Transformer):
         raise NotImplementedError
 
     def embed_prefixes(self, ids: Tensor, prefixes: Prefixes) -> tuple[Tensor, Prefixes]:
-        """Return vectors of the ids [N] that the prefixes read, and the prefixes as copies of these.
+        """Return vectors of the ids [N] that the prefixes read, and the prefixes as gathered from these.
 
         Each prefix has dropout of its own. Absolute positions count from its end: the newest token is the first.
         """
         if self.config.positions == "relative" and not (self.training and self.dropout.p):
             return self.embed(self.target_embedding, ids, prefixes.target.positions), prefixes
-        ages = torch.from_numpy(prefixes.ages).to(ids.device)
+        positions = torch.from_numpy(prefixes.positions_from_end).to(ids.device)
         rows = torch.from_numpy(prefixes.tokens).to(ids.device)
-        return self.embed(self.target_embedding, ids[rows], ages), prefixes.apart()
+        return self.embed(self.target_embedding, ids[rows], positions), prefixes.with_own_rows()
 
     def mixed_stack(self) -> list[MixedLayer]:
         """The mixed layers from the bottom."""
         return cast("list[MixedLayer]", list(self.mixed))
 
-    def start(self, encoded: Any, copies: int = 1) -> Any:
+    def start(self, encoded: Any, beam: int = 1) -> Any:
         """See :class:`Transformer`."""
-        sentence = np.repeat(np.arange(len(encoded.layout)), copies)
+        sentence = np.repeat(np.arange(len(encoded.layout)), beam)
         prefix = torch.empty(len(sentence), 0, dtype=torch.int64, device=encoded.states.device)
         return PrefixState(encoded, sentence, prefix, [], [])
 
@@ -150,7 +150,7 @@ class EncoderDecoderDangle(Dangle):
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
         """Return the source encoded for each prefix, [tokens of ``prefixes.encodings``, width].
 
-        :param y: target vectors, the table that ``prefixes`` are copies of.
+        :param y: target vectors, the table that ``prefixes`` are gathered from.
         """
         table = torch.cat((encoded.states, y, self.end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
@@ -173,37 +173,39 @@ class EncoderDecoderDangle(Dangle):
         """
         *lower, top = self.decoder_stack()
         layout: Layout = prefixes.read
-        pairings = self.pair(encoded, prefixes, layout.plain)
+        pairings = self.pair(encoded, prefixes, layout.gathered)
         for number, layer in enumerate(lower):
             projected = layer.attention.project_in(layer.before(layer.attention_norm, y))
-            change = layer.attention.mix(projected, layout, causal=True)
-            y = layer.after(layer.attention_norm, layout.spread(y), change)
-            memory = self.remember_anew(number, encoded, states, pairings)
-            y = layer.consult(y, layout.plain, memory, pairings[0].masks)
-            layout = layout.plain
+            change = layer.attention.attend(projected, layout, causal=True)
+            y = layer.after(layer.attention_norm, layout.gather(y), change)
+            memory = self.source_cache_anew(number, encoded, states, pairings)
+            y = layer.consult(y, layout.gathered, memory, pairings[0].masks)
+            layout = layout.gathered
             if state:
                 state.keep(layer.attention, projected[:, self.config.width :], memory)
         # The top layer computes, beside keys and values, only what is predicted from.
-        layout = prefixes.read_last.plain if lower else prefixes.read_last
+        layout = prefixes.read_last.gathered if lower else prefixes.read_last
         served = layout.ends(prefixes.served)
         given = top.before(top.attention_norm, y)
         own = top.attention.project_memory(given)
-        change = top.attention.mix_ends(given, own, layout, served, causal=True)
-        y = top.after(top.attention_norm, served.spread(y), change)
-        pairings = self.pair(encoded, prefixes, served.plain)
-        memory = self.remember_anew(len(lower), encoded, states, pairings)
+        change = top.attention.attend_ends(given, own, layout, served, causal=True)
+        y = top.after(top.attention_norm, served.gather(y), change)
+        pairings = self.pair(encoded, prefixes, served.gathered)
+        memory = self.source_cache_anew(len(lower), encoded, states, pairings)
         if state:
             state.keep(top.attention, own, memory)
             state.mask = pairings[0].masks[0]
-        return self.decoder_norm(top.consult(y, served.plain, memory, pairings[0].masks))
+        return self.decoder_norm(top.consult(y, served.gathered, memory, pairings[0].masks))
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
         """Lay what cross-attention reads beside ``layout``, which has a sequence for each prefix."""
         return [Pairing(layout, prefixes.encodings)]
 
-    def remember_anew(self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KeysValues]:
+    def source_cache_anew(
+        self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
+    ) -> list[KVCache]:
         """Return the keys and values that decoder layer ``number`` attends to."""
-        return self.decoder_stack()[number].cross.remember(states, pairings[0])
+        return self.decoder_stack()[number].cross.kv_cache(states, pairings[0])
 
 
 class EncoderDangle(Dangle):

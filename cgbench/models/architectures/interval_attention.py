@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from cgbench.models.architectures.prefixes import Prefixes
-from cgbench.models.parts.attention import CrossAttention, full_precision_on_cpu, softmax, widen_on_cpu
+from cgbench.models.parts.attention import CrossAttention, softmax
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.heads import split_heads
+from cgbench.models.parts.precision import attention_autocast, attention_operand
 from cgbench.models.parts.ragged import grid_index
 
 
@@ -29,7 +30,7 @@ class History:
     """
 
     def __init__(self, states: Tensor, prefixes: Prefixes) -> None:
-        states = widen_on_cpu(states)
+        states = attention_operand(states)
         self.target = prefixes.target
         # A first interval that is shorter than the others is filled up in front.
         self.interval = int((prefixes.end - prefixes.newest).max())
@@ -58,7 +59,7 @@ class History:
         query = cross.project_query(x).unflatten(-1, (cross.heads, -1)).transpose(0, 1)
         scale, p = query.shape[-1] ** -0.5, cross.dropout if cross.training else 0.0
         grids = []
-        with full_precision_on_cpu(x.device):
+        with attention_autocast(x):
             query = (query.to(to_keys.dtype) @ to_keys).transpose(0, 1)  # [N, heads, width]
             for number, (grid, bank) in enumerate(zip(self.target.to_grids(query), self.banks, strict=True)):
                 rows, columns, heads, _ = grid.shape

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.parts.linear import Linear
-from cgbench.models.text.subwords import BOS, PAD
+from cgbench.models.special_ids import BOS, PAD
 
 NOTHING = 1e-7  # what the authors add to every probability before the logarithm
 

@@ -17,9 +17,9 @@ from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalSt
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import LexicalTransformerConfig
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.ragged import Ragged, grid_index
+from cgbench.models.parts.ragged import Ragged, grid_index, on_device
 from cgbench.models.parts.source_attention import Memory, SourceAttention, as_tensor
-from cgbench.models.text.subwords import BOS
+from cgbench.models.special_ids import BOS
 
 
 @dataclass
@@ -31,15 +31,15 @@ class EncodedWords(Encoded):
 
 @dataclass
 class LexicalState:
-    """What the Transformer remembers, and what may be translated, a row a hypothesis."""
+    """What the Transformer remembers, and what may be translated, a row per hypothesis."""
 
     plain: Any
     memory: Memory
 
-    def reorder(self, index: Tensor) -> None:
+    def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
         self.plain.reorder(index)
-        self.memory = self.memory.select(index)
+        self.memory = self.memory.select(on_device(index, self.memory.keys))
 
 
 class LexicalTransformer(Transformer):
@@ -61,7 +61,7 @@ class LexicalTransformer(Transformer):
         """Return what :class:`LexicalOutput` needs at the ids that the decoder reads."""
         features = super().decode(encoded, target)
         layout = target.layout
-        memory = self.alignment.remember(encoded, np.arange(len(layout)))
+        memory = self.alignment.build_memory(encoded, np.arange(len(layout)))
         table, real = grid_index(layout.starts, layout.lengths[:, None])
         queries = features[as_tensor(table, features)]
         scores = queries @ memory.keys.transpose(1, 2) + memory.offset.unsqueeze(1)
@@ -73,13 +73,13 @@ class LexicalTransformer(Transformer):
         log_probabilities: Tensor = self.lexical(super().project(states.features), states)
         return log_probabilities
 
-    def start(self, encoded: Any, copies: int = 1) -> LexicalState:
-        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
-        order = np.repeat(np.arange(len(encoded.layout)), copies)
-        return LexicalState(super().start(encoded, copies), self.alignment.remember(encoded, order))
+    def start(self, encoded: Any, beam: int = 1) -> LexicalState:
+        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
+        order = np.repeat(np.arange(len(encoded.layout)), beam)
+        return LexicalState(super().start(encoded, beam), self.alignment.build_memory(encoded, order))
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """Consume one id a row [rows] and return the log-probabilities of the next [rows, target vocabulary]."""
+        """Consume one id per row [rows] and return the log-probabilities of the next [rows, target vocabulary]."""
         features, memory = self.step_states(tokens, state.plain), state.memory
         return self.project(LexicalStates(features, features, self.alignment.weights(memory, features), memory.words))
 

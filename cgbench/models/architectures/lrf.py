@@ -1,4 +1,4 @@
-"""LRF: each layer attends to the layers below it, place by place (Lin et al., 2023, Layer-wise Representation Fusion).
+"""LRF: layers attend to the layers below them, place by place (Zheng et al., 2023, Layer-wise Representation Fusion).
 
 Before the feed-forward sublayer of layer l a token attends to its own vectors H^0, ..., H^{l-1}, the embedding and the
 outputs of the layers below, by multi-head attention with weights of its own (equations 9 and 10). As other sublayers it
@@ -18,10 +18,10 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Transformer
 from cgbench.models.config.architectures import LRFConfig
-from cgbench.models.parts.attention import full_precision_on_cpu, widen_on_cpu
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, build_cross_attention
 from cgbench.models.parts.linear import linear
+from cgbench.models.parts.precision import attention_autocast, attention_operand
 from cgbench.models.parts.ragged import Ragged
 
 
@@ -42,8 +42,8 @@ class FuseAttention(nn.Module):
         weights = self.weights(x, below)
         if self.training:
             weights = dropout(weights, self.dropout)
-        with full_precision_on_cpu(x.device):
-            mixed = weights @ widen_on_cpu(below)
+        with attention_autocast(x):
+            mixed = weights @ attention_operand(below)
         projection = self.projections.project_memory
         _, values = projection.weight.chunk(2)
         projected = self._by_head(mixed, values.unflatten(0, (self.heads, -1)))
@@ -57,14 +57,14 @@ class FuseAttention(nn.Module):
         query = self.projections.project_query(x).unflatten(-1, (self.heads, -1))
         keys, _ = self.projections.project_memory.weight.chunk(2)
         carried = self._by_head(query, keys.unflatten(0, (self.heads, -1)).transpose(1, 2))
-        with full_precision_on_cpu(x.device):
+        with attention_autocast(x):
             # The bias of the keys would add the same to all logits of a query, which the softmax takes away again.
-            logits = widen_on_cpu(carried) @ widen_on_cpu(below).transpose(1, 2)
+            logits = attention_operand(carried) @ attention_operand(below).transpose(1, 2)
             return torch.softmax(logits / math.sqrt(query.shape[-1]), -1)
 
     @staticmethod
     def _by_head(x: Tensor, weights: Tensor) -> Tensor:
-        """Map [N, heads, in] to [N, heads, out] by a matrix a head, [heads, out, in]."""
+        """Map [N, heads, in] to [N, heads, out] by one matrix per head, [heads, out, in]."""
         return torch.stack([linear(part, weight) for part, weight in zip(x.unbind(1), weights, strict=True)], 1)
 
 
@@ -121,8 +121,8 @@ def fuse_weights(model: LRF, source: Ragged, target: Ragged) -> dict[str, np.nda
     """Return what each layer takes from the layers below, the mean over tokens and heads (the paper's Figure 4).
 
     :param target: the translations, each with its end.
-    :return: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k, so
-        column 0 is the embedding. What is not below a layer, and all of a layer without fuse-attention, is nan.
+    :returns: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k,
+        so column 0 is the embedding. What is not below a layer, and all of a layer without fuse-attention, is nan.
     """
     result = {side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")}
     rows: dict[nn.Module, np.ndarray] = {}

@@ -10,6 +10,7 @@ products come first, together. Rows are sorted by length, so that a step compute
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,10 +23,10 @@ from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalSt
 from cgbench.models.config.architectures import LSTMLexiconConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, linear
-from cgbench.models.parts.ragged import Layout, Ragged, grid_index
-from cgbench.models.parts.recurrent import StepProduct
+from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
+from cgbench.models.parts.recurrent import step_linear
 from cgbench.models.parts.source_attention import Memory, SourceAttention, as_tensor
-from cgbench.models.text.subwords import BOS, PAD
+from cgbench.models.special_ids import BOS, PAD
 
 
 @dataclass
@@ -47,12 +48,12 @@ class Hidden:
 
 
 @dataclass
-class Products:
+class StepLinears:
     """The linear maps of a step: of [input; h] in each cell, with what is added, and of [feature; h; context]."""
 
-    cells: list[StepProduct]
+    cells: list[Callable[[Tensor], Tensor]]
     biases: list[Tensor]
-    mix: StepProduct
+    mix: Callable[[Tensor], Tensor]
 
 
 @dataclass
@@ -61,11 +62,12 @@ class LSTMState:
 
     hidden: Hidden
     memory: Memory
-    products: Products
+    linears: StepLinears
 
-    def reorder(self, index: Tensor) -> None:
+    def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
-        self.hidden, self.memory = self.hidden.select(index), self.memory.select(index)
+        kept = on_device(index, self.hidden.feed)
+        self.hidden, self.memory = self.hidden.select(kept), self.memory.select(kept)
 
 
 @dataclass
@@ -115,14 +117,14 @@ class LSTMLexicon(nn.Module):
         y = self.dropout(self.target_embedding(target.ids[as_tensor(index, encoded.states)]))
         # Cut once: the gradient of a slice is as large as what it is cut from.
         first, mixed = (part.split(sizes.tolist()) for part in self._of_words(y))
-        products = self._products()
-        memory = self.attention.remember(encoded, order)
+        linears = self._step_linears()
+        memory = self.attention.build_memory(encoded, order)
         hidden = self._begin(encoded, as_tensor(order, y))
         features, tops, attention = [], [], []
         for gates, mixture in zip(first, mixed, strict=True):
             if len(gates) < len(hidden.feed):
                 hidden, memory = hidden.first(len(gates)), memory.first(len(gates))
-            hidden, weights = self._advance(gates, mixture, hidden, memory, products)
+            hidden, weights = self._advance(gates, mixture, hidden, memory, linears)
             features.append(hidden.feed)
             tops.append(hidden.h[-1])
             attention.append(weights)
@@ -146,20 +148,20 @@ class LSTMLexicon(nn.Module):
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
         return self.project(self.decode(self.encode(source), target))
 
-    def start(self, encoded: EncodedLSTM, copies: int = 1) -> LSTMState:
-        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
+    def start(self, encoded: EncodedLSTM, beam: int = 1) -> LSTMState:
+        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
         count = len(encoded.layout)
         rows = torch.arange(count, device=encoded.states.device)
-        memory = self.attention.remember(encoded, np.arange(count))
-        state = LSTMState(self._begin(encoded, rows), memory, self._products())
-        if copies > 1:
-            state.reorder(rows.repeat_interleave(copies))
+        memory = self.attention.build_memory(encoded, np.arange(count))
+        state = LSTMState(self._begin(encoded, rows), memory, self._step_linears())
+        if beam > 1:
+            state.reorder(np.repeat(np.arange(count), beam))
         return state
 
     def step(self, tokens: Tensor, state: LSTMState) -> Tensor:
-        """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
+        """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""
         y = self.dropout(self.target_embedding(tokens))
-        state.hidden, weights = self._advance(*self._of_words(y), state.hidden, state.memory, state.products)
+        state.hidden, weights = self._advance(*self._of_words(y), state.hidden, state.memory, state.linears)
         if self.lexical is None:
             return self.project(state.hidden.feed)
         return self.project(LexicalStates(state.hidden.feed, state.hidden.h[-1], weights, state.memory.words))
@@ -177,41 +179,41 @@ class LSTMLexicon(nn.Module):
         gates = linear(y, cell.weight_ih[:, :width], cell.bias_ih + cell.bias_hh)
         return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
 
-    def _products(self) -> Products:
+    def _step_linears(self) -> StepLinears:
         """The linear maps of all steps of one pass."""
         lowest, *others = self._cells()
         width = self.config.width
         inputs = [lowest.weight_ih[:, width:], *(cell.weight_ih for cell in others)]
-        joined = [torch.cat((own, cell.weight_hh), 1) for own, cell in zip(inputs, self._cells(), strict=True)]
+        weights = [torch.cat((own, cell.weight_hh), 1) for own, cell in zip(inputs, self._cells(), strict=True)]
         biases = [cell.bias_ih + cell.bias_hh for cell in others]
-        return Products([StepProduct(weight) for weight in joined], biases, StepProduct(self.mix.weight[:, width:]))
+        return StepLinears([step_linear(weight) for weight in weights], biases, step_linear(self.mix.weight[:, width:]))
 
     def _advance(
-        self, gates: Tensor, mixed: Tensor, hidden: Hidden, memory: Memory, products: Products
+        self, gates: Tensor, mixed: Tensor, hidden: Hidden, memory: Memory, linears: StepLinears
     ) -> tuple[Hidden, Tensor]:
         """One step of all rows; returns the new state and the attention weights [rows, columns].
 
         :param gates: what the word read adds to those of the lowest cell, [rows, 4 width]; ``mixed``: to the mixture.
         """
         x = feed = self.dropout(hidden.feed)
-        added = [gates, *products.biases]
+        added = [gates, *linears.biases]
         h: list[Tensor] = []
         c: list[Tensor] = []
-        for product, own, last_h, last_c in zip(products.cells, added, hidden.h, hidden.c, strict=True):
-            into, forget, new, out = (product(torch.cat((x, last_h), 1)) + own).chunk(4, 1)
+        for step, own, last_h, last_c in zip(linears.cells, added, hidden.h, hidden.c, strict=True):
+            into, forget, new, out = (step(torch.cat((x, last_h), 1)) + own).chunk(4, 1)
             c.append(forget.sigmoid() * last_c + into.sigmoid() * new.tanh())
             h.append(out.sigmoid() * c[-1].tanh())
             x = self.dropout(h[-1])
         weights = self.attention.weights(memory, h[-1])
         context = torch.bmm(weights.unsqueeze(1), memory.values).squeeze(1)
-        mixture = mixed + products.mix(torch.cat((feed, h[-1], context), 1))
+        mixture = mixed + linears.mix(torch.cat((feed, h[-1], context), 1))
         return Hidden(h, c, self.feature_dropout(self.dropout(mixture))), weights
 
 
 def time_major(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order sequences by length, longest first, and their tokens by position.
 
-    :return: the sequences in order, [S]; how many have a token at each position, [longest]; the token of each place
+    :returns: the sequences in order, [S]; how many have a token at each position, [longest]; the token of each place
         when all first tokens come first, then all second ones, [N].
     """
     order = np.argsort(-lengths, kind="stable")

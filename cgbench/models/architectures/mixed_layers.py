@@ -33,7 +33,7 @@ class MixedLayer(EncoderLayer):
     def ends(self, x: Tensor, layout: Layout, wanted: np.ndarray, causal: bool = False) -> Tensor:
         """Map to the last tokens of each part alone, [queries, width]; of the others keys and values are all there is.
 
-        :param x: the tokens of ``layout``, or the table that they are copies of.
+        :param x: the tokens of ``layout``, or the table that they are gathered from.
         :param wanted: how many tokens of each part of each sequence, [S, 2].
         """
         return self.feed(self.attend_from(x, layout, layout.ends(wanted), causal))
@@ -43,7 +43,7 @@ def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, wanted: n
     """Apply the layers; arguments and result as for :meth:`MixedLayer.ends`."""
     for layer in layers[:-1]:
         x = layer(x, layout)
-        layout = layout.plain
+        layout = layout.gathered
     return layers[-1].ends(x, layout, wanted)
 
 
@@ -61,5 +61,5 @@ def run_causal(layers: Sequence[MixedLayer], source: Tensor, target: Tensor, end
     for layer in layers[:-1]:
         changed = layer.ends(x, read, own)
         target = layer.ends(torch.cat((source, target)), pairs, pairs.parts * (0, 1), causal=True)
-        x, read = torch.cat((changed, target)), prefixes.mixed_anew(read.plain)
+        x, read = torch.cat((changed, target)), prefixes.mixed_anew(read.gathered)
     return layers[-1].ends(x, read, own * (1, 0))

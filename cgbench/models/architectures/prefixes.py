@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from cgbench.models.parts.ragged import Copies, Layout, ranges
+from cgbench.models.parts.ragged import GatherLayout, Layout, ranges
 
 
 @dataclass(frozen=True)
@@ -79,42 +79,43 @@ class Prefixes:
         return ranges(self.first, self.lengths)
 
     @cached_property
-    def ages(self) -> np.ndarray:
+    def positions_from_end(self) -> np.ndarray:
         """How many tokens of its prefix come after each token of all prefixes."""
         return np.repeat(self.newest, self.lengths) - ranges(np.zeros_like(self.lengths), self.lengths)
 
-    def apart(self) -> Prefixes:
+    def with_own_rows(self) -> Prefixes:
         """Return the same for a table that has a row of its own for each token of each prefix."""
         return replace(self, first=np.cumsum(self.lengths) - self.lengths)
 
     # What encoders read.
 
-    def mixed(self, sources: int, targets: int, ends: int = 1) -> Copies:
+    def mixed(self, sources: int, targets: int, ends: int = 1) -> GatherLayout:
         """Return what the mixed layers read, [source; y_0..y_p, END], a sequence of two parts for each prefix.
 
-        The tokens are copies of a table of ``sources`` source vectors, ``targets`` target vectors and ``ends`` vectors
-        END: one, or one for each prefix.
+        The tokens are gathered from a table of ``sources`` source vectors, ``targets`` target vectors and ``ends``
+        vectors END: one, or one for each prefix.
         """
         end = sources + targets + (np.arange(len(self)) if ends > 1 else np.zeros(len(self), np.int64))
         parts = np.stack((self.encodings.lengths, self.lengths + 1), 1)
-        plain = Layout(parts, self.source.device, right=True)
-        return Copies(plain, self._mixed_rows(self.source.starts[self.sentence], sources + self.first, end))
+        return GatherLayout(
+            Layout(parts, self.source.device, right=True),
+            self._mixed_rows(self.source.starts[self.sentence], sources + self.first, end),
+        )
 
-    def mixed_anew(self, layout: Layout) -> Copies:
+    def mixed_anew(self, layout: Layout) -> GatherLayout:
         """Return the same for a table of the source vectors and END of each prefix, then the target vectors.
 
         :param layout: that of what :meth:`mixed` returned.
         """
         n = self.encodings.lengths
         own = np.cumsum(n + 1) - (n + 1)
-        return Copies(layout, self._mixed_rows(own, (n + 1).sum() + self.first, own + n))
+        return GatherLayout(layout, self._mixed_rows(own, (n + 1).sum() + self.first, own + n))
 
-    def pairs(self, sources: int) -> Copies:
-        """Return the whole pairs, [source; target], as copies of ``sources`` source vectors, then target vectors."""
+    def pairs(self, sources: int) -> GatherLayout:
+        """Return the whole pairs, [source; target], gathered from ``sources`` source vectors, then target vectors."""
         parts = np.stack((self.source.lengths[self.source_of], self.target.lengths), 1)
         starts = np.stack((self.source.starts[self.source_of], sources + self.target.starts), 1)
-        plain = Layout(parts, self.source.device, right=True)
-        return Copies(plain, ranges(starts.ravel(), parts.ravel()))
+        return GatherLayout(Layout(parts, self.source.device, right=True), ranges(starts.ravel(), parts.ravel()))
 
     def _mixed_rows(self, source: np.ndarray, target: np.ndarray, end: np.ndarray) -> np.ndarray:
         starts = np.stack((source, target, end), 1)
@@ -129,17 +130,17 @@ class Prefixes:
     # What the decoder reads.
 
     @cached_property
-    def read(self) -> Copies:
-        """What the decoder reads for each prefix, y_0..y_{e-1}, as copies of target vectors."""
+    def read(self) -> GatherLayout:
+        """What the decoder reads for each prefix, y_0..y_{e-1}, gathered from target vectors."""
         return self._read(right=False)
 
     @cached_property
-    def read_last(self) -> Copies:
+    def read_last(self) -> GatherLayout:
         """The same, of which :attr:`served` can be the ends."""
         return self._read(right=True)
 
-    def _read(self, right: bool) -> Copies:
-        return Copies(Layout(self.end, self.source.device, right), ranges(self.first, self.end))
+    def _read(self, right: bool) -> GatherLayout:
+        return GatherLayout(Layout(self.end, self.source.device, right), ranges(self.first, self.end))
 
     @property
     def served(self) -> np.ndarray:

@@ -25,9 +25,9 @@ from cgbench.models.architectures.mixed_layers import MixedLayer, run_causal, ru
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig
-from cgbench.models.parts.attention import KeysValues
+from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.layers import EncoderLayer
-from cgbench.models.parts.ragged import Copies, Layout, Pairing, Ragged, ranges
+from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, ranges
 
 INTERVALS = (1, 2, 4, 8)
 
@@ -75,7 +75,7 @@ class RDangle(EncoderDecoderDangle):
         if self.config.value_encoder == "mixed":
             lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
             starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
-            read = Copies(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
+            read = GatherLayout(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
             table = torch.cat((x, self.source_end.to(x.dtype)[None]))
             layers = cast("list[MixedLayer]", list(self.value_encoder))
             x = run_mixed(layers, table, read, lengths * (1, 0))
@@ -127,14 +127,16 @@ class RDangle(EncoderDecoderDangle):
         pairings = super().pair(encoded, prefixes, layout)
         return [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)] if encoded.values else pairings
 
-    def remember_anew(self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]) -> list[KeysValues]:
+    def source_cache_anew(
+        self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
+    ) -> list[KVCache]:
         """See :class:`EncoderDecoderDangle`."""
         if not encoded.values:
-            return super().remember_anew(number, encoded, states, pairings)
+            return super().source_cache_anew(number, encoded, states, pairings)
         cross = self.decoder_stack()[number].cross
         keys = pairings[0].heads(cross.project_keys(states), 1, cross.heads)
         values = pairings[1].heads(encoded.values[number], 1, cross.heads)
-        return [KeysValues(key, value) for (key,), (value,) in zip(keys, values, strict=True)]
+        return [KVCache(key, value) for (key,), (value,) in zip(keys, values, strict=True)]
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
         """See :class:`Transformer`."""
@@ -162,6 +164,6 @@ class RDangle(EncoderDecoderDangle):
         """Put the new encodings in the place of the old, and leave what the decoder remembers of the target."""
         pairings = self.pair(state.encoded, prefixes, Layout(np.ones(len(prefixes), np.int64), states.device))
         layers = self.decoder_stack()
-        state.source = [self.remember_anew(n, state.encoded, states, pairings)[0] for n in range(len(layers))]
+        state.source = [self.source_cache_anew(n, state.encoded, states, pairings)[0] for n in range(len(layers))]
         state.mask = pairings[0].masks[0]
         state.target = state.target or [layer.attention.empty(len(prefixes), state.source[0].keys) for layer in layers]

@@ -20,14 +20,14 @@ from cgbench.models.architectures.lstm_lexicon import time_major
 from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
-from cgbench.models.parts.ragged import Layout, Ragged, grid_index
+from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
 from cgbench.models.parts.source_attention import as_tensor
-from cgbench.models.text.subwords import BOS
+from cgbench.models.special_ids import BOS
 
 
 @dataclass
 class Meanings:
-    """What is attended to, a row a sentence or hypothesis.
+    """What is attended to, a row per sentence or hypothesis.
 
     :param syntax: states of attention, [rows, columns, syntax]; ``meaning``: what is read, [rows, columns, meaning].
     :param offset: -inf at padding, else 0, [rows, columns].
@@ -48,17 +48,27 @@ class Meanings:
 
 @dataclass
 class SyntaxState:
-    """What steers the next attention, and the decoder's h and c, each [rows, width]; and what is attended to."""
+    """Where the decoder is: what steers the next attention, [rows, width], and what it attends to.
+
+    ``h`` and ``c`` are the decoder's states, [rows, width] per layer.
+    """
 
     steer: Tensor
-    h: Tensor
-    c: Tensor
+    h: list[Tensor]
+    c: list[Tensor]
     memory: Meanings
 
-    def reorder(self, index: Tensor) -> None:
+    def reorder(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
-        self.steer, self.h, self.c = (part.index_select(0, index) for part in (self.steer, self.h, self.c))
-        self.memory = self.memory.select(index)
+        kept = on_device(index, self.steer)
+        self.steer = self.steer.index_select(0, kept)
+        self.h, self.c = ([part.index_select(0, kept) for part in parts] for parts in (self.h, self.c))
+        self.memory = self.memory.select(kept)
+
+    def first(self, rows: int) -> SyntaxState:
+        """Return the first rows."""
+        h, c = ([part[:rows] for part in parts] for parts in (self.h, self.c))
+        return SyntaxState(self.steer[:rows], h, c, self.memory.first(rows))
 
 
 @dataclass
@@ -74,8 +84,10 @@ class EncodedSyntax:
 class SyntacticAttention(nn.Module):
     """Used like :class:`~cgbench.models.architectures.transformer.Transformer`.
 
-    Widths by ``config``: ``meaning_width`` (120), ``syntax_width`` (100) of embeddings, ``width`` (400) of states;
-    ``read_syntax`` lets predictions read the attended syntax states, too.
+    Widths by ``config``: ``meaning_width`` (120), ``syntax_width`` (100) of embeddings, ``width`` (400) of states; the
+    authors' code can only build models with ``width`` = 4 · ``syntax_width``. ``read_syntax`` (their ``syn_act``) lets
+    predictions read the attended syntax states, too. Each of the three LSTMs has ``encoder_layers`` layers (their
+    ``n_layers``), with dropout between them.
     """
 
     def __init__(self, config: SyntacticAttentionConfig, source_size: int, target_size: int) -> None:
@@ -85,11 +97,13 @@ class SyntacticAttention(nn.Module):
         self.meaning = nn.Embedding(source_size, config.meaning_width)
         self.syntax = nn.Embedding(source_size, syntax)
         self.dropout = Dropout(config.dropout)
-        self.around = nn.LSTM(syntax, syntax, bidirectional=True)
+        depth, between = config.encoder_layers, config.dropout if config.encoder_layers > 1 else 0.0
+        self.around = nn.LSTM(syntax, syntax, depth, dropout=between, bidirectional=True)
         self.ends = nn.Parameter(torch.zeros(2, 2 * syntax))  # in place of the first and the last word's surroundings
-        self.encoder = nn.LSTM(2 * syntax, width // 2, bidirectional=True)
+        self.encoder = nn.LSTM(2 * syntax, width // 2, depth, dropout=between, bidirectional=True)
         self.begin = Linear(width, width)
         self.cell = nn.LSTMCell(width, width)
+        self.upper = nn.ModuleList(nn.LSTMCell(width, width) for _ in range(depth - 1))
         self.output = Linear(config.meaning_width + (width if config.read_syntax else 0), target_size)
         nn.init.normal_(self.ends)
 
@@ -114,8 +128,7 @@ class SyntacticAttention(nn.Module):
         found = []
         for count in sizes.tolist():
             if count < len(state.steer):
-                memory = state.memory.first(count)
-                state = SyntaxState(state.steer[:count], state.h[:count], state.c[:count], memory)
+                state = state.first(count)
             found.append(self._advance(state))
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
@@ -130,9 +143,9 @@ class SyntacticAttention(nn.Module):
         """Return logits [N, target vocabulary]; ``target``: as for other models, used for its lengths alone."""
         return self.project(self.decode(self.encode(source), target))
 
-    def start(self, encoded: EncodedSyntax, copies: int = 1) -> SyntaxState:
-        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
-        return self._start(encoded, np.repeat(np.arange(len(encoded.layout)), copies))
+    def start(self, encoded: EncodedSyntax, beam: int = 1) -> SyntaxState:
+        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
+        return self._start(encoded, np.repeat(np.arange(len(encoded.layout)), beam))
 
     def step(self, tokens: Tensor, state: SyntaxState) -> Tensor:
         """Return the logits of the next id [rows, target vocabulary]; ``tokens`` [rows] is not looked at."""
@@ -145,15 +158,20 @@ class SyntacticAttention(nn.Module):
         steer = encoded.steer[as_tensor(order, encoded.states)]
         # The first steering state does not enter the recurrence, which starts from nothing.
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
-        return SyntaxState(steer, torch.zeros_like(steer), torch.zeros_like(steer), memory)
+        nothing = [torch.zeros_like(steer)] * (1 + len(self.upper))
+        return SyntaxState(steer, nothing, nothing, memory)
 
     def _advance(self, state: SyntaxState) -> Tensor:
         memory = state.memory
         scores = torch.bmm(memory.syntax, state.steer.unsqueeze(2)).squeeze(2) + memory.offset
         weights = torch.softmax(scores, 1).unsqueeze(1)
         read, context = (torch.bmm(weights, part).squeeze(1) for part in (memory.meaning, memory.syntax))
-        state.h, state.c = self.cell(context, (state.h, state.c))
-        state.steer = state.h
+        x, states = context, []
+        for layer, cell in enumerate([self.cell, *self.upper]):
+            states.append(cell(self.dropout(x) if layer else x, (state.h[layer], state.c[layer])))
+            x = states[-1][0]
+        state.h, state.c = [h for h, _ in states], [c for _, c in states]
+        state.steer = x
         return torch.cat((read, context), 1) if self.config.read_syntax else read
 
     def _run(self, lstm: nn.LSTM, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
@@ -162,5 +180,5 @@ class SyntacticAttention(nn.Module):
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
         output, (h, _) = lstm(PackedSequence(x[as_tensor(index, x)], torch.from_numpy(sizes)))
-        last = torch.cat(list(h), 1)[as_tensor(np.argsort(order), x)]
+        last = torch.cat(list(h[-2:]), 1)[as_tensor(np.argsort(order), x)]  # of the top layer
         return output.data[as_tensor(inverse, x)], last

@@ -21,14 +21,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.attention import KeysValues
+from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
 from cgbench.models.parts.linear import linear
 from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
-from cgbench.models.parts.ragged import Layout, Pairing, Ragged
-
-BOS, PAD = 0, 1
+from cgbench.models.parts.precision import activations
+from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
+from cgbench.models.special_ids import BOS, PAD
 
 
 @dataclass
@@ -43,50 +43,57 @@ class Encoded:
 class State:
     """Everything that decoding step by step remembers, a row for each sentence.
 
-    The hypotheses of a sentence, ``copies`` adjacent ones, share its row: each step stores the keys and values of all
-    of them, and ``seen`` says which belong to the past of which. So nothing is moved when a beam changes its order.
+    The hypotheses of a sentence, ``beam`` adjacent ones, share its row: each step stores the keys and values of all
+    of them, and ``target_mask`` says which belong to the past of which. So nothing is moved when a beam changes its
+    order.
 
-    :param source: one fixed memory a decoder layer; ``source_mask``: its bias, [rows, 1, 1, source length], or None
+    :param source: one fixed cache per decoder layer; ``source_mask``: their mask, [rows, 1, 1, source length], or None
         without padding.
-    :param target: one growing memory a decoder layer; ``places``: the position of each of its columns, [stored].
-    :param seen: the bias of ``target``, [rows, 1, copies, stored], or None where all that is stored belongs to all.
+    :param target: one growing cache per decoder layer; ``positions``: the position of each of its columns, [stored].
+    :param target_mask: of ``target``, [rows, 1, beam, stored], or None where all that is stored belongs to all.
     :param length: number of positions consumed.
     """
 
-    source: list[KeysValues]
+    source: list[KVCache]
     source_mask: Tensor | None
-    target: list[KeysValues]
-    places: Tensor
-    copies: int
-    seen: Tensor | None = None
+    target: list[KVCache]
+    positions: Tensor
+    beam: int
+    target_mask: Tensor | None = None
     length: int = 0
 
     def advance(self) -> None:
         """Make room for the next position of every hypothesis."""
-        if self.copies > 1:
+        if self.beam > 1:
             rows = len(self.source[0])
-            own = torch.full((self.copies, self.copies), -math.inf, device=self.places.device).fill_diagonal_(0)
-            before = own.new_zeros(rows, 1, self.copies, len(self.places)) if self.seen is None else self.seen
-            self.seen = torch.cat((before, own.expand(rows, 1, -1, -1)), 3)
-        elif self.seen is not None:
-            self.seen = F.pad(self.seen, (0, 1))
-        self.places = torch.cat((self.places, self.places.new_full((self.copies,), self.length)))
+            own = torch.full((self.beam, self.beam), -math.inf, device=self.positions.device).fill_diagonal_(0)
+            before = (
+                own.new_zeros(rows, 1, self.beam, len(self.positions)) if self.target_mask is None else self.target_mask
+            )
+            self.target_mask = torch.cat((before, own.expand(rows, 1, -1, -1)), 3)
+        elif self.target_mask is not None:
+            self.target_mask = F.pad(self.target_mask, (0, 1))
+        self.positions = torch.cat((self.positions, self.positions.new_full((self.beam,), self.length)))
         self.length += 1
 
-    def reorder(self, index: Tensor) -> None:
-        """Keep the hypotheses ``index`` [new hypotheses], in that order, of all state."""
-        sentence = index.cpu().numpy() // self.copies
+    def reorder(self, index: np.ndarray) -> None:
+        """Keep the hypotheses ``index`` [new hypotheses], in that order, of all state.
+
+        On the host, which has chosen them: it need not wait for a GPU to tell what it was told.
+        """
+        sentence = index // self.beam
         first = np.flatnonzero(np.diff(sentence, prepend=-1))
-        copies = np.unique(np.diff(first, append=len(sentence)))
-        if self.seen is not None:
-            self.seen = self.seen.view(-1, 1, 1, self.seen.shape[3]).index_select(0, index)
+        counts = np.unique(np.diff(first, append=len(sentence)))
+        if self.target_mask is not None:
+            self.target_mask = self.target_mask.view(-1, 1, 1, self.target_mask.shape[3])
+            self.target_mask = self.target_mask.index_select(0, on_device(index, self.positions))
         # Where sentences have different numbers of hypotheses, each of these gets a row of its own.
-        self.copies, rows = (int(copies[0]), sentence[first]) if len(copies) == 1 else (1, sentence)
-        if self.seen is not None:
-            self.seen = self.seen.view(-1, 1, self.copies, self.seen.shape[3])
+        self.beam, rows = (int(counts[0]), sentence[first]) if len(counts) == 1 else (1, sentence)
+        if self.target_mask is not None:
+            self.target_mask = self.target_mask.view(-1, 1, self.beam, self.target_mask.shape[3])
         if len(rows) == len(self.source[0]) and bool((rows == np.arange(len(rows))).all()):
             return
-        kept = torch.from_numpy(rows).to(index.device)
+        kept = on_device(rows, self.positions)
         for memory in (*self.source, *self.target):
             memory.select(kept)
         if self.source_mask is not None:
@@ -188,15 +195,15 @@ class Transformer(nn.Module):
         layers, pairing = self.decoder_stack(), Pairing(layout, encoded.layout)
 
         def attend(number: int, y: Tensor) -> Tensor:
-            memory = self.remember(number, encoded, pairing)
+            memory = self.source_cache(number, encoded, pairing)
             y = layers[number].attend(y, layout, causal=True)
             return layers[number].attend_source(y, layout, memory, pairing.masks)
 
         return self.decoder_norm(self.through("decoder", y, attend))
 
-    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+    def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
         """Return the keys and values that decoder layer ``number`` attends to."""
-        return self.decoder_stack()[number].cross.remember(encoded.states, pairing)
+        return self.decoder_stack()[number].cross.kv_cache(encoded.states, pairing)
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [..., target vocabulary] of states [..., width]."""
@@ -206,30 +213,30 @@ class Transformer(nn.Module):
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
         return self.project(self.decode(self.encode(source), target))
 
-    # Search: one position a row at a time.
+    # Search: one position per row at a time.
 
-    def start(self, encoded: Any, copies: int = 1) -> Any:
-        """Return the state before the first step, with ``copies`` adjacent rows for each sentence."""
+    def start(self, encoded: Any, beam: int = 1) -> Any:
+        """Return the state before the first step, with ``beam`` adjacent rows for each sentence."""
         rows, device = len(encoded.layout), encoded.states.device
-        # A layout of one token a sentence, so that the sentences of the batch are one grid in their order.
+        # A layout of one token per sentence, so that the sentences of the batch are one grid in their order.
         pairing = Pairing(Layout([1] * rows, device), encoded.layout)
-        source = [self.remember(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
+        source = [self.source_cache(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
-        places = torch.empty(0, dtype=torch.int64, device=device)
-        return State(source, pairing.masks[0], target, places, copies)
+        positions = torch.empty(0, dtype=torch.int64, device=device)
+        return State(source, pairing.masks[0], target, positions, beam)
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """Consume one id a row [rows] and return the logits of the next [rows, target vocabulary]."""
+        """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""
         return self.project(self.step_states(tokens, state))
 
     def step_states(self, tokens: Tensor, state: Any) -> Tensor:
-        """Consume one id a row [rows] and return the decoder's last states [rows, width]."""
+        """Consume one id per row [rows] and return the decoder's last states [rows, width]."""
         y = self.embed_step(tokens, state.length)
         state.advance()
-        layers, ages = self.decoder_stack(), state.length - 1 - state.places
+        layers, distances = self.decoder_stack(), state.length - 1 - state.positions
 
         def attend(number: int, y: Tensor) -> Tensor:
-            y = layers[number].step_attention(y, state.target[number], state.seen, ages)
+            y = layers[number].step_attention(y, state.target[number], state.target_mask, distances)
             return layers[number].step_cross(y, state.source[number], state.source_mask)
 
         return self.decoder_norm(self.through("decoder", y, attend))
@@ -244,10 +251,7 @@ class Transformer(nn.Module):
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         """The same before dropout."""
-        x = embedding(ids) * self.scale
-        # On a CPU whole activations are kept in the type of the products: casts would cost more than they save.
-        if x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
-            x = x.to(torch.get_autocast_dtype("cpu"))
+        x = activations(embedding(ids) * self.scale)
         if self.config.positions == "sinusoidal":
             x = x + (sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
         elif self.config.positions == "interleaved":
@@ -272,7 +276,7 @@ def build_embedding(size: int, config: TransformerConfig) -> nn.Embedding:
         else:
             deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
             embedding.weight.normal_(std=deviation)
-        if config.embedding == "unit":
-            embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True))
+        if length := {"unit": 1, "length_1": 1, "length_4": 4}.get(config.embedding):
+            embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True)).mul_(length)
         embedding.weight[PAD] = 0
     return embedding

@@ -1,6 +1,6 @@
 """Transformer-accu: plain sums of layers, the control without learned weights of two papers, which mean different ones.
 
-* ``inputs`` (Lin et al., 2023, LRF, "Transformer-accu"): layer i of either stack reads y_0 + ... + y_{i-1}, the
+* ``inputs`` (Zheng et al., 2023, LRF, "Transformer-accu"): layer i of either stack reads y_0 + ... + y_{i-1}, the
   embedding and the outputs of all layers below.
 * ``all`` (Lin et al., 2023, COMPOSITION, the text): every decoder layer reads the sum of all encoder sublayers.
 * ``prefix`` (its footnote): decoder layer i reads y_0 + ... + y_{i-1} of the encoder.
@@ -20,7 +20,7 @@ from torch import Tensor
 from cgbench.models.architectures.composition import sublayer_outputs
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import AccuConfig
-from cgbench.models.parts.attention import KeysValues
+from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.ragged import Layout, Pairing
 
 
@@ -59,8 +59,8 @@ class TransformerAccu(Transformer):
         sums = accumulate([self.encoder_norm(x), *(output for _, output in outputs)])
         return Summed(top, layout, list(sums)[:count])
 
-    def remember(self, number: int, encoded: Any, pairing: Pairing) -> list[KeysValues]:
+    def source_cache(self, number: int, encoded: Any, pairing: Pairing) -> list[KVCache]:
         """See :class:`Transformer`."""
         if self.config.form == "inputs":
-            return super().remember(number, encoded, pairing)
-        return self.decoder_stack()[number].cross.remember(encoded.memories[number], pairing)
+            return super().source_cache(number, encoded, pairing)
+        return self.decoder_stack()[number].cross.kv_cache(encoded.memories[number], pairing)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from cgbench.models.config.common import ModelConfig, TransformerConfig
 from cgbench.models.config.lexical import LexicalConfig
+from cgbench.settings import setting
 
 
 @dataclass(frozen=True)
@@ -20,22 +21,26 @@ class UniversalConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class DangleConfig(TransformerConfig):
-    """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix.
-
-    :param form: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no decoder).
-    :param mixed_layers: k1, layers over source and target prefix.
-    :param encoder_layers: k2, source-only layers above them; ``encoder_only`` has neither these nor ``decoder_layers``.
-    :param mixed_attention_heads: heads of the mixed layers.
-    :param positions: ``relative``, or ``sinusoidal``: of the target, counted from the end of each prefix.
-    """
+    """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix."""
 
     architecture: str = "dangle"
-    form: str = "encoder_decoder"
-    mixed_layers: int = 4
-    encoder_layers: int = 4
+    form: str = setting(
+        "encoder_decoder",
+        "which parts there are: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no "
+        "decoder).",
+    )
+    mixed_layers: int = setting(4, "layers over source and target prefix (k1).")
+    encoder_layers: int = setting(
+        4,
+        "source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor ``decoder_layers``.",
+    )
     decoder_layers: int = 4
-    positions: str = "relative"
-    mixed_attention_heads: int = 8
+    positions: str = setting(
+        "relative",
+        "how places are told apart: ``relative``, or ``sinusoidal``: of the target, counted from the end of each "
+        "prefix.",
+    )
+    mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,39 +70,49 @@ class DangleConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class RDangleConfig(TransformerConfig):
-    """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix.
-
-    :param mixed_layers: k1, layers over source and target prefix; ``encoder_layers``: k2, source-only layers above.
-    :param mixed_attention_heads: heads of the mixed layers.
-    :param interval: o, target tokens between two re-encodings.
-    :param values: ``separate`` (only the keys of cross-attention are encoded anew) or ``shared`` (keys and values are).
-    :param key_scale, value_scale: of ``separate``: constants that multiply the normalised encodings.
-    :param value_encoder: of ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the source and one
-        learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, then the same).
-    :param static_layers: source-only layers below everything, run once a sentence.
-    :param keep_history: *beyond the paper*: a target token attends to the source as encoded in its own interval, and
-        the decoder is run once.
-    :param causal_target: *beyond the paper*: in mixed layers target tokens do not see later ones.
-    :param random_interval: *beyond the paper*: in training, draw the interval (1, 2, 4 or 8) and the first re-encoding
-        point anew for every batch.
-    """
+    """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix."""
 
     architecture: str = "r_dangle"
-    mixed_layers: int = 2
-    encoder_layers: int = 8
+    mixed_layers: int = setting(2, "layers over source and target prefix (k1).")
+    encoder_layers: int = setting(8, "source-only layers above the mixed ones (k2).")
     decoder_layers: int = 12
-    positions: str = "relative"
+    positions: str = setting("relative", "how places are told apart: ``relative`` alone.")
     norm: str = "pre"
-    mixed_attention_heads: int = 8
-    interval: int = 1
-    values: str = "separate"
-    key_scale: float = 1.0
-    value_scale: float = 1.0
-    value_encoder: str = "mixed"
-    static_layers: int = 0
-    keep_history: bool = False
-    causal_target: bool = False
-    random_interval: bool = False
+    mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
+    interval: int = setting(1, "target tokens between two re-encodings (o).")
+    values: str = setting(
+        "separate",
+        "which encodings are made anew: ``separate`` (only the keys of cross-attention) or ``shared`` (keys and "
+        "values).",
+    )
+    key_scale: float = setting(
+        1.0,
+        "constant that multiplies the normalised encodings that are keys, with ``separate``.",
+    )
+    value_scale: float = setting(
+        1.0,
+        "constant that multiplies the normalised encodings that are values, with ``separate``.",
+    )
+    value_encoder: str = setting(
+        "mixed",
+        "what encodes the values, with ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the "
+        "source and one learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, "
+        "then the same).",
+    )
+    static_layers: int = setting(0, "source-only layers below everything, run once per sentence.")
+    keep_history: bool = setting(
+        False,
+        "whether a target token attends to the source as encoded in its own interval, so that the decoder is run once "
+        "(*beyond the paper*).",
+    )
+    causal_target: bool = setting(
+        False, "whether target tokens in mixed layers do not see later ones (*beyond the paper*)."
+    )
+    random_interval: bool = setting(
+        False,
+        "whether the interval (1, 2, 4 or 8) and the first re-encoding point are drawn anew for every batch of "
+        "training (*beyond the paper*).",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -124,21 +139,20 @@ class RDangleConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class CompositionConfig(TransformerConfig):
-    """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers.
-
-    :param sublayers: which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``.
-    :param weights: ``scalar`` or ``vector`` (one weight a component).
-    :param mixtures: ``keys_values``, two mixtures a decoder layer, or ``encoder``, one for all.
-    :param top_layers: encoder layers whose sublayers are mixed, from the top; 0 for all.
-    :param initial: how weights start: ``mean``, ``top`` (the encoder's output alone) or ``normal`` (mean and noise).
-    """
+    """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers."""
 
     architecture: str = "composition"
-    sublayers: str = "both"
-    weights: str = "scalar"
-    mixtures: str = "keys_values"
-    top_layers: int = 0
-    initial: str = "mean"
+    sublayers: str = setting("both", "which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``.")
+    weights: str = setting("scalar", "what a weight is: ``scalar``, or ``vector`` (one weight per component).")
+    mixtures: str = setting(
+        "keys_values",
+        "how many mixtures there are: ``keys_values``, two per decoder layer, or ``encoder``, one for all.",
+    )
+    top_layers: int = setting(0, "encoder layers whose sublayers are mixed, from the top; 0 for all.")
+    initial: str = setting(
+        "mean",
+        "how weights start: ``mean``, ``top`` (the encoder's output alone) or ``normal`` (mean and noise).",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,17 +169,18 @@ class CompositionConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class LRFConfig(TransformerConfig):
-    """LRF (Lin et al., 2023, layer-wise representation fusion): each layer attends to the layers below, place by place.
-
-    :param fuse: stacks with fuse-attention: ``both``, ``source`` or ``target``.
-    :param fuse_layers: ``all``, or ``top``, the highest of each stack alone.
-    :param residual: add fuse-attention to its input and normalise, as every other sublayer.
-    """
+    """LRF (Zheng et al., 2023, layer-wise representation fusion): each layer attends to those below, place by place."""
 
     architecture: str = "lrf"
-    fuse: str = "both"
-    fuse_layers: str = "all"
-    residual: bool = True
+    fuse: str = setting("both", "which stacks have fuse-attention: ``both``, ``source`` or ``target``.")
+    fuse_layers: str = setting(
+        "all",
+        "which layers of these have it: ``all``, or ``top``, the highest of each stack alone.",
+    )
+    residual: bool = setting(
+        True,
+        "whether fuse-attention is added to its input and normalised, as every other sublayer.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -175,15 +190,15 @@ class LRFConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class AccuConfig(TransformerConfig):
-    """Transformer-accu: sums of layers instead of the top one; two papers mean two (three) things by the name.
-
-    :param form: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all layers before),
-        ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) or ``prefix``
-        (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i).
-    """
+    """Transformer-accu: sums of layers instead of the top one; two papers mean two (three) things by the name."""
 
     architecture: str = "transformer_accu"
-    form: str = "inputs"
+    form: str = setting(
+        "inputs",
+        "what is summed: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all "
+        "layers before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) "
+        "or ``prefix`` (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i).",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -195,13 +210,12 @@ class AccuConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class DLCLConfig(TransformerConfig):
-    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and all earlier layers.
-
-    :param initial: how weights start: ``average`` or ``ones``.
+    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and all earlier
+    layers.
     """
 
     architecture: str = "dlcl"
-    initial: str = "average"
+    initial: str = setting("average", "how weights start: ``average`` or ``ones``.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -231,17 +245,19 @@ class LexicalTransformerConfig(LexicalConfig, TransformerConfig):
 
 @dataclass(frozen=True)
 class LSTMLexiconConfig(LexicalConfig, ModelConfig):
-    """LSTM encoder-decoder with a lexicon in its output layer (Akyürek and Andreas, 2021).
-
-    :param encoder_layers: of the encoder, and of the decoder, which starts from the encoder's last states.
-    :param feature_dropout: on the features that predict, once more (the authors' ``highdrop``, 0.5).
-    """
+    """LSTM encoder-decoder with a lexicon in its output layer (Akyürek and Andreas, 2021)."""
 
     architecture: str = "lstm_lexicon"
-    encoder_layers: int = 2
-    decoder_layers: int = 2
+    encoder_layers: int = setting(
+        2,
+        "layers of the encoder, and of the decoder, which starts from the encoder's last states.",
+    )
+    decoder_layers: int = setting(2, "layers of the decoder: as many as the encoder has.")
     dropout: float = 0.4
-    feature_dropout: float = 0.0
+    feature_dropout: float = setting(
+        0.0,
+        "dropout of the features that predict, once more (the authors' ``highdrop``, 0.5).",
+    )
 
     def __post_init__(self) -> None:
         ModelConfig.__post_init__(self)
@@ -268,28 +284,23 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
 
 @dataclass(frozen=True)
 class SyntacticAttentionConfig(ModelConfig):
-    """Syntactic attention (Russin et al., 2019): attention sees syntax alone, predictions see meanings alone.
-
-    :param width: of both directions of the second encoder together, and of the decoder.
-    :param syntax_width: of the embeddings that attention is computed from; ``meaning_width``: of those that are read.
-    :param read_syntax: let predictions read the attended syntax states, too.
-    """
+    """Syntactic attention (Russin et al., 2019): attention sees syntax alone, predictions see meanings alone."""
 
     architecture: str = "syntactic_attention"
-    encoder_layers: int = 1
-    decoder_layers: int = 1
-    width: int = 400
+    encoder_layers: int = setting(1, "depth of each of the two encoders, and of the decoder.")
+    decoder_layers: int = setting(1, "depth of the decoder: as that of the encoders.")
+    width: int = setting(400, "width of both directions of the second encoder together, and of the decoder.")
     dropout: float = 0.5
-    syntax_width: int = 100
-    meaning_width: int = 120
-    read_syntax: bool = False
+    syntax_width: int = setting(100, "width of the embeddings that attention is computed from.")
+    meaning_width: int = setting(120, "width of the embeddings that are read.")
+    read_syntax: bool = setting(False, "whether predictions read the attended syntax states, too.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._at_least_one("syntax_width", "meaning_width")
         self._require("width", self.width % 2 == 0, "even")
-        for name in ("encoder_layers", "decoder_layers"):
-            self._require(name, getattr(self, name) == 1, "1")
+        rule = f"model.encoder_layers ({self.encoder_layers})"
+        self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
 
     @property
     def has_encoder_states(self) -> bool:
@@ -342,9 +353,9 @@ ARCHITECTURES = {
         "mixtures of encoder sublayers",
         "Lin et al. 2023 (COMPOSITION)",
     ),
-    "lrf": Architecture(LRFConfig, "lrf", "LRF", "attention to the layers below", "Lin et al. 2023 (LRF)"),
+    "lrf": Architecture(LRFConfig, "lrf", "LRF", "attention to the layers below", "Zheng et al. 2023 (LRF)"),
     "transformer_accu": Architecture(
-        AccuConfig, "transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023 (both)"
+        AccuConfig, "transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023, Zheng et al. 2023"
     ),
     "dlcl": Architecture(DLCLConfig, "dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
     "lstm_lexicon": Architecture(

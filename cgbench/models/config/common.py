@@ -2,8 +2,7 @@
 
 Every field has one dotted name (``training.max_updates``), in YAML, on the command line and in a checkpoint. What an
 architecture adds to :class:`ModelConfig` is in :mod:`cgbench.models.config.architectures`; how values are read and
-presets are
-found is in :mod:`cgbench.models.config.presets`.
+presets are found is in :mod:`cgbench.models.config.presets`.
 """
 
 from __future__ import annotations
@@ -13,25 +12,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgbench.errors import InputError
+from cgbench.settings import setting
 
 POSITIONS = ("sinusoidal", "interleaved", "relative", "shaw", "transformer_xl")
 UNITS = ("subwords", "words", "characters")
-EMBEDDINGS = ("fairseq", "unit", "teu", "none", "ped", "xavier")
+LENGTH = "training.max_updates"  # the one setting that a run may be given more of
+EMBEDDINGS = ("fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier")
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of a model, whatever its architecture; equal configurations and dictionaries have equal parameters.
+    """The shape of a model, whatever its architecture; equal configurations and dictionaries have equal parameters."""
 
-    :param width: of the states between layers.
-    :param dropout: probability to drop an element of embeddings and of what layers add.
-    """
-
-    architecture: str = ""
-    encoder_layers: int = 6
-    decoder_layers: int = 6
-    width: int = 512
-    dropout: float = 0.3
+    architecture: str = setting("", "how the model is built: one of those that cgbench models lists.")
+    encoder_layers: int = setting(6, "layers of the encoder.")
+    decoder_layers: int = setting(6, "layers of the decoder.")
+    width: int = setting(512, "width of the states between layers.")
+    dropout: float = setting(0.3, "probability to drop an element of embeddings and of what layers add.")
 
     def __post_init__(self) -> None:
         for name in ("encoder_layers", "decoder_layers"):
@@ -79,37 +76,46 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TransformerConfig(ModelConfig):
-    """What the Transformer and all that are made of its layers have; the defaults are fairseq's ``iwslt`` Transformer.
-
-    :param positions: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et al., 2017, from
-        place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one a layer), ``shaw`` (Shaw et al.,
-        2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).
-    :param max_relative_position: P; distances are clipped to ±(P-1). Not for ``transformer_xl``.
-    :param norm: ``pre`` (normalise the input of each sublayer, and the output of each stack) or ``post``.
-    :param embedding: how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``,
-        N(0, 1/d), sqrt(d)·E + P; ``unit``, the same with rows of length 1; and the scalings of Csordás et al. (2021):
-        ``teu``, Xavier uniform, sqrt(d)·E + P; ``none``, N(0, 1), E + P; ``ped``, N(0, 2/d), E + P/sqrt(d); ``xavier``,
-        Xavier uniform, E.
-    :param embedding_dropout: whether ``dropout`` applies to embeddings.
-    :param attention_bias: whether the projections of attention have a bias; ``output_bias``: whether logits have.
-    :param begin_source: put <s> before each source.
-    :param initialization: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.
-    """
+    """What the Transformer and all that are made of its layers have; the defaults are those of fairseq's ``iwslt``."""
 
     architecture: str = "transformer"
-    feedforward_width: int = 1024
-    attention_heads: int = 4
-    positions: str = "sinusoidal"
-    max_relative_position: int = 16
-    norm: str = "post"
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
-    embedding: str = "fairseq"
-    embedding_dropout: bool = True
-    attention_bias: bool = True
-    output_bias: bool = False
-    begin_source: bool = False
-    initialization: str = "fairseq"
+    feedforward_width: int = setting(1024, "width of the hidden layer of feed-forward sublayers.")
+    attention_heads: int = setting(4, "heads of every attention; they divide the width.")
+    positions: str = setting(
+        "sinusoidal",
+        "how places are told apart: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et "
+        "al., 2017, from place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one per layer), "
+        "``shaw`` (Shaw et al., 2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).",
+    )
+    max_relative_position: int = setting(
+        16,
+        "number P that distances are clipped with, to ±(P-1). Not for ``transformer_xl``.",
+    )
+    norm: str = setting(
+        "post",
+        "where states are normalised: ``pre``, the input of each sublayer and the output of each stack, or ``post``, "
+        "the sum of a sublayer's input and output.",
+    )
+    attention_dropout: float = setting(0.0, "probability to drop a weight of attention.")
+    activation_dropout: float = setting(
+        0.0,
+        "probability to drop an element of a feed-forward sublayer's hidden layer.",
+    )
+    embedding: str = setting(
+        "fairseq",
+        "how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``, N(0, 1/d), "
+        "sqrt(d)·E + P; ``unit``, the same with rows of length 1; ``length_1`` and ``length_4``, rows of that length, "
+        "E + P (Zheng and Lapata, 2022, on COGS); and the scalings of Csordás et al. (2021): ``teu``, Xavier uniform, "
+        "sqrt(d)·E + P; ``none``, N(0, 1), E + P; ``ped``, N(0, 2/d), E + P/sqrt(d); ``xavier``, Xavier uniform, E.",
+    )
+    embedding_dropout: bool = setting(True, "whether ``dropout`` applies to embeddings.")
+    attention_bias: bool = setting(True, "whether the projections of attention have a bias.")
+    output_bias: bool = setting(False, "whether logits have a bias.")
+    begin_source: bool = setting(False, "whether <s> is put before each source.")
+    initialization: str = setting(
+        "fairseq",
+        "how layers start: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,62 +132,96 @@ class TransformerConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained. Lengths count subwords and the end token; an update is one step of the optimiser.
+    """How a model is trained. Lengths count subwords and the end token; an update is one step of the optimiser."""
 
-    :param learning_rate: the highest rate, reached after ``warmup_updates``.
-    :param schedule: how it falls then: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017); ``linear``, to
-        nothing at the last update, which gets more out of a short run; or ``constant``, not at all. ``noam`` is
-        tensor2tensor's: learning_rate / sqrt(model.width) · min(1/sqrt(update), update / warmup_updates^1.5).
-    :param weight_decay: decoupled, times the learning rate (AdamW; what fairseq's Adam does).
-    :param clip_norm: largest norm of the gradient, 0 for no limit.
-    :param max_tokens: largest rows x longest side of a batch; ``accumulation`` such batches make an update.
-    :param batch_sentences: if not 0, a batch of training is so many pairs of any length, drawn with replacement
-        (Csordás et al., 2021), whatever ``max_tokens``; an epoch is then as many batches as it takes to draw as many
-        pairs as there are.
-    :param batch_draw: how they are drawn: with ``replacement``, or an ``epoch`` uses every pair once, in batches of
-        which the last may be smaller (Akyürek and Andreas, 2021).
-    :param loss_mean: what the loss of an update is divided by: its ``tokens`` or its ``sentences``.
-    :param max_length: a pair with a longer side is left out.
-    :param validate_metric: what is best: ``loss``, ``bleu`` (of words as they are in the text, not tokenised further)
-        or ``exact_match`` (of whole sentences), both in percent.
-    :param validate_beam: beam of the decoding that the last two need; 1 is greedy.
-    :param validate_sentences: how many pairs are decoded, evenly spaced in the validation text; 0 for all.
-    :param patience: stop after so many validations in a row without a better one; 0 for never.
-    :param keep: the final model: the ``best`` of the validations, or the ``last``.
-    :param keep_checkpoints: keep the last so many of the checkpoints that are made every ``checkpoint_every`` updates
-        and at the end, each a complete folder.
-    :param threads: threads on a CPU; part of the recipe because it decides the order of floating-point sums.
-    :param precision: of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device multiplies
-        it in hardware).
-    """
-
-    max_updates: int = 100_000
-    learning_rate: float = 5e-4
-    schedule: str = "inverse_sqrt"
-    warmup_updates: int = 4000
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.98
-    adam_epsilon: float = 1e-8
-    weight_decay: float = 1e-4
-    label_smoothing: float = 0.1
-    clip_norm: float = 0.0
-    max_tokens: int = 4096
-    accumulation: int = 1
-    batch_sentences: int = 0
-    batch_draw: str = "replacement"
-    loss_mean: str = "tokens"
-    max_length: int = 256
-    validate_every: int = 2000
-    validate_metric: str = "loss"
-    validate_beam: int = 1
-    validate_sentences: int = 0
-    patience: int = 0
-    checkpoint_every: int = 1000
-    log_every: int = 100
-    keep: str = "best"
-    keep_checkpoints: int = 0
-    threads: int = 1
-    precision: str = "auto"
+    max_updates: int = setting(100_000, "updates after which training ends.")
+    learning_rate: float = setting(5e-4, "highest rate, reached after ``warmup_updates``.")
+    schedule: str = setting(
+        "inverse_sqrt",
+        "how the rate falls after the warm-up: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017); "
+        "``linear``, to nothing at the last update, which gets more out of a short run; or ``constant``, not at all. "
+        "``noam`` is tensor2tensor's: learning_rate / sqrt(model.width) · min(1/sqrt(update), update / "
+        "warmup_updates^1.5).",
+    )
+    warmup_updates: int = setting(4000, "updates in which the rate rises to its highest; 0 for none.")
+    adam_beta1: float = setting(0.9, "share of the past in Adam's mean of gradients.")
+    adam_beta2: float = setting(0.98, "share of the past in Adam's mean of squared gradients.")
+    adam_epsilon: float = setting(1e-8, "what Adam adds to the root that it divides by.")
+    weight_decay: float = setting(
+        1e-4,
+        "decoupled weight decay, times the learning rate (AdamW; what fairseq's Adam does).",
+    )
+    label_smoothing: float = setting(0.1, "share of the probability that the loss spreads over the whole dictionary.")
+    clip_norm: float = setting(0.0, "largest norm of the gradient, 0 for no limit.")
+    max_tokens: int = setting(4096, "largest rows x longest side of a batch.")
+    accumulation: int = setting(1, "batches that make an update.")
+    batch_sentences: int = setting(
+        0,
+        "if not 0, a batch of training is so many pairs of any length, drawn with replacement (Csordás et al., 2021), "
+        "whatever ``max_tokens``; an epoch is then as many batches as it takes to draw as many pairs as there are.",
+    )
+    batch_draw: str = setting(
+        "replacement",
+        "how the pairs of ``batch_sentences`` are drawn: with ``replacement``, or an ``epoch`` uses every pair once, "
+        "in batches of which the last may be smaller (Akyürek and Andreas, 2021).",
+    )
+    loss_mean: str = setting("tokens", "what the loss of an update is divided by: its ``tokens`` or its ``sentences``.")
+    max_length: int = setting(
+        256,
+        "length of the longest side that is trained on; a pair with a longer one is left out.",
+    )
+    validate_every: int = setting(2000, "updates between validations.")
+    validate_every_epochs: int = setting(
+        0,
+        "if not 0, validate instead at the end of every so many epochs, as fairseq does. There is one at the end of "
+        "training in any case.",
+        later=True,
+    )
+    validate_metric: str = setting(
+        "loss",
+        "what is best: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in percent.",
+    )
+    validate_beam: int = setting(1, "beam of the decoding that ``bleu`` and ``exact_match`` need; 1 is greedy.")
+    validate_length: str = setting(
+        "targets",
+        "how long a translation may be: ``targets``, 1.2 times its source and 10 tokens more, or as many more as the "
+        "longest right answer needs; ``source``, never more than 10.",
+        later=True,
+    )
+    validate_join: str = setting(
+        "",
+        "mark at the end of a word that the next word goes on with, where the text itself is in pieces (``@@``): they "
+        "are joined, in it and in translations, before they are compared, as fairseq's --remove-bpe does. What "
+        "``text.unit`` cuts is joined anyway.",
+        later=True,
+    )
+    validate_tokenize: str = setting(
+        "none",
+        "words of BLEU: ``none``, as they are in the text; ``13a``, tokenised further by sacrebleu.",
+        later=True,
+    )
+    validate_sentences: int = setting(0, "how many pairs are decoded, evenly spaced in the validation text; 0 for all.")
+    patience: int = setting(0, "stop after so many validations in a row without a better one; 0 for never.")
+    checkpoint_every: int = setting(
+        1000,
+        "updates between checkpoints, from which training goes on when it was stopped.",
+    )
+    log_every: int = setting(100, "updates between lines of the log.")
+    keep: str = setting("best", "which model is the final one: the ``best`` of the validations, or the ``last``.")
+    keep_checkpoints: int = setting(
+        0,
+        "keep the last so many of the checkpoints that are made every ``checkpoint_every`` updates and at the end, "
+        "each a complete folder.",
+    )
+    threads: int = setting(
+        1,
+        "threads on a CPU; part of the recipe because it decides the order of floating-point sums.",
+    )
+    precision: str = setting(
+        "auto",
+        "number format of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device "
+        "multiplies it in hardware).",
+    )
 
     def __post_init__(self) -> None:
         for name in (
@@ -203,6 +243,7 @@ class TrainingConfig:
             "weight_decay",
             "clip_norm",
             "batch_sentences",
+            "validate_every_epochs",
             "validate_sentences",
             "patience",
             "keep_checkpoints",
@@ -219,6 +260,8 @@ class TrainingConfig:
             self._require("batch_draw", self.batch_sentences > 0, "replacement where training.batch_sentences is 0")
         self._choose("loss_mean", "tokens", "sentences")
         self._choose("validate_metric", "loss", "bleu", "exact_match")
+        self._choose("validate_length", "targets", "source")
+        self._choose("validate_tokenize", "none", "13a")
         self._choose("keep", "best", "last")
         self._choose("precision", "auto", "float32", "bfloat16")
 
@@ -231,12 +274,12 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class MethodConfig:
-    """What is minimised in training; what a method adds to this is in :mod:`cgbench.models.config.methods`.
+    """What is minimised in training; what a method adds to this is in :mod:`cgbench.models.config.methods`."""
 
-    :param name: ``none`` is cross entropy alone.
-    """
-
-    name: str = "none"
+    name: str = setting(
+        "none",
+        "what is minimised: one of the methods that cgbench models lists; ``none`` is cross entropy alone.",
+    )
 
     def _require(self, name: str, good: bool, rule: str) -> None:
         require_field("method", name, getattr(self, name), good, rule)
@@ -247,17 +290,18 @@ class MethodConfig:
 
 @dataclass(frozen=True)
 class TextConfig:
-    """How a line becomes tokens.
+    """How a line becomes tokens."""
 
-    :param unit: ``subwords`` of words; ``words``, as white space separates them; or ``characters``, each one of the
-        line a token, blanks included.
-    :param merges: merge operations of the joint byte pair encoding that makes subwords.
-    :param joint_dictionary: one dictionary for both sides; else each has what occurs on it. Embeddings stay apart.
-    """
-
-    unit: str = "subwords"
-    merges: int = 10_000
-    joint_dictionary: bool = False
+    unit: str = setting(
+        "subwords",
+        "what a token is: ``subwords`` of words; ``words``, as white space separates them; or ``characters``, each one "
+        "of the line a token, blanks included.",
+    )
+    merges: int = setting(10_000, "merge operations of the joint byte pair encoding that makes subwords.")
+    joint_dictionary: bool = setting(
+        False,
+        "whether both sides have one dictionary; else each has what occurs on it. Embeddings stay apart.",
+    )
 
     def __post_init__(self) -> None:
         require_field("text", "unit", self.unit, self.unit in UNITS, f"one of {', '.join(UNITS)}")
@@ -265,8 +309,13 @@ class TextConfig:
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Return a configuration as a dictionary of plain values."""
-    return dataclasses.asdict(config)
+    """Return a configuration as a dictionary of plain values: what is stored, and what identifies a run.
+
+    A field that came later is left out where it has its default, so that what was made before it is still found.
+    """
+    values = dataclasses.asdict(config)
+    later = {each.name: each.default for each in dataclasses.fields(config) if each.metadata.get("later")}
+    return {name: value for name, value in values.items() if name not in later or value != later[name]}
 
 
 def require_field(section: str, name: str, value: Any, good: bool, rule: str) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import require_field
+from cgbench.settings import setting
 
 WITH_FILE = ("hard", "soft", "learned")
 LEXICONS = ("none", "copy", *WITH_FILE, "uniform", "random")
@@ -13,22 +14,27 @@ LEXICONS = ("none", "copy", *WITH_FILE, "uniform", "random")
 
 @dataclass(frozen=True)
 class LexicalConfig:
-    """How the output layer translates single words (Akyürek and Andreas, 2021).
+    """How the output layer translates single words (Akyürek and Andreas, 2021)."""
 
-    :param lexicon: ``none``; ``copy``: words of both dictionaries stand for themselves; what a lexicon file says, as
-        ``hard`` (one word for each), ``soft`` (distributions) or ``learned`` (these, trained on with the model); or
-        learned from a ``uniform`` or ``random`` start, without a file.
-    :param gate: how translating a word is weighed against producing one: ``class`` (one more output class, as the
-        authors' code) or ``sigmoid`` (as the paper).
-    :param lexicon_temperature: of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.
-    :param lexicon_rules: how words without an entry are translated: as ``coded`` or as ``described``
-        (docs/lexicon.md).
-    """
-
-    lexicon: str = "none"
-    gate: str = "class"
-    lexicon_temperature: float = 0.1
-    lexicon_rules: str = "coded"
+    lexicon: str = setting(
+        "none",
+        "where word translations come from: ``none``; ``copy``: words of both dictionaries stand for themselves; what "
+        "a lexicon file says, as ``hard`` (one word for each), ``soft`` (distributions) or ``learned`` (these, trained "
+        "on with the model); or learned from a ``uniform`` or ``random`` start, without a file.",
+    )
+    gate: str = setting(
+        "class",
+        "how translating a word is weighed against producing one: ``class`` (one more output class, as the authors' "
+        "code) or ``sigmoid`` (as the paper).",
+    )
+    lexicon_temperature: float = setting(
+        0.1,
+        "temperature of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.",
+    )
+    lexicon_rules: str = setting(
+        "coded",
+        "how words without an entry are translated: as ``coded`` or as ``described`` (docs/lexicon.md).",
+    )
 
     def __post_init__(self) -> None:
         for name, choices in (

@@ -10,17 +10,18 @@ from dataclasses import dataclass
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import MethodConfig, ModelConfig
+from cgbench.settings import setting
 
 
 @dataclass(frozen=True)
 class SeqMixConfig(MethodConfig):
-    """SeqMix (Guo et al., 2020): train on mixtures of two random pairs, sentence by sentence.
+    """SeqMix (Guo et al., 2020): train on mixtures of two random pairs, sentence by sentence."""
 
-    :param alpha: shares are drawn from Beta(alpha, alpha), the larger for the sentence itself. 0.1 is the authors'
-        script for WMT; for other data they give none.
-    """
-
-    alpha: float = 0.1
+    alpha: float = setting(
+        0.1,
+        "parameter of Beta(alpha, alpha), which shares are drawn from, the larger for the sentence itself. 0.1 is the "
+        "authors' script for WMT; for other data they give none.",
+    )
 
     def __post_init__(self) -> None:
         self._require("alpha", self.alpha >= 0.01, "at least 0.01")
@@ -32,33 +33,42 @@ class CRegConfig(MethodConfig):
 
     L = cross entropy + alpha·(contrastive loss of states) + beta·(distance of the predictions of two dropout masks).
     The defaults are the authors' script for CoGnition, where it differs from the paper, too (alpha 0.5 there).
-
-    :param states: what is compared: ``decoder`` (top states, by the token that they predict) or ``encoder`` (top
-        states, by their own token).
-    :param temperature: of the contrastive loss; ``scale_by_temperature``: also multiply that loss by it, as the
-        authors' code does but for its pre-trained models.
-    :param ramp_updates: alpha rises linearly over so many updates; 0 for at once.
-    :param projection_width: of the two-layer network that states pass through; it is no part of the model.
-    :param frequent_types: so many of the most frequent tokens are left out of the contrastive loss.
-    :param anchors: ``code`` (tokens of the first view; the mean over a token's positives) or ``paper`` (tokens of both
-        views; the sum, equation 1).
-    :param distance: ``kl`` (as the code: symmetrised Kullback-Leibler divergence, as in R-Drop) or ``js`` (as the paper
-        says: Jensen-Shannon divergence).
-    :param cross_entropy: of the two views: ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean``
-        (augnum4ce=2, for COGS).
     """
 
-    states: str = "decoder"
-    alpha: float = 0.1
-    beta: float = 3.0
-    temperature: float = 0.05
-    scale_by_temperature: bool = True
-    ramp_updates: int = 4000
-    projection_width: int = 128
-    frequent_types: int = 0
-    anchors: str = "code"
-    distance: str = "kl"
-    cross_entropy: str = "sum"
+    states: str = setting(
+        "decoder",
+        "which states are compared: ``decoder`` (top states, by the token that they predict) or ``encoder`` (top "
+        "states, by their own token).",
+    )
+    alpha: float = setting(0.1, "weight of the contrastive loss of states.")
+    beta: float = setting(3.0, "weight of the distance of the predictions of two dropout masks.")
+    temperature: float = setting(0.05, "temperature of the contrastive loss.")
+    scale_by_temperature: bool = setting(
+        True,
+        "whether the contrastive loss is multiplied by its temperature, too, as the authors' code does but for its "
+        "pre-trained models.",
+    )
+    ramp_updates: int = setting(4000, "updates in which alpha rises linearly; 0 for at once.")
+    projection_width: int = setting(
+        128,
+        "width of the two-layer network that states pass through; it is no part of the model.",
+    )
+    frequent_types: int = setting(0, "so many of the most frequent tokens are left out of the contrastive loss.")
+    anchors: str = setting(
+        "code",
+        "which tokens are compared with others: as the ``code`` (tokens of the first view; the mean over a token's "
+        "positives) or as the ``paper`` (tokens of both views; the sum, equation 1).",
+    )
+    distance: str = setting(
+        "kl",
+        "distance of the predictions: ``kl`` (as the code: symmetrised Kullback-Leibler divergence, as in R-Drop) or "
+        "``js`` (as the paper says: Jensen-Shannon divergence).",
+    )
+    cross_entropy: str = setting(
+        "sum",
+        "cross entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "
+        "(augnum4ce=2, for COGS).",
+    )
 
     def __post_init__(self) -> None:
         self._choose("states", "decoder", "encoder")
@@ -77,11 +87,12 @@ class BowConfig(MethodConfig):
 
     Neither that paper's abstract nor those that compare with it give the details: the mean of the top encoder states,
     one linear map to the target's dictionary, the mean log-probability of the target's tokens, are ours.
-
-    :param epochs: of the first stage; then training begins anew, with the encoder that it has made.
     """
 
-    epochs: int = 10
+    epochs: int = setting(
+        10,
+        "epochs of the first stage; then training begins anew, with the encoder that it has made.",
+    )
 
     def __post_init__(self) -> None:
         self._require("epochs", self.epochs >= 1, "at least 1")

@@ -7,16 +7,17 @@ A preset names one model, one training recipe and one way to cut words into subw
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
 from cgbench.models.config.methods import METHODS, check_method
+from cgbench.settings import did_you_mean, make_settings, unknown_setting
+from cgbench.yaml_text import load_yaml
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ class Preset:
         for key, value in changes.items():
             section, _, field = key.partition(".")
             if section not in _SECTIONS or not field:
-                raise _unknown(key, _all_keys())
+                raise unknown_setting(key, _all_keys())
             sections[section][field] = value
         return dataclasses.replace(
             self,
@@ -63,8 +64,7 @@ class Preset:
         kind = _kind(section, {**values, **fields})
         if kind is not type(before):
             # What the new architecture or method does not have is left behind; what it adds has its defaults.
-            known = {field.name for field in dataclasses.fields(kind)}
-            values = {key: value for key, value in values.items() if key in known}
+            values = {key: value for key, value in values.items() if key in _names(kind)}
         return _build(kind, section, {**values, **fields})
 
 
@@ -94,10 +94,10 @@ def load_preset(name: str) -> Preset:
     :raises InputError: there is no such preset.
     """
     if name not in (names := list_presets()):
-        raise InputError(f"unknown model preset {name!r}{_nearest(name, names)}; presets: {', '.join(names)}")
+        raise InputError(f"unknown model preset {name!r}{did_you_mean(name, names)}")
     data = with_bases(name, _read_file)
     if unknown := sorted(data.keys() - _SECTIONS.keys() - set(_NOTES)):
-        raise _unknown(unknown[0], [*_SECTIONS, *_NOTES])
+        raise unknown_setting(unknown[0], [*_SECTIONS, *_NOTES])
     parts = {key: _build(_kind(key, data.get(key) or {}), key, data.get(key) or {}) for key in _SECTIONS}
     sizes = data.get("vocabulary")
     vocabulary = (int(sizes["source"]), int(sizes["target"])) if sizes else None
@@ -124,10 +124,7 @@ def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str,
 
 
 def _read_file(name: str) -> Mapping[str, Any]:
-    import yaml
-
-    text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) or {}
+    return load_yaml(resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml")) or {}
 
 
 def architecture_preset(architecture: str) -> Preset:
@@ -167,66 +164,30 @@ def _kind(section: str, values: Mapping[str, Any]) -> Any:
     choice, table = _FAMILIES[section]
     name = str(values.get(choice, next(iter(table))))
     if name not in table:
-        noun = "architecture" if section == "model" else "method"
-        raise InputError(
-            f"{section}.{choice}={name}: unknown{_nearest(name, list(table))}; {noun}s: {', '.join(table)}"
-        )
+        raise InputError(f"{section}.{choice}={name}: unknown {_noun(section)}{did_you_mean(name, table)}")
     return table[name].config
 
 
 def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
-    hints = get_type_hints(kind)
+    choice, table = _FAMILIES.get(section, ("", {}))
     for key in values:
-        if key not in hints:
-            choice, table = _FAMILIES.get(section, ("", {}))
-            owners = [name for name, entry in table.items() if key in get_type_hints(entry.config)]
-            if owners:
-                noun = "architecture" if section == "model" else "method"
-                raise InputError(
-                    f"{section}.{key}: not a setting of {noun} {values.get(choice, next(iter(table)))}, "
-                    f"but of {', '.join(owners)}"
-                )
-            raise _unknown(f"{section}.{key}", _all_keys())
-    return kind(**{key: _read(f"{section}.{key}", value, hints[key]) for key, value in values.items()})
+        owners = [name for name, entry in table.items() if key in _names(entry.config)]
+        if owners and key not in _names(kind):
+            raise InputError(
+                f"{section}.{key}: not a setting of {_noun(section)} {values.get(choice, next(iter(table)))}, "
+                f"but of {', '.join(owners)}"
+            )
+    return make_settings(kind, values, section, _all_keys)
 
 
-def _read(key: str, value: Any, kind: type) -> Any:
-    """Return ``value`` as ``kind``; a string is parsed, so that the command line and YAML mean the same."""
-    text = str(value).strip().lower()
-    try:
-        if kind is bool:
-            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text]
-        if kind is int:
-            if isinstance(value, bool):
-                raise ValueError
-            return int(text.replace("_", ""))
-        if kind is float:
-            number = float(text)
-            if number != number or number in (float("inf"), float("-inf")):
-                raise ValueError
-            return number
-    except (KeyError, ValueError):
-        kinds = {bool: "true or false", int: "a whole number", float: "a number"}
-        raise InputError(f"{key}={value}: must be {kinds[kind]}") from None
-    return str(value)
+def _noun(section: str) -> str:
+    return "architecture" if section == "model" else "method"
+
+
+def _names(kind: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(kind)}
 
 
 def _all_keys() -> list[str]:
     families = ((section, entry.config) for section, (_, table) in _FAMILIES.items() for entry in table.values())
-    kinds = [*_SECTIONS.items(), *families]
-    return list(
-        dict.fromkeys(f"{section}.{field.name}" for section, kind in kinds for field in dataclasses.fields(kind))
-    )
-
-
-def _unknown(key: str, known: list[str]) -> InputError:
-    return InputError(f"unknown setting {key!r}{_nearest(key, known)}")
-
-
-def _nearest(key: str, known: list[str]) -> str:
-    # A forgotten section is the likeliest slip, so the last part alone counts as well.
-    by_field = {name.rpartition(".")[2]: name for name in known}
-    field = key.rpartition(".")[2]
-    near = [by_field[field]] if field in by_field else difflib.get_close_matches(key, known, n=1)
-    near = near or [by_field[name] for name in difflib.get_close_matches(field, list(by_field), n=1)]
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return [f"{section}.{name}" for section, kind in (*_SECTIONS.items(), *families) for name in _names(kind)]

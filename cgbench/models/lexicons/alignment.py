@@ -14,20 +14,23 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, Meetings, meetings
 from cgbench.models.lexicons.counting import Entries
+from cgbench.settings import setting
 
 START = 1e-9  # of every probability, as in fast_align
 
 
 @dataclass(frozen=True)
 class IBM1Settings:
-    """Settings of Model 1: links to all words of a sentence, and to the empty word, are alike.
+    """Settings of Model 1: links to all words of a sentence, and to the empty word, are alike."""
 
-    :param iterations: as fast_align counts them: all but the last update the probabilities, the last one links.
-    :param links: entries are links of both directions (``intersect``), or of targets to sources (``forward``).
-    """
-
-    iterations: int = 5
-    links: str = "intersect"
+    iterations: int = setting(
+        5,
+        "iterations as fast_align counts them: all but the last update the probabilities, the last one links.",
+    )
+    links: str = setting(
+        "intersect",
+        "which links make entries: those of both directions (``intersect``), or of targets to sources (``forward``).",
+    )
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -38,14 +41,13 @@ class IBM1Settings:
 
 @dataclass(frozen=True)
 class IBM2Settings(IBM1Settings):
-    """Settings of Model 2: links near the diagonal are likelier (equation 11; fast_align's ``-d -o``).
+    """Settings of Model 2: links near the diagonal are likelier (equation 11; fast_align's ``-d -o``)."""
 
-    :param tension: how much likelier, at the start; optimised after every update but the first.
-    :param null_probability: of a link to the empty word.
-    """
-
-    tension: float = 4.0
-    null_probability: float = 0.08
+    tension: float = setting(
+        4.0,
+        "how much likelier links near the diagonal are at the start; optimised after every update but the first.",
+    )
+    null_probability: float = setting(0.08, "probability of a link to the empty word.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

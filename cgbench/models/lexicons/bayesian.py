@@ -13,29 +13,30 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, meetings
 from cgbench.models.lexicons.counting import Entries, check_rules
+from cgbench.settings import setting
 
 
 @dataclass(frozen=True)
 class BayesianSettings:
-    """Settings of :func:`bayesian`; the defaults are the paper's.
+    """Settings of :func:`bayesian`; the defaults are the paper's."""
 
-    :param alpha: the prior of a lexicon of n entries is exp(-alpha n).
-    :param gamma: probability that a word refers; ``kappa``: how likely words of the lexicon are not to refer.
-    :param rules: a value counts the samples that have the entry, as the authors' file does (``coded``), or is their
-        share (``described``).
-    :param steps: proposals a run; of those after ``burn_in`` every ``every``-th lexicon is a sample. The paper does
-        not say how many steps; 5000 gives as many samples, 399 a run, as the authors' file for Colors counts.
-    """
-
-    alpha: float = 2.0
-    gamma: float = 0.95
-    kappa: float = 0.1
-    runs: int = 5
-    steps: int = 5000
-    burn_in: int = 1000
-    every: int = 10
-    seed: int = 1
-    rules: str = "coded"
+    alpha: float = setting(2.0, "price of an entry: the prior of a lexicon of n entries is exp(-alpha n).")
+    gamma: float = setting(0.95, "probability that a word refers.")
+    kappa: float = setting(0.1, "how likely words of the lexicon are not to refer.")
+    runs: int = setting(5, "runs of the sampler, each from the empty lexicon.")
+    steps: int = setting(
+        5000,
+        "proposals per run. The paper does not say how many; 5000 gives as many samples, 399 per run, as the authors' "
+        "file for Colors counts.",
+    )
+    burn_in: int = setting(1000, "proposals of a run before its first sample.")
+    every: int = setting(10, "proposals between samples.")
+    seed: int = setting(1, "seed of the sampler.")
+    rules: str = setting(
+        "coded",
+        "what the value is: how many samples have the entry, as in the authors' file (``coded``), or their share "
+        "(``described``).",
+    )
 
     def __post_init__(self) -> None:
         check_rules(self.rules)

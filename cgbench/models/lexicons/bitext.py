@@ -9,6 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.memory import check_memory
+from cgbench.text.plain_text import word_bytes
+
+BYTES_A_WORD = 60  # of both sides: what the simplest learner takes (59 seen)
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class _Numbering:
         self.lengths: list[int] = []
 
     def add(self, sentence: str) -> None:
-        words = sentence.encode().split()
+        words = word_bytes(sentence)
         known = self.words
         self.ids.extend([known.setdefault(word, len(known)) for word in words])
         self.lengths.append(len(words))
@@ -104,6 +108,9 @@ def meetings(text: Bitext, cells: bool = False) -> Meetings:
     source, target = text.source, text.target
     sizes = source.lengths * target.lengths
     offsets = np.cumsum(sizes) - sizes
+    if cells:
+        places = int(sizes.sum())
+        check_memory(f"a text in which words meet at {places:,} places", 4 * places, "learn from shorter sentences")
     found, sentences, counts, numbers = number_meetings(
         np.argsort(source.ids, kind="stable"),
         np.bincount(source.ids, minlength=len(source.words)),

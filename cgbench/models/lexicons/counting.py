@@ -12,6 +12,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, meetings
+from cgbench.settings import setting
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 RULES = ("coded", "described")
@@ -20,16 +21,15 @@ MOST_PAIRS = 20_000_000  # entries of a lexicon that a machine can still hold as
 
 @dataclass(frozen=True)
 class SimpleSettings:
-    """Settings of :func:`simple`.
+    """Settings of :func:`simple`."""
 
-    :param epsilon: a target word that more source words than this suffice for is left out (paper: 3).
-    :param rules: which keep all sufficient source words of a target word when several of them are necessary, too
-        (``coded``), or these alone (``described``, equation 19); only the code adds 1 to the value of a word that
-        stands for itself.
-    """
-
-    epsilon: int = 3
-    rules: str = "coded"
+    epsilon: int = setting(3, "a target word that more source words than this suffice for is left out (paper: 3).")
+    rules: str = setting(
+        "coded",
+        "which source words are kept when several are necessary, too: all sufficient ones of a target word "
+        "(``coded``), or these alone (``described``, equation 19); only the code adds 1 to the value of a word that "
+        "stands for itself.",
+    )
 
     def __post_init__(self) -> None:
         check_rules(self.rules)
@@ -62,15 +62,17 @@ def simple(text: Bitext, settings: SimpleSettings) -> Entries:
 
 @dataclass(frozen=True)
 class PMISettings:
-    """Settings of :func:`pmi`.
+    """Settings of :func:`pmi`."""
 
-    :param rules: the value is 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``,
-        equation 13).
-    :param all_pairs: also list the words that never meet, as the authors' files do (their values are next to nothing).
-    """
-
-    rules: str = "coded"
-    all_pairs: bool = False
+    rules: str = setting(
+        "coded",
+        "what the value is: 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``, "
+        "equation 13).",
+    )
+    all_pairs: bool = setting(
+        False,
+        "whether words that never meet are listed, too, as in the authors' files (their values are next to nothing).",
+    )
 
     def __post_init__(self) -> None:
         check_rules(self.rules)

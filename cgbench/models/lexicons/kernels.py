@@ -1,6 +1,6 @@
 """The compiled loops of the lexicon learners: numbering the words that meet, and expectations of IBM models.
 
-They work on flat numpy arrays. Slow, obvious twins in ``tests/unit/twins_lexicon.py`` define what they must give.
+They work on flat numpy arrays. Slow, obvious twins in ``tests/helpers/twins_lexicon.py`` define what they must give.
 Compiled code is cached beside this file; the first use after installation compiles for some seconds.
 """
 
@@ -9,10 +9,11 @@ Compiled code is cached beside this file; the first use after installation compi
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from cgbench.compiled import kernel, part
 
 
-@njit(cache=True)
+@kernel
 def number_meetings(
     order, counts, sentence, source_starts, target, target_starts, target_lengths, words, offsets, cells
 ):
@@ -56,14 +57,14 @@ def number_meetings(
     return found[:total].copy(), sentences[:total].copy(), meetings, cells
 
 
-@njit(cache=True)
+@part
 def _grown(array):
     larger = np.empty(2 * len(array), array.dtype)
     larger[: len(array)] = array
     return larger
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expect(
     lengths, made, cells, offsets, forward, t, null_t, priors, prior_starts, by_place, counts, null_counts, links
 ):
@@ -104,7 +105,7 @@ def expect(
             counts[cells[offsets[s] + cell]] += shares[cell]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_links(lengths, made, cells, offsets, forward, t, null_t, priors, prior_starts, by_place):
     """Return the place of the most probable given word of each made word, -1 for the empty word, int64 [N].
 
@@ -127,7 +128,7 @@ def best_links(lengths, made, cells, offsets, forward, t, null_t, priors, prior_
     return best
 
 
-@njit(cache=True, nogil=True)
+@part
 def _strides(lengths, forward):
     """Return the number of given and of made words, and the cells from one to the next of each."""
     source, target = lengths

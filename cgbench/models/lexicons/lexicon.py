@@ -1,12 +1,14 @@
 """Lexicons: which target words a source word stands for; files of them; the learners by name.
 
 From *Lexicon Learning for Few-Shot Neural Sequence Modeling* (Akyürek and Andreas, 2021), section 4. A lexicon is
-learnt once from the training text and handed to a model as a matrix (:mod:`cgbench.models.lexicons.matrix`).
+learned once from the training text and handed to a model as a matrix (:mod:`cgbench.models.lexicons.matrix`).
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,14 +19,16 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
+from cgbench.digests import check_recorded, sums_beside, write_recorded
 from cgbench.errors import InputError
-from cgbench.files import read_json, write_atomic
+from cgbench.files import read_json
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
 from cgbench.models.lexicons.counting import PMISettings, SimpleSettings, pmi, simple
 from cgbench.settings import apply_settings, did_you_mean
-from cgbench.text.formats import Pair, read_lines
+from cgbench.text.formats import Pair
+from cgbench.text.streams import read_lines
 
 HEADER = "source\ttarget\tvalue"
 BLOCK = 1 << 20  # entries made into text at a time
@@ -34,7 +38,7 @@ BLOCK = 1 << 20  # entries made into text at a time
 class Lexicon:
     """How strongly source and target words belong together; what a value means is the learner's.
 
-    The source words of a learnt lexicon stand in the order of their first occurrence in the text, the targets of each
+    The source words of a learned lexicon stand in the order of their first occurrence in the text, the targets of each
     from the strongest down. It is kept in arrays: one of a large text has millions of entries.
 
     :param source_words: those with entries; ``target_words``: by the numbers in ``targets``.
@@ -76,12 +80,16 @@ class Lexicon:
         return len(self.targets)
 
     @classmethod
-    def load(cls, path: Path) -> Lexicon:
+    def load(cls, path: str | os.PathLike[str]) -> Lexicon:
         """Read a lexicon: JSON as the paper's authors write it (``{"dax": {"RED": 6}}``), or TSV by the name's end.
+
+        A digest beside it (``dax.json.sha256``), as :meth:`save` writes one, must be the file's.
 
         :raises InputError: the file is missing, damaged, of another form, or has no entry.
         """
+        path = Path(path)
         check_suffix(path)
+        check_recorded(path, sums_beside(path))
         if path.suffix == ".tsv":
             lexicon = cls.of(_read_tsv(path))
         else:
@@ -90,12 +98,14 @@ class Lexicon:
             raise InputError(f"{path}: the lexicon is empty")
         return lexicon
 
-    def save(self, path: Path) -> None:
-        """Write what :meth:`load` reads: TSV (a row an entry, under a header) to a name in .tsv, else JSON."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what :meth:`load` reads: TSV (a row an entry, under a header) to a name in .tsv, else JSON; and its
+        digest beside it."""
+        path = Path(path)
         if path.suffix == ".tsv":
-            write_atomic(path, "\n".join([HEADER, *self._texts("\t", "\n")]) + "\n")
+            write_recorded(path, "\n".join([HEADER, *self._texts("\t", "\n")]) + "\n")
         else:
-            write_atomic(path, "{" + ",\n".join(self._texts(": ", ", ")) + "}\n")
+            write_recorded(path, "{" + ",\n".join(self._texts(": ", ", ")) + "}\n")
 
     def _texts(self, colon: str, comma: str) -> Iterator[str]:
         """The entries of each source word as text. PyArrow's numbers are the shortest that give back the value, as
@@ -145,7 +155,7 @@ def _number(text: str) -> float:
     value = float(text)
     if not np.isfinite(value):
         raise ValueError
-    return int(text) if text.lstrip("-").isdigit() else value
+    return int(text) if re.fullmatch("-?[0-9]+", text) else value
 
 
 def _checked(data: Any, path: Path) -> dict[str, dict[str, float]]:
@@ -198,8 +208,8 @@ LEARNERS = {
 
 
 @dataclass(frozen=True)
-class Learnt:
-    """A lexicon, how it was learnt, and what of (``pairs``, ``source_words``, ``target_words``: types)."""
+class Learned:
+    """A lexicon, how it was learned, and what of (``pairs``, ``source_words``, ``target_words``: types)."""
 
     lexicon: Lexicon
     signature: str
@@ -208,7 +218,7 @@ class Learnt:
     target_words: int
 
 
-def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any] | None = None) -> Learnt:
+def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any] | None = None) -> Learned:
     """Learn a lexicon from sentence pairs.
 
     :param method: one of :data:`LEARNERS`; ``changes``: of its settings.
@@ -226,7 +236,7 @@ def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any]
     begin = np.concatenate([[0], np.cumsum(counts)])
     lexicon = Lexicon(words, text.target.words, begin, target[order], values[order])
     items = "|".join(f"{name}:{value}" for name, value in vars(settings).items())
-    return Learnt(
+    return Learned(
         lexicon,
         f"lexicon:{method}|{items}|v:{__version__}",
         len(text),

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.models.lexicons.lexicon import Lexicon
-from cgbench.models.text.subwords import SPECIALS
+from cgbench.models.special_ids import SPECIALS
 
 STARTS = ("lexicon", "copy", "uniform", "random")
 FORMS = ("hard", "soft")

@@ -6,23 +6,23 @@ Scaled dot products follow Vaswani et al. (2017), section 3.2; how distances ent
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.parts.dropout import keep_mask
+from cgbench.models.parts.cpu import attention as cpu
+from cgbench.models.parts.forms import faster
 from cgbench.models.parts.heads import split_heads
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.positions import RelativeLogits
-from cgbench.models.parts.ragged import Copies, Layout, Pairing
+from cgbench.models.parts.precision import attention_autocast
+from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing
 
 
-class KeysValues:
+class KVCache:
     """Keys and values of one attention sublayer, each [rows, heads, length, d_head]; they can grow."""
 
     def __init__(self, keys: Tensor, values: Tensor) -> None:
@@ -61,92 +61,25 @@ class KeysValues:
         return larger
 
 
-def attend(query: Tensor, memory: KeysValues, bias: Tensor | None, p: float) -> Tensor:
+@faster(cpu=cpu.scaled_dot_product_attention)
+def scaled_dot_product_attention(
+    query: Tensor, keys: Tensor, values: Tensor, attn_mask: Tensor | None, dropout_p: float
+) -> Tensor:
     """Softmax attention; returns [rows, heads, queries, d_head].
 
-    :param query: [rows, heads, queries, d_head].
-    :param bias: added to the scaled logits (0 and -inf for a mask), broadcast to [rows, heads, queries, keys].
-    :param p: probability to drop an attention weight.
+    :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys, d_head].
+    :param attn_mask: added to the scaled logits (0 and -inf, what distances add, or both), broadcast to [rows, heads,
+        queries, keys].
+    :param dropout_p: probability to drop an attention weight.
     """
-    if query.device.type != "cpu":
-        bias = None if bias is None else bias.to(query.dtype)
-        return F.scaled_dot_product_attention(query, memory.keys, memory.values, attn_mask=bias, dropout_p=p)
-    mixed: Tensor = _Attend.apply(query, memory.keys, memory.values, bias, p)
-    return mixed
+    attn_mask = None if attn_mask is None else attn_mask.to(query.dtype)
+    return F.scaled_dot_product_attention(query, keys, values, attn_mask=attn_mask, dropout_p=dropout_p)
 
 
-class _Attend(torch.autograd.Function):
-    """Attention by plain products, on a CPU.
-
-    Sentences are short, and torch's blocked kernel takes several times as long there. Spelt out, gradients of keys and
-    values come out in the order in which these are stored.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, query: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, p: float) -> Tensor:
-        weights = _softmax(query @ keys.transpose(-1, -2), bias, 1 / math.sqrt(query.shape[-1]))
-        kept = keep_mask(weights.shape, p, weights.dtype) if p else None
-        ctx.save_for_backward(query, keys, values, bias, weights, kept)
-        return (weights if kept is None else weights * kept) @ values
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor | None, None]:
-        query, keys, values, bias, weights, kept = ctx.saved_tensors
-        by_weights = gradient @ values.transpose(-1, -2)
-        by_values = (weights if kept is None else weights * kept).transpose(-1, -2) @ gradient
-        by_logits = _softmax_gradient(weights, by_weights if kept is None else by_weights.mul_(kept))
-        by_bias = by_logits.sum_to_size(bias.shape).clone() if ctx.needs_input_grad[3] else None
-        by_logits.mul_(1 / math.sqrt(query.shape[-1]))
-        return by_logits @ keys, by_logits.transpose(-1, -2) @ query, by_values, by_bias, None
-
-
-def softmax(logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
-    """Return the softmax of scale·logits + bias over the last dimension."""
-    if logits.device.type == "cpu":
-        weights: Tensor = _Softmax.apply(logits, bias, scale)
-        return weights
-    return torch.softmax(logits * scale if bias is None else torch.add(bias, logits, alpha=scale), -1)
-
-
-class _Softmax(torch.autograd.Function):
-    """Softmax of scale·logits + bias, on a CPU."""
-
-    @staticmethod
-    def forward(ctx: Any, logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
-        weights = _softmax(logits, bias, scale)
-        ctx.save_for_backward(weights)
-        ctx.scale = scale
-        return weights
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None, None]:
-        (weights,) = ctx.saved_tensors
-        result = _softmax_gradient(weights, gradient)
-        return result * ctx.scale, result if ctx.needs_input_grad[1] else None, None
-
-
-def _softmax(logits: Tensor, bias: Tensor | None, scale: float) -> Tensor:
-    weights = logits * scale if bias is None else torch.add(bias, logits, alpha=scale)
-    if weights.shape[-1] >= 16:
-        return torch.softmax(weights, -1)
-    # torch's softmax is slow for short rows, and its exp, unlike exp2, where something is masked.
-    weights.sub_(weights.amax(-1, keepdim=True)).mul_(1 / math.log(2)).exp2_()
-    return weights.div_(weights.sum(-1, keepdim=True))
-
-
-def _softmax_gradient(weights: Tensor, gradient: Tensor) -> Tensor:
-    result = gradient * weights
-    return result.sub_(weights * result.sum(-1, keepdim=True))
-
-
-def full_precision_on_cpu(device: torch.device) -> contextlib.AbstractContextManager[Any]:
-    """Within, a CPU multiplies in float32: products of attention are small, of ever new shapes, and gain nothing."""
-    return torch.autocast("cpu", enabled=False) if device.type == "cpu" else contextlib.nullcontext()
-
-
-def widen_on_cpu(x: Tensor) -> Tensor:
-    """Return bfloat16 on a CPU as float32, for products in full precision there."""
-    return x.float() if x.dtype == torch.bfloat16 and x.device.type == "cpu" else x
+@faster(cpu=cpu.softmax)
+def softmax(logits: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """Return the softmax of scale·logits + mask over the last dimension."""
+    return torch.softmax(logits * scale if mask is None else torch.add(mask, logits, alpha=scale), -1)
 
 
 class SelfAttention(nn.Module):
@@ -168,25 +101,21 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
         """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: to no later position."""
-        return self.mix(self.project_in(x), layout, causal)
+        return self.attend(self.project_in(x), layout, causal)
 
-    def mix(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+    def attend(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
         """The same from the output of ``project_in``, [N, 3 width]."""
-        return self.project_out(self.mixed(projected, layout, causal))
-
-    def mixed(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Return the weighted values before the output projection, [N, width]."""
-        grids = []
+        grids, p = [], self.dropout if self.training else 0.0
         taken = layout.to_heads(projected, 3, self.heads)
         for bucket, (query, keys, values) in zip(layout.buckets, taken, strict=True):
-            with full_precision_on_cpu(query.device):
+            with attention_autocast(query):
                 # Padding is on the right, where a causal query never looks.
-                bias = causal_mask(bucket.columns, query) if causal else bucket.mask
+                mask = causal_mask(bucket.columns, query) if causal else bucket.mask
                 if self.relative is not None:
                     logits = self.relative.logits(query, keys, bucket.widths) * self.scale
-                    bias = logits if bias is None else logits + bias
-                grids.append(attend(query, KeysValues(keys, values), bias, self.dropout if self.training else 0.0))
-        return layout.from_heads(grids)
+                    mask = logits if mask is None else logits + mask
+                grids.append(scaled_dot_product_attention(query, keys, values, mask, p))
+        return self.project_out(layout.from_heads(grids))
 
     def project_query(self, x: Tensor) -> Tensor:
         """Project [N, width] to queries alone, [N, width]."""
@@ -200,51 +129,52 @@ class SelfAttention(nn.Module):
         weight, bias = self.project_in.weight, self.project_in.bias
         return linear(x, weight[part], None if bias is None else bias[part])
 
-    def mix_ends(self, x: Tensor, memory: Tensor, layout: Layout, ends: Copies, causal: bool = False) -> Tensor:
+    def attend_ends(
+        self, x: Tensor, memory: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False
+    ) -> Tensor:
         """Attend from the last tokens of each part alone, [queries, width].
 
-        :param x: the tokens of ``layout``, or the table that they are copies of; ``memory``: keys and values of these.
+        :param x: the tokens of ``layout``, or the table that they are gathered from; ``memory``: their keys and values.
         :param ends: which tokens: what :meth:`Layout.ends` returned.
         """
         if ends.tokens < len(x):
-            query, queries = self.project_query(ends.spread(x)), ends.plain
+            query, queries = self.project_query(ends.gather(x)), ends.gathered
         else:
             query, queries = self.project_query(x), ends
-        grids = []
+        grids, p = [], self.dropout if self.training else 0.0
         taken = zip(queries.to_heads(query, 1, self.heads), layout.to_heads(memory, 2, self.heads), strict=True)
         for bucket, given, ((asked,), (keys, values)) in zip(layout.buckets, ends.buckets, taken, strict=True):
-            with full_precision_on_cpu(x.device):
-                bias = causal_end_mask(bucket.mask, given.columns, keys) if causal else bucket.mask
+            with attention_autocast(x):
+                mask = causal_end_mask(bucket.mask, given.columns, keys) if causal else bucket.mask
                 if self.relative is not None:
                     logits = self.relative.end_logits(asked, keys, given.widths, bucket.widths) * self.scale
-                    bias = logits if bias is None else logits + bias
-                grids.append(attend(asked, KeysValues(keys, values), bias, self.dropout if self.training else 0.0))
+                    mask = logits if mask is None else logits + mask
+                grids.append(scaled_dot_product_attention(asked, keys, values, mask, p))
         return self.project_out(ends.from_heads(grids))
 
-    def step(self, x: Tensor, memory: KeysValues, seen: Tensor | None = None, ages: Tensor | None = None) -> Tensor:
-        """Append the position ``x`` [rows, width] to ``memory`` and attend from it to all before it.
+    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None = None, distances: Tensor | None = None) -> Tensor:
+        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all before it.
 
-        :param memory: has as many rows as ``x``, or fewer: then ``len(x) / len(memory)`` neighbours share one.
-        :param seen: what a row that shares may attend to, as :func:`attend`'s bias, [len(memory), 1, sharing, length]
-            with the new positions.
-        :param ages: how many positions ago each of the length was, those of the new 0; none was twice if not given.
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
+        :param mask: what a row that shares may attend to, with the new positions, [len(cache), 1, sharing, length].
+        :param distances: how many positions before it each of the length is, the new one 0; none is twice if not given.
         """
-        query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(memory), -1)), self.heads, 3)
-        memory.append(keys, values)
-        with full_precision_on_cpu(x.device):
+        query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3)
+        cache.append(keys, values)
+        with attention_autocast(x):
             if self.relative is not None:
-                if ages is None:
-                    ages = torch.arange(memory.length - 1, -1, -1, device=x.device)
-                logits = self.relative.last_logits(query, memory.keys, ages) * self.scale
-                seen = logits if seen is None else logits + seen
-            mixed = attend(query, memory, seen, 0.0)
-        return self.project_out(join_heads(mixed))
+                if distances is None:
+                    distances = torch.arange(cache.length - 1, -1, -1, device=x.device)
+                logits = self.relative.last_logits(query, cache.keys, distances) * self.scale
+                mask = logits if mask is None else logits + mask
+            attended = scaled_dot_product_attention(query, cache.keys, cache.values, mask, 0.0)
+        return self.project_out(join_heads(attended))
 
-    def empty(self, rows: int, like: Tensor) -> KeysValues:
-        """Return a memory without positions, of the type and device of ``like``."""
+    def empty(self, rows: int, like: Tensor) -> KVCache:
+        """Return a cache without positions, of the type and device of ``like``."""
         width = self.project_out.in_features
         nothing = like.new_empty(rows, self.heads, 0, width // self.heads)
-        return KeysValues(nothing, nothing)
+        return KVCache(nothing, nothing)
 
 
 class CrossAttention(nn.Module):
@@ -269,37 +199,35 @@ class CrossAttention(nn.Module):
         weight, bias = self.project_memory.weight, self.project_memory.bias
         return linear(states, weight.chunk(2)[part], None if bias is None else bias.chunk(2)[part])
 
-    def remember(self, states: Tensor, pairing: Pairing) -> list[KeysValues]:
+    def kv_cache(self, states: Tensor, pairing: Pairing) -> list[KVCache]:
         """Project states [M, width] to keys and values, as a grid for each bucket of the pairing's layout."""
-        return [KeysValues(*taken) for taken in pairing.heads(self.project_memory(states), 2, self.heads)]
+        return [KVCache(*taken) for taken in pairing.heads(self.project_memory(states), 2, self.heads)]
 
-    def join(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KeysValues]:
+    def kv_cache_of_grids(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KVCache]:
         """The same from grids of keys and grids of values, each [R, columns, width]."""
         return [
-            KeysValues(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
+            KVCache(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
             for key, value in zip(keys, values, strict=True)
         ]
 
-    def forward(
-        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
-    ) -> Tensor:
-        """Attend from the tokens ``x`` [N, width] to ``memory``: keys, values and mask of each bucket of the layout."""
-        grids = []
+    def forward(self, x: Tensor, layout: Layout, caches: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
+        """Attend from the tokens ``x`` [N, width] to the caches of the buckets of the layout, under their masks."""
+        grids, p = [], self.dropout if self.training else 0.0
         taken = layout.to_heads(self.project_query(x), 1, self.heads)
-        for (query,), remembered, mask in zip(taken, memory, masks, strict=True):
-            with full_precision_on_cpu(x.device):
-                grids.append(attend(query, remembered, mask, self.dropout if self.training else 0.0))
+        for (query,), cache, mask in zip(taken, caches, masks, strict=True):
+            with attention_autocast(x):
+                grids.append(scaled_dot_product_attention(query, cache.keys, cache.values, mask, p))
         return self.project_out(layout.from_heads(grids))
 
-    def step(self, x: Tensor, memory: KeysValues, mask: Tensor | None) -> Tensor:
-        """Attend from one position a row, [rows, width]; ``mask`` as :func:`attend`'s bias.
+    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None) -> Tensor:
+        """Attend from one position per row, [rows, width]; ``mask`` as ``attn_mask`` there.
 
-        :param memory: has as many rows as ``x``, or fewer: then ``len(x) / len(memory)`` neighbours share one.
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
         """
-        (query,) = split_heads(self.project_query(x).unflatten(0, (len(memory), -1)), self.heads, 1)
-        with full_precision_on_cpu(x.device):
-            mixed = attend(query, memory, mask, 0.0)
-        return self.project_out(join_heads(mixed))
+        (query,) = split_heads(self.project_query(x).unflatten(0, (len(cache), -1)), self.heads, 1)
+        with attention_autocast(x):
+            attended = scaled_dot_product_attention(query, cache.keys, cache.values, mask, 0.0)
+        return self.project_out(join_heads(attended))
 
 
 def join_heads(x: Tensor) -> Tensor:

@@ -6,13 +6,16 @@ matrices are contiguous, whole rows of d_head numbers are moved, and no product 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from cgbench.models.parts.cpu import heads as cpu
+from cgbench.models.parts.forms import faster
 
 
 @dataclass(frozen=True)
@@ -35,92 +38,93 @@ class HeadGrids:
     def of(
         cls, grids: Sequence[tuple[np.ndarray, np.ndarray]], parts: int, heads: int, device: torch.device
     ) -> HeadGrids:
-        """Build the indices.
+        """Build the indices, where they are used.
 
         :param grids: for each bucket the token at each place and whether it is one, both [R, columns].
         """
-        offset = np.arange(parts)[:, None, None, None] * heads + np.arange(heads)[:, None]  # [parts, 1, heads, 1]
-        indices = [index[:, None] * (parts * heads) + offset for index, _ in grids]
-        reals = [np.broadcast_to(real[:, None], index.shape) for index, (_, real) in zip(indices, grids, strict=True)]
-        index, real = (np.concatenate([part.ravel() for part in arrays]) for arrays in (indices, reals))
-        inverse = np.empty(int(real.sum()), np.int64)
-        inverse[index[real]] = np.flatnonzero(real)
-        padding = None if real.all() else _tensor(np.flatnonzero(~real), device)
-        shapes = tuple(index.shape for index, _ in grids)
-        return cls(_tensor(index, device), _tensor(inverse, device), padding, shapes, parts, heads)
+        tokens = _tensor(np.concatenate([index.ravel() for index, _ in grids]), device)
+        index, inverse, padding = head_indices(tokens, grids, parts, heads)
+        return cls(index, inverse, padding, tuple(index.shape for index, _ in grids), parts, heads)
 
     def take(self, x: Tensor) -> list[tuple[Tensor, ...]]:
-        """Cut tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] a bucket.
+        """Cut tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] per bucket.
 
         What stands at padding is finite. On a CPU bfloat16 becomes float32.
         """
-        pieces = _ToHeads.apply(x, self)
+        pieces = gather_heads(x, self)
         return [pieces[first : first + self.parts] for first in range(0, len(pieces), self.parts)]
 
     def give_back(self, grids: Sequence[Tensor]) -> Tensor:
-        """Undo :meth:`take` for one part: [R, heads, columns, d_head] a bucket to [N, width]."""
+        """Undo :meth:`take` for one part: [R, heads, columns, d_head] per bucket to [N, width]."""
         flat = [grid.flatten(0, 2) for grid in grids]
-        x: Tensor = _FromHeads.apply(torch.cat(flat) if len(flat) > 1 else flat[0], self)
-        return x
+        return gather_tokens(torch.cat(flat) if len(flat) > 1 else flat[0], self)
+
+    def cut(self, flat: Tensor) -> tuple[Tensor, ...]:
+        """Cut what stands in the grids, [rows of all grids, d_head], into the tensors of :meth:`take`, one by one."""
+        shapes = [(rows, self.heads, columns) for rows, columns in self.shapes for _ in range(self.parts)]
+        pieces = flat.split([math.prod(shape) for shape in shapes])
+        return tuple(piece.view(*shape, -1) for piece, shape in zip(pieces, shapes, strict=True))
 
 
-class _ToHeads(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, grids: HeadGrids) -> tuple[Tensor, ...]:
-        ctx.grids, ctx.type, ctx.shape = grids, x.dtype, x.shape
-        flat = x.reshape(-1, x.shape[1] // (grids.parts * grids.heads)).index_select(0, grids.index)
-        if flat.dtype == torch.bfloat16 and flat.device.type == "cpu":
-            flat = flat.float()
-        pieces = flat.split(
-            [rows * grids.heads * columns for rows, columns in grids.shapes for _ in range(grids.parts)]
-        )
-        shapes = [(rows, grids.heads, columns, -1) for rows, columns in grids.shapes for _ in range(grids.parts)]
-        return tuple(piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True))
+@faster(cpu=cpu.head_indices)
+def head_indices(
+    tokens: Tensor, grids: Sequence[tuple[np.ndarray, np.ndarray]], parts: int, heads: int
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Index, inverse and padding of :class:`HeadGrids`.
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        # Every token has one place that counts: nothing depends on what stands at padding.
-        joined = torch.cat([gradient.flatten(0, 2) for gradient in gradients]).to(ctx.type)
-        return joined.index_select(0, ctx.grids.inverse).view(ctx.shape), None
+    A GPU is sent four numbers a place of the grids, and multiplies them by parts and heads itself: at each batch, the
+    host would take longer to make and to send those.
+
+    :param tokens: the token at each place of all grids, [places], on the device; ``grids``: the same on the host, with
+        what is real.
+    """
+    real = np.concatenate([part.ravel() for _, part in grids])
+    # Of each place of a grid [R, C]: where it is for the first part and head, and how far away for the next head and
+    # for the next part.
+    first, next_head, next_part = (np.empty(len(real), np.int64) for _ in range(3))
+    begin = done = 0
+    for rows, columns in (index.shape for index, _ in grids):
+        here = slice(done, done + rows * columns)
+        first[here] = (begin + np.arange(rows)[:, None] * (heads * columns) + np.arange(columns)).ravel()
+        next_head[here], next_part[here] = columns, rows * heads * columns
+        begin, done = begin + parts * rows * heads * columns, here.stop
+    device = tokens.device
+    firsts, by_head, by_part = _tensor(np.stack((first, next_head, next_part)), device)[:, :, None, None]
+    part, head = torch.arange(parts, device=device)[:, None], torch.arange(heads, device=device)
+    place = firsts + part * by_part + head * by_head  # [places, parts, heads]
+    row = tokens[:, None, None] * (parts * heads) + part * heads + head
+    index = torch.empty_like(row).flatten()
+    index[place.flatten()] = row.flatten()
+    if real.all():
+        inverse = torch.empty_like(index)
+        inverse[row.flatten()] = place.flatten()
+        return index, inverse, None
+    # Sizes are known here, so that nobody asks the device for any.
+    token = np.concatenate([each.ravel() for each, _ in grids])
+    placed = np.flatnonzero(real)
+    order = _tensor(placed[np.argsort(token[placed], kind="stable")], device)
+    return index, place[order].flatten(), place[_tensor(np.flatnonzero(~real), device)].flatten()
 
 
-class _FromHeads(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, flat: Tensor, grids: HeadGrids) -> Tensor:
-        ctx.grids = grids
-        return flat.index_select(0, grids.inverse).view(-1, grids.heads * flat.shape[1])
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        grids = ctx.grids
-        result = gradient.reshape(-1, gradient.shape[1] // grids.heads).index_select(0, grids.index)
-        return result if grids.padding is None else result.index_fill_(0, grids.padding, 0), None
+@faster(cpu=cpu.gather_heads)
+def gather_heads(x: Tensor, grids: HeadGrids) -> tuple[Tensor, ...]:
+    """Gather the heads of tokens [N, parts x width] into the grids, one after another as :meth:`HeadGrids.cut` cuts."""
+    return grids.cut(x.reshape(-1, x.shape[1] // (grids.parts * grids.heads)).index_select(0, grids.index))
 
 
+@faster(cpu=cpu.gather_tokens)
+def gather_tokens(flat: Tensor, grids: HeadGrids) -> Tensor:
+    """Gather the tokens [N, heads x d_head] from what stands in the grids, [rows of all grids, d_head]."""
+    return flat.index_select(0, grids.inverse).view(-1, grids.heads * flat.shape[1])
+
+
+@faster(cpu=cpu.split_heads)
 def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-    """Cut [rows, length, parts x width] into ``parts`` tensors [rows, heads, length, d_head]."""
-    if x.dtype == torch.bfloat16 and x.device.type == "cpu":
-        pieces: tuple[Tensor, ...] = _SplitToFloat.apply(x, heads, parts)
-        return pieces
+    """Cut [rows, length, parts x width] into ``parts`` tensors [rows, heads, length, d_head].
+
+    On a CPU bfloat16 becomes float32.
+    """
     return x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
-
-
-class _SplitToFloat(torch.autograd.Function):
-    """:func:`split_heads` and a cast to float32 in one pass, and one back."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
-        ctx.shape = x.shape
-        split = x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4)
-        return split.to(torch.float32, memory_format=torch.contiguous_format).unbind(0)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        rows, heads, length, width = gradients[0].shape
-        joined = torch.empty(rows, length, len(gradients), heads, width, dtype=torch.bfloat16)
-        for part, gradient in enumerate(gradients):
-            joined[:, :, part] = gradient.transpose(1, 2)
-        return joined.view(ctx.shape), None, None
 
 
 def _tensor(values: np.ndarray, device: torch.device) -> Tensor:

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.attention import CrossAttention, KeysValues, SelfAttention
+from cgbench.models.parts.attention import CrossAttention, KVCache, SelfAttention
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.positions import DistanceTable, RelativeLogits, SinusoidalDistance
-from cgbench.models.parts.ragged import Copies, Layout
+from cgbench.models.parts.ragged import GatherLayout, Layout
 
 
 class FeedForward(nn.Module):
@@ -58,15 +58,15 @@ class Layer(nn.Module):
         return x if self.pre else norm(x)
 
     def attend(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Apply the self-attention sublayer to tokens [N, width], or to the table that they are copies of."""
+        """Apply the self-attention sublayer to tokens [N, width], or to the table that they are gathered from."""
         change = self.attention(self.before(self.attention_norm, x), layout, causal)
-        return self.after(self.attention_norm, layout.spread(x), change)
+        return self.after(self.attention_norm, layout.gather(x), change)
 
-    def attend_from(self, x: Tensor, layout: Layout, ends: Copies, causal: bool = False) -> Tensor:
+    def attend_from(self, x: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False) -> Tensor:
         """The same for the last tokens of each part alone, [queries, width] (see :meth:`Layout.ends`)."""
         given = self.before(self.attention_norm, x)
-        change = self.attention.mix_ends(given, self.attention.project_memory(given), layout, ends, causal)
-        return self.after(self.attention_norm, ends.spread(x), change)
+        change = self.attention.attend_ends(given, self.attention.project_memory(given), layout, ends, causal)
+        return self.after(self.attention_norm, ends.gather(x), change)
 
     def feed(self, x: Tensor) -> Tensor:
         """Apply the feed-forward sublayer."""
@@ -89,40 +89,36 @@ class DecoderLayer(Layer):
         self.cross = build_cross_attention(config)
         self.cross_norm = nn.LayerNorm(config.width)
 
-    def forward(
-        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
-    ) -> Tensor:
+    def forward(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
         """Map tokens [N, width] to the same shape, all positions at once.
 
         :param memory: keys and values of the source for each bucket of ``layout``, and their ``masks``.
         """
         return self.consult(self.attend(x, layout, causal=True), layout, memory, masks)
 
-    def consult(
-        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
-    ) -> Tensor:
+    def consult(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
         """Apply the cross-attention and feed-forward sublayers to tokens [N, width]."""
         return self.feed(self.attend_source(x, layout, memory, masks))
 
     def attend_source(
-        self, x: Tensor, layout: Layout, memory: Sequence[KeysValues], masks: Sequence[Tensor | None]
+        self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]
     ) -> Tensor:
         """Apply the cross-attention sublayer to tokens [N, width]."""
         change = self.cross(self.before(self.cross_norm, x), layout, memory, masks)
         return self.after(self.cross_norm, x, change)
 
-    def step(self, x: Tensor, target: KeysValues, source: KeysValues, mask: Tensor | None) -> Tensor:
-        """Map one position a row [rows, width], appending it to ``target``."""
+    def step(self, x: Tensor, target: KVCache, source: KVCache, mask: Tensor | None) -> Tensor:
+        """Map one position per row [rows, width], appending it to ``target``."""
         return self.feed(self.step_cross(self.step_attention(x, target), source, mask))
 
     def step_attention(
-        self, x: Tensor, target: KeysValues, seen: Tensor | None = None, ages: Tensor | None = None
+        self, x: Tensor, target: KVCache, mask: Tensor | None = None, distances: Tensor | None = None
     ) -> Tensor:
         """The self-attention sublayer of :meth:`step`; see :meth:`SelfAttention.step`."""
-        change = self.attention.step(self.before(self.attention_norm, x), target, seen, ages)
+        change = self.attention.step(self.before(self.attention_norm, x), target, mask, distances)
         return self.after(self.attention_norm, x, change)
 
-    def step_cross(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
+    def step_cross(self, x: Tensor, source: KVCache, mask: Tensor | None) -> Tensor:
         """The cross-attention sublayer of :meth:`step`."""
         return self.after(self.cross_norm, x, self.cross.step(self.before(self.cross_norm, x), source, mask))
 

@@ -21,7 +21,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-FIRST = 2  # fairseq's place of the first word: padding's id and one
+FIRST = 2  # fairseq's position of the first word: padding's id and one
 
 
 class RelativeLogits(nn.Module):
@@ -39,10 +39,10 @@ class RelativeLogits(nn.Module):
         """The same for queries at the last columns of each part alone, so many as ``queries`` says."""
         raise NotImplementedError
 
-    def last_logits(self, query: Tensor, keys: Tensor, ages: Tensor) -> Tensor:
+    def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """The same for queries that are all at the last position, [rows, heads, queries, length].
 
-        :param ages: how many positions before it each key is, [length].
+        :param distances: how many positions before it each key is, i-j, [length].
         """
         raise NotImplementedError
 
@@ -71,9 +71,9 @@ class DistanceTable(RelativeLogits):
         """See :class:`RelativeLogits`."""
         return distance_logits(self.table, self.limit, query, keys, self.by_key)
 
-    def last_logits(self, query: Tensor, keys: Tensor, ages: Tensor) -> Tensor:
+    def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """See :class:`RelativeLogits`."""
-        rows = self.table[ages.clamp(max=self.limit) + self.limit]
+        rows = self.table[distances.clamp(max=self.limit) + self.limit]
         by_query = query @ rows.T
         return by_query + (keys * rows).sum(-1).unsqueeze(-2) if self.by_key else by_query
 
@@ -139,9 +139,9 @@ class SinusoidalDistance(RelativeLogits):
         by_position = skew((query + self.position) @ vectors.flip(1).transpose(-1, -2))
         return by_position + (keys * self.content).sum(-1).unsqueeze(-2)
 
-    def last_logits(self, query: Tensor, keys: Tensor, ages: Tensor) -> Tensor:
+    def last_logits(self, query: Tensor, keys: Tensor, distances: Tensor) -> Tensor:
         """See :class:`RelativeLogits`."""
-        vectors = self._vectors(ages, query)
+        vectors = self._vectors(distances, query)
         return (query + self.position) @ vectors.transpose(-1, -2) + (keys * self.content).sum(-1).unsqueeze(-2)
 
 
@@ -152,7 +152,7 @@ def select_distances(table: Tensor, limit: int, first: int, last: int) -> Tensor
 
 
 def distance_logits(table: Tensor, limit: int, query: Tensor, keys: Tensor, by_key: bool) -> Tensor:
-    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the last places of the keys, [rows, heads, queries, keys]."""
+    """Return q_i·a_{i-j} (+ k_j·a_{i-j}) for queries at the keys' last positions, [rows, heads, queries, keys]."""
     queries, length = query.shape[2], keys.shape[2]
     if length == 0:
         return query.new_zeros(*query.shape[:2], queries, 0)
@@ -172,12 +172,12 @@ def skew(x: Tensor) -> Tensor:
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:
-    """Return position vectors [..., width] as fairseq: sines, then cosines; the first word has place 2."""
+    """Return position vectors [..., width] as fairseq: sines, then cosines; the first word has position 2."""
     if positions.device.type == "cpu" and positions.dim() == 1 and len(positions) > 1:
         # Positions come again in every sequence.
-        places, which = positions.unique(return_inverse=True)
-        if len(places) < len(positions):
-            return sinusoids(places, width).index_select(0, which)
+        different, which = positions.unique(return_inverse=True)
+        if len(different) < len(positions):
+            return sinusoids(different, width).index_select(0, which)
     half = width // 2
     steps = torch.arange(half, dtype=torch.float32, device=positions.device)
     frequencies = torch.exp(steps * (-math.log(10000.0) / (half - 1)))

@@ -18,9 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cgbench.models.parts.cpu import ragged as cpu
+from cgbench.models.parts.forms import faster
 from cgbench.models.parts.heads import HeadGrids, split_heads
-
-PAD, EOS = 1, 2
+from cgbench.models.special_ids import EOS
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Layout:
 
     @cached_property
     def positions(self) -> Tensor:
-        """The place of each token in its sequence, from 0, [N]."""
+        """The position of each token in its sequence, from 0, [N]."""
         return self._tensor(np.arange(self.tokens) - np.repeat(self.starts, self.lengths))
 
     @cached_property
@@ -90,21 +91,21 @@ class Layout:
         return self._tensor(self.starts + self.lengths - 1)
 
     @property
-    def plain(self) -> Layout:
-        """The same layout of tokens that are there one by one (see :class:`Copies`)."""
+    def gathered(self) -> Layout:
+        """The layout of what :meth:`gather` returns."""
         return self
 
-    def spread(self, x: Tensor) -> Tensor:
-        """Return the tokens [N, C] of what :meth:`to_grids` takes."""
+    def gather(self, x: Tensor) -> Tensor:
+        """Return the tokens [N, C]; a :class:`GatherLayout` takes them from a table."""
         return x
 
-    def ends(self, parts: np.ndarray) -> Copies:
-        """Return the last tokens of each part, as copies of this layout's, in grids that match its own row by row.
+    def ends(self, parts: np.ndarray) -> GatherLayout:
+        """Return the last tokens of each part, gathered from this layout's, in grids that match its own row by row.
 
         :param parts: how many of each part of each sequence, [S, parts]; the layout ends its parts at one column.
         """
         firsts = self.starts[:, None] + np.cumsum(self.parts, 1) - parts
-        return Copies(Layout(parts, self.device, right=True, like=self), ranges(firsts.ravel(), parts.ravel()))
+        return GatherLayout(Layout(parts, self.device, right=True, like=self), ranges(firsts.ravel(), parts.ravel()))
 
     @cached_property
     def buckets(self) -> list[Bucket]:
@@ -112,25 +113,25 @@ class Layout:
         return self._grids[0]
 
     def to_grids(self, x: Tensor) -> list[Tensor]:
-        """Cut flat tokens [N, C] into a grid [R, columns, C] a bucket; what stands at padding is finite."""
+        """Cut flat tokens [N, C] into a grid [R, columns, C] per bucket; what stands at padding is finite."""
         buckets, index, inverse = self._grids
-        if index is not None:
-            x = _ToGrids.apply(x, index, inverse)
+        if index is not None and inverse is not None:
+            x = gather_grids(x, index, inverse)
         return _cut(x, buckets)
 
     def from_grids(self, grids: Sequence[Tensor]) -> Tensor:
-        """Undo :meth:`to_grids`: [R, columns, C] a bucket to [N, C]."""
-        _, index, inverse = self._grids
+        """Undo :meth:`to_grids`: [R, columns, C] per bucket to [N, C]."""
+        _, _, inverse = self._grids
         flat = [grid.flatten(0, 1) for grid in grids]
         x = torch.cat(flat) if len(flat) > 1 else flat[0]
-        return x if index is None else _FromGrids.apply(x, inverse)
+        return x if inverse is None else gather_tokens(x, inverse)
 
     def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
-        """Cut flat tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] a bucket."""
+        """Cut flat tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] per bucket."""
         return self.head_grids(parts, heads).take(x)
 
     def from_heads(self, grids: Sequence[Tensor]) -> Tensor:
-        """Turn [R, heads, columns, d_head] a bucket into [N, width]."""
+        """Turn [R, heads, columns, d_head] per bucket into [N, width]."""
         return self.head_grids(1, grids[0].shape[1]).give_back(grids)
 
     def head_grids(self, parts: int, heads: int) -> HeadGrids:
@@ -174,44 +175,44 @@ class Layout:
         return [np.sort(rows) for rows in np.split(order, cuts[:-1])]
 
     def mask(self, real: np.ndarray) -> Tensor | None:
-        """Turn a table of what is real, [R, columns], into a bias [R, 1, 1, columns]; None if all of it is."""
+        """Turn a table of what is real, [R, columns], into a mask of 0 and -inf, [R, 1, 1, columns]; None if all is."""
         if real.all():
             return None
-        bias = np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :]
-        return torch.from_numpy(bias).to(self.device, non_blocking=True)
+        mask = np.where(real, np.float32(0), np.float32(-math.inf))[:, None, None, :]
+        return torch.from_numpy(mask).to(self.device, non_blocking=True)
 
     def _tensor(self, values: np.ndarray) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self.device, non_blocking=True)
 
 
-class Copies(Layout):
-    """A layout whose tokens are copies of the rows of a table: token i is row ``rows[i]``.
+class GatherLayout(Layout):
+    """A layout whose tokens are gathered from a table: token i is row ``rows[i]``.
 
-    What depends on a token alone is then computed once for each row, and copied where sequences meet it: layers take
-    the table [U, C] in place of the tokens.
+    What depends on a token alone is then computed once per row of the table, and gathered where sequences meet it:
+    layers take the table [U, C] in place of the tokens.
     """
 
-    def __init__(self, plain: Layout, rows: np.ndarray) -> None:
-        super().__init__(plain.parts, plain.device, plain.right, plain)
-        self._plain, self.rows = plain, rows
+    def __init__(self, gathered: Layout, rows: np.ndarray) -> None:
+        super().__init__(gathered.parts, gathered.device, gathered.right, gathered)
+        self._gathered, self.rows = gathered, rows
 
     @property
-    def plain(self) -> Layout:
+    def gathered(self) -> Layout:
         """See :class:`Layout`."""
-        return self._plain
+        return self._gathered
 
-    def spread(self, x: Tensor) -> Tensor:
+    def gather(self, x: Tensor) -> Tensor:
         """See :class:`Layout`; of a table [U, C]."""
         return x.index_select(0, self._index)
 
-    def ends(self, parts: np.ndarray) -> Copies:
-        """See :class:`Layout`; copies of the same table."""
-        ends = self._plain.ends(parts)
-        return Copies(ends._plain, self.rows[ends.rows])
+    def ends(self, parts: np.ndarray) -> GatherLayout:
+        """See :class:`Layout`; from the same table."""
+        ends = self._gathered.ends(parts)
+        return GatherLayout(ends._gathered, self.rows[ends.rows])
 
     @cached_property
     def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
-        return self._plain._grids
+        return self._gathered._grids
 
     def to_grids(self, x: Tensor) -> list[Tensor]:
         """See :class:`Layout`; of a table [U, C]."""
@@ -223,7 +224,7 @@ class Copies(Layout):
 
     def head_grids(self, parts: int, heads: int) -> HeadGrids:
         """See :class:`Layout`."""
-        return self._plain.head_grids(parts, heads)
+        return self._gathered.head_grids(parts, heads)
 
     @cached_property
     def _index(self) -> Tensor:
@@ -234,6 +235,11 @@ class Copies(Layout):
         """The row of the table at each place of the grids."""
         index = self._grids[1]
         return self._index if index is None else self._index.index_select(0, index)
+
+
+def on_device(values: np.ndarray, like: Tensor) -> Tensor:
+    """What the host knows, where ``like`` is."""
+    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device, non_blocking=True)
 
 
 def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -260,7 +266,7 @@ def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tu
 
 
 def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
-    """Cut the places of all grids, one after another, into a grid [R, columns, C] a bucket."""
+    """Cut the places of all grids, one after another, into a grid [R, columns, C] per bucket."""
     sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
     pieces = x.split(sizes) if len(sizes) > 1 else (x,)
     return [
@@ -306,11 +312,7 @@ class Pairing:
     def grids(self, x: Tensor) -> list[Tensor]:
         """Return the memory [M, C] as a grid [R, columns, C] for each bucket of the layout."""
         if not self._equal:
-            x = (
-                x.index_select(0, self._index)
-                if self._inverse is None
-                else _ToGrids.apply(x, self._index, self._inverse)
-            )
+            x = x.index_select(0, self._index) if self._inverse is None else gather_grids(x, self._index, self._inverse)
         pieces = x.split([rows * columns for rows, columns in self._sizes])
         return [piece.view(*size, *x.shape[1:]) for piece, size in zip(pieces, self._sizes, strict=True)]
 
@@ -342,12 +344,6 @@ class Ragged:
         tensor = torch.from_numpy(ids.astype(np.int64, copy=False)).to(device, non_blocking=True)
         return cls(tensor, Layout(lengths, device))
 
-    @classmethod
-    def unpad(cls, ids: Tensor) -> Ragged:
-        """Take ids [rows, length] without their padding, on whichever side that is."""
-        real = ids != PAD
-        return cls(ids[real], Layout(real.sum(1).cpu().numpy(), ids.device))
-
     def preceded(self, token: int) -> Ragged:
         """Return the sequences with ``token`` before each."""
         lengths = self.layout.lengths + 1
@@ -363,28 +359,19 @@ class Ragged:
         return Ragged(ids, self.layout)
 
 
-class _ToGrids(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
-        ctx.save_for_backward(inverse)
-        return x.index_select(0, index)
+@faster(cpu=cpu.gather_grids)
+def gather_grids(x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
+    """Gather tokens [N, ...] into the places of grids, [places, ...]; at padding, too, where gradients have to be 0.
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        # Every token has one place that counts: nothing depends on what stands at padding.
-        (inverse,) = ctx.saved_tensors
-        return gradient.index_select(0, inverse), None, None
+    :param index: the token at each place; ``inverse``: the place of each token, [N].
+    """
+    return x.index_select(0, index)
 
 
-class _FromGrids(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, inverse: Tensor) -> Tensor:
-        ctx.save_for_backward(inverse)
-        ctx.places = len(x)
-        return x.index_select(0, inverse)
+@faster(cpu=cpu.gather_tokens)
+def gather_tokens(x: Tensor, inverse: Tensor) -> Tensor:
+    """Gather tokens [N, ...] from the places of grids, [places, ...].
 
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (inverse,) = ctx.saved_tensors
-        result = gradient.new_zeros(ctx.places, *gradient.shape[1:])
-        return result.index_copy_(0, inverse, gradient), None
+    :param inverse: the place of each token, [N], no two of them equal.
+    """
+    return x.index_select(0, inverse)

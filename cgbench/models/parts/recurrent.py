@@ -1,60 +1,20 @@
-"""A linear map at every step of a recurrence, whose weight has its gradient made once, of all steps together.
-
-Left to itself, torch makes the gradient of the weight at each step, and adds it to the sum of the others: for the few
-rows of a step that is mostly reading and writing memory.
-"""
+"""What the steps of a recurrence share."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
-import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-Tape = list[tuple[Tensor, Tensor]]
+from cgbench.models.parts.cpu import recurrent as cpu
+from cgbench.models.parts.forms import faster
 
 
-class StepProduct:
-    """x·Wᵀ for many x, one after the other; for one forward and one backward pass.
+@faster(cpu=cpu.step_linear)
+def step_linear(weight: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return the linear map x·Wᵀ of [rows, in] to [rows, out] for the steps of one forward and one backward pass.
 
     :param weight: W, [out, in].
     """
-
-    def __init__(self, weight: Tensor) -> None:
-        self.weight = weight.detach()
-        self.tape: Tape = []
-        # Every step depends on it, so its backward pass comes after those of all steps.
-        self.anchor = _Anchor.apply(weight, self.tape)
-
-    def __call__(self, x: Tensor) -> Tensor:
-        """Map [rows, in] to [rows, out]."""
-        result: Tensor = _Step.apply(x, self.anchor, self.weight, self.tape)
-        return result
-
-
-class _Anchor(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, tape: Tape) -> Tensor:
-        ctx.tape = tape
-        return weight.new_zeros(())
-
-    @staticmethod
-    def backward(ctx: Any, _: Tensor) -> tuple[Tensor, None]:
-        inputs, gradients = (torch.cat(parts) for parts in zip(*ctx.tape, strict=True))
-        ctx.tape.clear()
-        return gradients.T @ inputs.to(gradients.dtype), None
-
-
-class _Step(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, anchor: Tensor, weight: Tensor, tape: Tape) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        ctx.tape = tape
-        return x @ weight.T
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        x, weight = ctx.saved_tensors
-        gradient = gradient.to(weight.dtype)
-        ctx.tape.append((x, gradient))
-        return (gradient @ weight).to(x.dtype), gradient.new_zeros(()), None, None
+    return lambda x: F.linear(x, weight)

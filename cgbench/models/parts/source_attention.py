@@ -15,7 +15,7 @@ from cgbench.models.parts.ragged import grid_index
 
 @dataclass
 class Memory:
-    """What is attended to, a row a sentence or hypothesis.
+    """What is attended to, a row per sentence or hypothesis.
 
     :param values: states of the source, [rows, columns, width]; ``keys``: these as the query's projection sees them.
     :param offset: what the projection's bias adds to each score, -inf at padding, [rows, columns].
@@ -42,7 +42,7 @@ class SourceAttention(Linear):
     def __init__(self, width: int) -> None:
         super().__init__(width, width)
 
-    def remember(self, encoded: Any, order: np.ndarray) -> Memory:
+    def build_memory(self, encoded: Any, order: np.ndarray) -> Memory:
         """Lay out what sentences ``order`` are attended to by, a row each.
 
         :param encoded: ``states`` [M, width], their ``ids`` [M] and ``layout``.

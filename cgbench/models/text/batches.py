@@ -34,7 +34,7 @@ class Rows:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Number of ids a row, </s> included."""
+        """Number of ids per row, </s> included."""
         return np.diff(self.offsets)
 
     def take(self, rows: np.ndarray, device: torch.device | str = "cpu") -> Ragged:

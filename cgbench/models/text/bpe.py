@@ -61,12 +61,12 @@ def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
     splitter = tokenizers.Regex(r"[ \t\r\x0b\x0c]+")
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(splitter, "removed")
     tokenizer.train_from_iterator(_repeated(words), trainer)
-    learnt = json.loads(tokenizer.to_str())["model"]["merges"]
-    return [(left, right) for left, right in learnt][:merges]
+    learned = json.loads(tokenizer.to_str())["model"]["merges"]
+    return [(left, right) for left, right in learned][:merges]
 
 
 def _repeated(words: Counter[str]) -> Iterator[str]:
-    """Yield lines in which each word occurs as often as it was counted, at most 1000 words a line."""
+    """Yield lines in which each word occurs as often as it was counted, at most 1000 words per line."""
     for word, count in words.items():
         while count > 0:
             yield " ".join([word] * min(count, 1000))

@@ -1,10 +1,10 @@
-"""Lines of text as ids and back: subwords, words or characters, and one dictionary a side.
+"""Lines of text as ids and back: subwords, words or characters, and one dictionary per side.
 
-Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) learnt on source and target together;
-words
-are what white space separates; of characters, every one of the line is a token. Each side's dictionary holds the tokens
-that occur on that side of the training corpus, most frequent first, as ``subword-nmt`` and ``fairseq-preprocess`` do
-without a threshold; or both sides share one. Ids 0 to 3 are <s>, padding, </s> and <unk> on both sides.
+Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) learned on source and target together;
+words are what ASCII white space separates; of characters, every one of the line is a token. Each side's dictionary
+holds the tokens that occur on that side of the training corpus, most frequent first, as ``subword-nmt`` and
+``fairseq-preprocess`` do without a threshold; or both sides share one. Ids 0 to 3 are <s>, padding, </s> and <unk> on
+both sides.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.digests import check_recorded
 from cgbench.errors import InputError
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.config.common import UNITS, TextConfig
+from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.bpe import END_OF_WORD, Merges, alphabet, learn_merges
+from cgbench.shapes import check_shape
+from cgbench.text.plain_text import word_bytes
+from cgbench.text.streams import read_lines
 
-SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
-BOS, PAD, EOS, UNK = range(4)
 FILE = "subwords.json"
 # Format 1 is subwords, format 2 names its unit: files of subwords stay what they were.
 FORMATS = (1, 2)
@@ -47,7 +50,7 @@ class Subwords:
         if unit not in UNITS:
             raise InputError(f"subwords: unit {unit!r} is not one of {', '.join(UNITS)}")
         for side in (source, target):
-            if tuple(side[:4]) != SPECIALS or len(set(side)) != len(side):
+            if tuple(side[: len(SPECIALS)]) != SPECIALS or len(set(side)) != len(side):
                 raise InputError("subwords: a dictionary must begin with <s> <pad> </s> <unk> and name nothing twice")
         self.merges = [(str(left), str(right)) for left, right in merges]
         self.source, self.target, self.unit = list(source), list(target), unit
@@ -82,13 +85,18 @@ class Subwords:
         :raises InputError: the file is missing, cut short or of another format.
         """
         data = read_json(folder / FILE)
+        check_recorded(folder / FILE)
         if not isinstance(data, dict) or data.get("format") not in FORMATS:
             raise InputError(f"{folder / FILE}: not a subwords file of format {' or '.join(map(str, FORMATS))}")
+        own = {"unit": str} if data["format"] == 2 else {"merges": [[str]]}
+        check_shape(data, {"source": [str], "target": [str], **own}, folder / FILE, "not a subwords file")
         try:
             if data["format"] == 2:
                 return cls([], data["source"], data["target"], data["unit"])
             return cls([(left, right) for left, right in data["merges"]], data["source"], data["target"])
-        except (KeyError, TypeError, ValueError) as error:
+        except InputError as error:
+            raise InputError(f"{folder / FILE}: {error}") from None
+        except Exception as error:  # the BPE model raises plain ones for merges that do not fit its vocabulary
             raise InputError(f"{folder / FILE}: not a subwords file ({error!r})") from None
 
     def save(self, folder: Path) -> None:
@@ -178,35 +186,13 @@ class _Side:
         return ids
 
 
-def read_lines(path: Path) -> list[str]:
-    """Return the lines of a plain text file, ended by ``\\n`` alone.
-
-    :raises InputError: the file is missing or not UTF-8 (with the line).
-    """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    try:
-        lines = data.decode("utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line}: not UTF-8") from None
-    return lines[:-1] if lines[-1] == "" else lines
-
-
-def _words(line: str) -> list[bytes]:
-    # Bytes split at ASCII white space only, which is the text contract; str.split would split at more.
-    return line.encode().split()
-
-
 def _characters(line: str) -> list[bytes]:
     return [character.encode() for character in line]
 
 
 _SPLITTERS: dict[str, Callable[[str], list[bytes]]] = {
-    "subwords": _words,
-    "words": _words,
+    "subwords": word_bytes,
+    "words": word_bytes,
     "characters": _characters,
 }
 

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from cgbench.models.config.methods import BowConfig
 from cgbench.models.parts.linear import Linear
-from cgbench.models.parts.ragged import EOS, Ragged
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.special_ids import EOS
 from cgbench.models.training.objective import Objective
 
 
@@ -28,7 +29,7 @@ class BagOfWords(Objective):
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
         """See :class:`Objective`; both sums are over sentences. The end token is no word."""
-        with self.products(source):
+        with self.autocast(source):
             encoded = self.model.encode(source)
             layout = encoded.layout
             lengths = torch.from_numpy(layout.lengths).to(layout.device)

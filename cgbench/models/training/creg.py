@@ -16,9 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from cgbench.models.config.methods import CRegConfig
-from cgbench.models.parts.loss import smoothed_cross_entropy
+from cgbench.models.parts.loss import label_smoothed_nll_loss
 from cgbench.models.parts.ragged import Layout, Ragged
-from cgbench.models.text.subwords import BOS, SPECIALS
+from cgbench.models.special_ids import BOS, SPECIALS
 from cgbench.models.training.objective import Objective
 
 
@@ -38,11 +38,11 @@ class CReg(Objective):
         """See :class:`Objective`; the second sum is the mean of the two views."""
         method, tokens = self.method, target.layout.tokens
         source, target = twice(source), twice(target)
-        with self.products(source):
+        with self.autocast(source):
             encoded = self.model.encode(source)
             states = self.model.decode(encoded, target.shifted())
             logits = self.model.project(states)
-        loss, plain = smoothed_cross_entropy(logits, target.ids, self.smoothing)
+        loss, nll_loss = label_smoothed_nll_loss(logits, target.ids, self.smoothing)
         loss = loss / 2 if method.cross_entropy == "mean" else loss
         if method.beta:
             loss = loss + method.beta * distance(logits[:tokens], logits[tokens:], method.distance)
@@ -54,7 +54,7 @@ class CReg(Objective):
             else:
                 labels = target.ids
             loss = loss + alpha * tokens * self.contrast(states, labels)
-        return loss, plain / 2
+        return loss, nll_loss / 2
 
     def contrast(self, states: Tensor, labels: Tensor) -> Tensor:
         """Return the contrastive loss of states [2N, width], those of the second view last, by their labels [2N]."""

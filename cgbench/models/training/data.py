@@ -9,10 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.memory import check_memory
 from cgbench.models.config.common import TrainingConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.text.batches import Rows, fits, make_batches
-from cgbench.models.text.subwords import Subwords, read_lines
+from cgbench.models.text.subwords import Subwords
+from cgbench.text.streams import read_lines
+from cgbench.text.word_counts import estimate_words
+
+BYTES_A_WORD = 40  # of both sides: lines and subwords at once (36 to 38 seen, 1.5 subwords a word)
 
 
 class Data:
@@ -27,7 +32,10 @@ class Data:
     def __init__(
         self, files: tuple[Path, Path], subwords: Subwords, config: TrainingConfig, keep_lines: bool = False
     ) -> None:
-        source, target = (read_lines(path) for path in files)
+        words = [estimate_words(path) for path in files]
+        needed = BYTES_A_WORD * sum(count or 0 for count in words)
+        check_memory(f"{files[0]} {files[1]}: the text of a training", needed, "train on a part of it")
+        source, target = (list(read_lines(path)) for path in files)
         if len(source) != len(target):
             raise InputError(
                 f"{files[0]} has {len(source)} lines and {files[1]} has {len(target)}: line i must translate line i"

@@ -1,44 +1,58 @@
-"""Train the members of an ensemble: the same model and data, one seed each, each a step that is never run twice."""
+"""Train the members of an ensemble: the same model and data, one seed and one step each, which is never run twice."""
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import shutil
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError
-from cgbench.files import write_json
-from cgbench.models.config.common import to_dict
+from cgbench.engines import Engine, Local, Needs, saying_where
+from cgbench.errors import InputError, InputWarning, require
+from cgbench.files import atomic_path, link_or_copy, sync_folder
+from cgbench.models.checkpoints import (
+    BESIDE,
+    BEST,
+    CONFIG,
+    ENSEMBLE,
+    MEMBER,
+    STATE,
+    holds_members,
+    member_folders,
+    member_summary,
+    publish_ensemble,
+    read_config,
+    read_tensors,
+)
+from cgbench.models.config.common import LENGTH, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
-from cgbench.parallel import run_tasks
-from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, hash_value, locked
+from cgbench.models.training.following import following
+from cgbench.models.training.held_out import PARTS, hold_out, texts_in
+from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, locked
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation
 
-MEMBER = "member-{}"
-
 
 @dataclass(frozen=True)
 class EnsemblePlan:
-    """The steps of an ensemble before any has run: the subwords, and a member a seed (``seed``, ``seed + 1``, ...)."""
+    """The steps of an ensemble before any has run: subwords, and a member per seed (``seed``, ``seed + 1``, ...)."""
 
     preset: Preset
     device: str
     subwords: Step
     members: tuple[Step, ...]
     lexicon: Path | None = None
+    held_out: Step | None = None  # validation pairs are a part of the training text
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """All steps, in order."""
-        return (self.subwords, *self.members)
+        return (self.subwords, *([self.held_out] if self.held_out else []), *self.members)
 
 
 def plan_ensemble(
@@ -49,11 +63,13 @@ def plan_ensemble(
     seed: int,
     device: str,
     lexicon: Path | None = None,
+    held_out: str | None = None,
 ) -> EnsemblePlan:
     """The steps that train ``members`` models of ``preset``.
 
     :param lexicon: what source words stand for, where the model reads a file.
-    :raises InputError: a lexicon is there and not needed, or needed and not there.
+    :param held_out: how much of ``train`` is validated on and not trained on (:func:`.held_out.hold_out`).
+    :raises InputError: a lexicon is there and not needed, or needed and not there; what validates is not installed.
     """
     from cgbench.models.training.reproducible import resolve_precision
 
@@ -63,8 +79,15 @@ def plan_ensemble(
     inputs = {"train": train.identity, "subwords": subwords.key}
     if valid:
         inputs["valid"] = valid.identity
+    division = Step("held-out", {"valid": held_out}, {"train": train.identity}) if held_out else None
+    if division:
+        inputs["held-out"] = division.key
+        if preset.training.validate_metric == "bleu":
+            require("sacrebleu", "scores")
     if lexicon:
         inputs["lexicon"] = hash_file(lexicon)
+    # With this schedule every rate depends on the number of updates: a longer run begins at the start.
+    grows = None if preset.training.schedule == "linear" else (LENGTH, STATE)
     steps = tuple(
         Step(
             name=MEMBER.format(number),
@@ -77,19 +100,19 @@ def plan_ensemble(
                 "precision": precision,
             },
             inputs=inputs,
+            grows=grows,
         )
         for number in range(members)
     )
-    return EnsemblePlan(preset, device, subwords, steps, lexicon)
+    return EnsemblePlan(preset, device, subwords, steps, lexicon, division)
 
 
 def train_ensemble(
-    workspace: Workspace, plan: EnsemblePlan, train: ParallelText, valid: ParallelText | None, jobs: int
+    workspace: Workspace, plan: EnsemblePlan, train: ParallelText, valid: ParallelText | None, engine: Engine
 ) -> list[Path]:
-    """Run the steps of ``plan`` that are not done, ``jobs`` members at once, and return the members' folders.
+    """Run the steps of ``plan`` that are not done, side by side, and return the members' folders.
 
-    A member is trained by one worker with a fixed number of threads: the number of jobs changes no byte. On a GPU
-    that is too fast for one small member, several jobs share it.
+    A member is trained by one worker with a fixed number of threads: the engine changes no byte.
 
     :raises InputError: called by torchrun, whose processes would all train the same members.
     """
@@ -100,16 +123,46 @@ def train_ensemble(
     def learn(out: Path) -> None:
         Subwords.learn(train.source.path, train.target.path, plan.preset.text).save(out)
 
+    warn_of_length(workspace, plan)
     subwords = workspace.run(plan.subwords, learn)
+    texts: tuple[Path, Path] | None = (train.source.path, train.target.path)
+    valid_texts = (valid.source.path, valid.target.path) if valid else None
+    if division := plan.held_out:
+        parts = workspace.run(division, lambda out: hold_out(train, str(division.config["valid"]), out))
+        texts, valid_texts = (texts_in(parts, part) for part in PARTS)
     pending = [step for step in plan.members if not workspace.done(step)]
     for step in plan.members:
         if step not in pending:
             workspace.say(workspace.why(step))
     for step in pending:
         workspace.say(workspace.why(step))  # here, and not in the workers, which have no screen
-    for _ in run_tasks(_train_one, [(workspace.root, step, plan, subwords, train, valid) for step in pending], jobs):
-        pass
+    engine.share(workspace.root)
+    tasks = [(workspace.root, step, plan, subwords, texts, valid_texts, train.hashes) for step in pending]
+    with saying_where(engine, "members", workspace.say), following(workspace, pending, engine):
+        for _ in engine.run(_train_one, tasks, member_needs(plan.device)):
+            pass
     return [workspace.result(step) for step in plan.members]
+
+
+def member_needs(device: str) -> Needs:
+    """What the training of a member needs."""
+    return Needs(gpus=float(device == "cuda"))
+
+
+def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
+    """Warn where members of fewer updates are there and can be no start, because of the schedule of the rates."""
+    if plan.preset.training.schedule != "linear":
+        return
+    for step in plan.members:
+        shorter = workspace.smaller(replace(step, grows=(LENGTH, CONFIG)))
+        if shorter and not workspace.done(step):
+            updates, before = step.config[LENGTH], read_config(shorter).training.max_updates
+            text = (
+                f"members of {before:,} updates are there, but with training.schedule=linear every rate depends on "
+                f"that number: those of {updates:,} are trained from the start"
+            )
+            warnings.warn(InputWarning(text), stacklevel=2)
+            return
 
 
 def _train_one(
@@ -117,26 +170,48 @@ def _train_one(
     step: Step,
     plan: EnsemblePlan,
     subwords: Path,
-    train: ParallelText,
-    valid: ParallelText | None,
+    train: tuple[Path, Path],
+    valid: tuple[Path, Path] | None,
+    digests: dict[str, str],
 ) -> None:
     from cgbench.models.text.subwords import Subwords
-    from cgbench.models.training.loop import train_member
+    from cgbench.models.training.trainer import train_model
+
+    workspace = Workspace(root)
 
     def make(out: Path) -> None:
-        train_member(
-            (train.source.path, train.target.path),
-            (valid.source.path, valid.target.path) if valid else None,
+        if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
+            _start_from(shorter, out)
+        train_model(
+            train,
+            valid,
             Subwords.load(subwords),
             plan.preset,
             int(step.config["seed"]),
             out,
             plan.device,
-            digests=train.hashes,
+            digests=digests,
             lexicon=plan.lexicon,
+            title=f"member {plan.members.index(step) + 1} of {len(plan.members)}",
         )
 
-    Workspace(root).run(step, make, resumable=True)
+    workspace.run(step, make, resumable=True, spare=(STATE, BEST))
+
+
+def _start_from(shorter: Path, out: Path) -> None:
+    """Bring a finished run of fewer updates to a folder, for :func:`train_model` to go on from; its state comes last.
+
+    What is there is not written to but replaced: a second name does for it.
+    """
+    try:
+        read_tensors(shorter / STATE)  # named where it is
+    except InputError as error:
+        raise InputError(f"{error.message}; remove it, and the training begins at the start") from None
+    shutil.rmtree(out)
+    left_out = shutil.ignore_patterns("step.json", STATE, ".*.tmp")
+    shutil.copytree(shorter, out, copy_function=link_or_copy, ignore=left_out)
+    with atomic_path(out / STATE) as temporary:
+        link_or_copy(shorter / STATE, temporary)
 
 
 def build_ensemble(
@@ -148,8 +223,7 @@ def build_ensemble(
     *,
     members: int,
     seed: int = 1,
-    jobs: int = 1,
-    gpu_jobs: int = 1,
+    engine: Engine | None = None,
     device: str = "cpu",
     lexicon: Path | None = None,
     dry_run: bool = False,
@@ -157,85 +231,79 @@ def build_ensemble(
 ) -> list[dict[str, Any]]:
     """Train an ensemble into ``out``, or go on with one: what ``cgbench train-ensemble`` calls.
 
-    Returns a dict a member (``folder``, ``seed``, ``updates``, ``parameters``); nothing with ``dry_run``.
+    Returns a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); nothing with ``dry_run``.
 
     :param lexicon: what source words stand for, where the model reads a file.
-    :param jobs: worker processes; ``gpu_jobs``: members that are trained at once where ``device`` is a GPU.
+    :param engine: where members are trained side by side (default: one after another, in this process).
     :raises InputError: the inputs or the folder are wrong.
     """
     check_folder(out)
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
+    engine = engine or Local(1)
     plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon)
     workspace = Workspace(out / STEPS, say)
     if dry_run:
+        warn_of_length(workspace, plan)
         for step in plan.steps:
             workspace.say(workspace.why(step))
         return []
     with locked(workspace.root / "lock", wait=False):
-        text = train_text.realise(workspace, jobs)
-        valid_plain = valid_text.realise(workspace, jobs) if valid_text else None
-        at_once = jobs if device == "cpu" else gpu_jobs
-        publish_ensemble(train_ensemble(workspace, plan, text, valid_plain, at_once), out)
+        text = train_text.realise(workspace, engine)
+        valid_plain = valid_text.realise(workspace, engine) if valid_text else None
+        publish_ensemble(train_ensemble(workspace, plan, text, valid_plain, engine), out)
     return [member_summary(folder) for folder in member_folders(out)]
 
 
-def member_summary(folder: Path) -> dict[str, Any]:
-    """Return ``folder`` (its name), ``seed``, ``updates`` and number of ``parameters`` of a checkpoint."""
-    from safetensors import safe_open
-
-    from cgbench.models.checkpoints import read_config
-
-    config = read_config(folder)
-    with safe_open(folder / "model.safetensors", "np") as tensors:
-        parameters = sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
-    return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
+PUBLISHED = "ensemble.published"  # in the workspace: that folder is ours
 
 
-def publish_ensemble(members: list[Path], out: Path) -> None:
-    """Copy trained members to ``out/member-0`` and so on; ``ensemble.json`` comes last and makes it whole."""
-    for number, member in enumerate(members):
-        folder = out / MEMBER.format(number)
-        if folder.exists():
-            shutil.rmtree(folder)
-        shutil.copytree(member, folder, ignore=shutil.ignore_patterns("step.json"))
-    for folder in out.glob(MEMBER.format("*")):
-        if folder.is_dir() and folder.name not in {MEMBER.format(number) for number in range(len(members))}:
-            shutil.rmtree(folder)
-    write_json(out / "ensemble.json", {"format": 1, "members": [MEMBER.format(n) for n in range(len(members))]})
+def check_beside(workspace: Workspace) -> None:
+    """Check, before any training, that :func:`publish_beside` may write its folder.
 
-
-def member_folders(ensemble: Path) -> list[Path]:
-    """The member folders of a trained ensemble; a single checkpoint is an ensemble of one.
-
-    :raises InputError: there is none.
+    :raises InputError: something is there that no build in this folder has made.
     """
-    if (ensemble / "config.json").is_file():
-        return [ensemble]
-    name = re.compile(MEMBER.format("[0-9]+"))
-    found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
-    if not found:
-        if (ensemble / "metrics.jsonl").is_file():
-            raise InputError(f"{ensemble}: this model is not finished; give the command that trains it again")
-        raise InputError(f"{ensemble}: no trained model in it; make one with cgbench train or train-ensemble")
-    for folder in found:
-        if not (folder / "config.json").is_file():
-            raise InputError(f"{folder}: this member is not finished; give the command that trains it again")
-    return sorted(found, key=lambda folder: int(folder.name.rpartition("-")[2]))
+    folder = workspace.root.parent / BESIDE
+    if os.path.lexists(folder) and not (workspace.root / PUBLISHED).exists():
+        raise InputError(
+            f"{folder}: is not this build's, whose members would be published there; "
+            f"move it away, or use it: --ensemble {folder}"
+        )
 
 
-def ensemble_identity(ensemble: Path) -> str:
-    """A hash of all bytes of an ensemble's members that decide what it answers."""
-    return hash_value(
-        [
-            {
-                path.name: hash_file(path)
-                for path in sorted(folder.iterdir())
-                if path.is_file() and path.name != "metrics.jsonl"
-            }
-            for folder in member_folders(ensemble)
-        ]
-    )
+def publish_beside(workspace: Workspace, members: list[Path]) -> Path:
+    """Publish the results of member steps in the folder ``ensemble`` beside the workspace, unless they are there.
+
+    The folder is there as a whole or not at all, by hard links where there are such; what users have put beside the
+    members stays. Made on the workspace's disk: a full one leaves the folder as it was.
+    """
+    folder, old, new = workspace.root.parent / BESIDE, workspace.root / "ensemble.old", workspace.root / "ensemble.new"
+    if not holds_members(folder, members):
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir()
+        publish_ensemble(members, new, link_or_copy)
+        for made in (*(path for path in new.rglob("*") if path.is_dir()), new):
+            sync_folder(made)
+        (workspace.root / PUBLISHED).touch()
+        if os.path.lexists(folder):
+            _give_back(old, folder)  # of a call that was killed here
+            folder.rename(old)
+        new.rename(folder)
+        sync_folder(folder.parent)
+    _give_back(old, folder)
+    return folder
+
+
+def _give_back(old: Path, folder: Path) -> None:
+    """Remove a folder that was replaced; what was not ours in it goes to ``folder``."""
+    if old.is_dir() and not old.is_symlink():
+        for path in old.iterdir():
+            ours = path.name == ENSEMBLE or path.match(MEMBER.format("[0-9]*"))
+            if not ours and not os.path.lexists(folder / path.name):
+                path.rename(folder / path.name)
+        shutil.rmtree(old)
+    else:
+        old.unlink(missing_ok=True)
 
 
 def check_trained_on(ensemble: Path, train: ParallelText) -> None:
@@ -243,8 +311,6 @@ def check_trained_on(ensemble: Path, train: ParallelText) -> None:
 
     :raises InputError: it was not, or its vocabulary cannot be that of this corpus.
     """
-    from cgbench.models.checkpoints import read_config
-
     for folder in member_folders(ensemble):
         digests = read_config(folder).corpus
         for side, text in (("source", train.source), ("target", train.target)):

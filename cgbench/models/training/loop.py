@@ -1,17 +1,16 @@
-"""Train one model: label smoothing, warm-up, token-budget batches, Adam; stopped at any moment, it goes on to the
-same bytes.
+"""The training loop: update, log, validate, save, until a run is done or a limit is met.
 
-The recipe is that of Vaswani et al. (2017) as fairseq runs it; what is minimised is an objective
-(:mod:`cgbench.models.training.objective`). Everything a run depends on at an update (parameters, moments, random
-numbers, place
-in the data, sums not yet logged) is in one file that appears whole or not at all, so a run that was killed repeats from
-there exactly what it did before.
+Everything a run depends on at an update (parameters, moments, random numbers, position in the data, sums not yet
+logged) is in one file that appears whole or not at all, so a run that was killed repeats from there exactly what it did
+before.
+
+The last state is that of the last update before anything is done that a longer run would not do there (a last line of
+the log, a last validation, a last checkpoint). So a finished run that is made longer ends in the bytes of one that was
+as long from the start, wherever the rates do not depend on its length.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import shutil
 import time
@@ -25,146 +24,31 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.errors import InputError
-from cgbench.files import read_json
 from cgbench.models.checkpoints import (
-    CONFIG,
+    BEST,
     MODEL,
+    STATE,
     CheckpointConfig,
-    read_config,
     read_tensors,
     save_checkpoint,
     write_tensors,
 )
-from cgbench.models.config.common import to_dict
-from cgbench.models.config.lexical import check_lexicon
-from cgbench.models.config.presets import Preset
-from cgbench.models.lexicons.loading import load_lexicon
-from cgbench.models.registry import build_model
 from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
-from cgbench.models.training.distributed import Processes, joined
-from cgbench.models.training.interruption import held_signals
-from cgbench.models.training.log import Log, check_tensorboard
-from cgbench.models.training.objective import Objective, build_objectives
-from cgbench.models.training.reproducible import reproducible, resolve_precision
+from cgbench.models.training.distributed import Processes
+from cgbench.models.training.log import Log
+from cgbench.models.training.objective import Objective
 from cgbench.models.training.schedule import learning_rate
-from cgbench.models.training.state import STATE, Progress, State, read_state, write_state
-from cgbench.models.training.validation import Validation, check_validation, perplexity
+from cgbench.models.training.state import Progress, State, read_state, write_state
+from cgbench.models.training.validation import Validation, perplexity
 from cgbench.progress import bar
-from cgbench.steps import hash_file
 
-BEST, CHECKPOINTS = "best.safetensors", "checkpoints"
-
-
-def train_member(
-    train: tuple[Path, Path],
-    valid: tuple[Path, Path] | None,
-    subwords: Subwords,
-    preset: Preset,
-    seed: int,
-    out: Path,
-    device: str = "cpu",
-    digests: dict[str, str] | None = None,
-    stop_after_updates: int | None = None,
-    *,
-    max_seconds: float | None = None,
-    tensorboard: bool = False,
-    init: Path | None = None,
-    lexicon: Path | None = None,
-) -> bool:
-    """Train one model into the checkpoint folder ``out``, going on where an earlier call with the same arguments was.
-
-    Without ``valid`` the last model is kept, whatever ``training.keep`` says. The same arguments on the same machine
-    and library versions give the same bytes, however often the run is interrupted. In processes that torchrun has
-    started, all train the one model.
-
-    :param train: source and target file, plain text; ``valid`` likewise.
-    :param digests: recorded in the checkpoint: sha256 of the training files, by name.
-    :param stop_after_updates: stop as if interrupted, with the state saved, when so many updates are done.
-    :param max_seconds: likewise, after the first update that ends later than so many seconds from now.
-    :param tensorboard: also write ``tensorboard/``, which is no part of the result.
-    :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from.
-    :param lexicon: what source words stand for, where ``model.lexicon`` reads a file.
-    :return: whether the run is finished.
-    :raises InputError: bad files, a folder that holds another run, a loss that is not finite, not enough GPU memory.
-    """
-    deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    config = preset.training
-    check_validation(config)
-    check_lexicon(preset.model, lexicon, init)
-    if tensorboard:
-        check_tensorboard()
-    if valid is None:
-        if config.patience:
-            raise InputError(f"training.patience={config.patience}: needs validation pairs; give some, or set it to 0")
-        config = replace(config, keep="last")
-    start = None if init is None else _initial(init, preset, subwords)
-    precision = resolve_precision(config.precision, device)
-    with joined(device) as processes, reproducible(config.threads, processes.device, seed):
-        model = build_model(preset.model, subwords.source_size, subwords.target_size)
-        if start is None:
-            load_lexicon(model, preset.model, subwords, lexicon, seed)
-        else:
-            model.load_state_dict(start)  # with its lexicon
-        objectives = build_objectives(model, config, preset.method, subwords.target_size, precision == "bfloat16")
-        if not processes.first:
-            torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
-        data = Data(train, subwords, config)
-        held_out = Data(valid, subwords, config, keep_lines=True) if valid else None
-        checkpoint = CheckpointConfig(
-            preset.model,
-            config,
-            subwords.source_size,
-            subwords.target_size,
-            subwords.digest,
-            preset=preset.name,
-            seed=seed,
-            method=preset.method,
-            precision=precision,
-            processes=processes.count,
-            init="" if init is None else hash_file(init / MODEL),
-            lexicon="" if lexicon is None else hash_file(lexicon),
-            corpus=dict(digests or {}),
-        )
-        if (out / CONFIG).is_file():
-            _check_finished(out, checkpoint)
-            if processes.first:
-                _remove_leftovers(out)
-            return True
-        out.mkdir(parents=True, exist_ok=True)
-        validation = (
-            Validation(config, held_out, subwords, precision == "bfloat16", processes.device) if held_out else None
-        )
-        key = _key(checkpoint, data, held_out, device)
-        run = _Run(
-            objectives,
-            data,
-            validation,
-            subwords,
-            checkpoint,
-            key,
-            out,
-            processes,
-            _Limits(stop_after_updates, deadline),
-        )
-        try:
-            with held_signals() as run.limits.signals:
-                finished = run.train(tensorboard)
-                if finished and processes.first:
-                    run.finish()
-                processes.any(False)  # nobody leaves before the first has written everything
-        except torch.OutOfMemoryError as error:
-            setting = "batch_sentences" if config.batch_sentences else "max_tokens"
-            raise InputError(
-                f"{device}: not enough memory for training.{setting}={getattr(config, setting)}; "
-                f"lower it and raise training.accumulation in step ({str(error).splitlines()[0]})"
-            ) from None
-        return finished
+CHECKPOINTS = "checkpoints"
 
 
 @dataclass
-class _Limits:
+class Limits:
     """What ends a call before the run is done; ``signals``: those received."""
 
     updates: int | None
@@ -172,8 +56,12 @@ class _Limits:
     signals: Sequence[int] = ()
 
 
-class _Run:
-    """One training run: the objective of its stage, its optimiser, and where it is."""
+class Run:
+    """One training run: the objective of its stage, its optimiser, and where it is.
+
+    :param title: what people know the model as (default: the folder's name).
+    :param made_of: settings, digests of the texts, device; a saved state of another run is refused.
+    """
 
     def __init__(
         self,
@@ -182,17 +70,19 @@ class _Run:
         validation: Validation | None,
         subwords: Subwords,
         checkpoint: CheckpointConfig,
-        key: str,
+        made_of: list[Any],
         out: Path,
         processes: Processes,
-        limits: _Limits,
+        limits: Limits,
+        title: str = "",
     ) -> None:
         self.objectives = [objective.to(processes.device) for objective in objectives]
         self.model: nn.Module = objectives[0].model
         self.data, self.validation, self.subwords = data, validation, subwords
-        self.checkpoint, self.config, self.key = checkpoint, checkpoint.training, key
+        self.checkpoint, self.config, self.made_of = checkpoint, checkpoint.training, made_of
         self.out, self.processes, self.limits = out, processes, limits
-        state = read_state(out, key, processes)
+        self.title = title or out.name
+        state = read_state(out, made_of, processes)
         self.progress = state.progress if state else Progress()
         self._begin_stage(state)
         # Read in one go where they are needed: asking for a number makes the host wait for a GPU.
@@ -205,7 +95,7 @@ class _Run:
         self.optimizer = build_optimizer(self.objective, self.checkpoint)
         if state:
             state.restore(self.objective, self.optimizer, self.processes)
-        self.parallel = self.processes.parallel(self.objective)
+        self.parallel = self.processes.data_parallel(self.objective)
         self.parallel.train()
 
     @property
@@ -216,8 +106,9 @@ class _Run:
     def train(self, tensorboard: bool) -> bool:
         """Update, log, validate and save until the run is done (true) or a limit is met (false)."""
         progress = self.progress
-        if self.processes.first:
-            self.log = Log(self.out, progress.log_bytes, self.updates, tensorboard)
+        if self.processes.is_main:
+            reported = self.updates if progress.reported else self.updates - 1
+            self.log = Log(self.out, progress.log_bytes, reported, tensorboard)
         try:
             if not progress.log_bytes:
                 self._write(update=0, pairs=len(self.data.rows), skipped=self.data.skipped)
@@ -233,39 +124,68 @@ class _Run:
             if self.log:
                 self.log.close()
 
+    def update_once(self) -> int:
+        """Make the next update, and nothing that is due after it; return the target tokens that it read."""
+        batches = self._next_batches()
+        self._update(batches)
+        self._settle()  # which waits for a GPU
+        return count_tokens(batches, self.data.target.lengths)
+
     def _train_stage(self) -> bool:
         config, progress = self.config, self.progress
-        started, tokens = time.monotonic(), 0
         stopped = self._enough()
-        with bar(self._expected(), self._title(), "update", self.processes.first, initial=progress.update) as shown:
+        with bar(self._expected(), self._title(), "update", self.processes.is_main, initial=progress.update) as shown:
+            speed = _Speed()
+            if not progress.reported:
+                self._report(shown, speed)  # of a shorter run's last update, or of a run that was killed as it ended
             while not self._stage_done():
                 if stopped:
                     return False
                 batches = self._next_batches()
                 self._update(batches)
-                tokens += count_tokens(batches, self.data.target.lengths)
+                speed.tokens += count_tokens(batches, self.data.target.lengths)
                 shown.update(1)
-                if self._due(config.log_every):
-                    loss = self._log_training()
-                    speed = tokens / (time.monotonic() - started)
-                    shown.set_postfix_str(f"{speed:,.0f} tokens/s, loss {loss:.3f}, rate {self._rate():.1e}", False)
-                if self.validation and self.objective.epochs is None and self._due(config.validate_every):
-                    self._validate(self.validation)
+                if last := self._is_last():
+                    progress.reported = False
+                    self._save()
+                self._report(shown, speed)
                 stopped = self._stopped()
-                if due := self._due(config.checkpoint_every):
-                    self._keep_checkpoint()
-                if due or stopped:
+                if not last and (stopped or self._due(config.checkpoint_every)):
                     self._save()
         return True
+
+    def _report(self, shown: Any, speed: _Speed) -> None:
+        """Do what is due after an update: log, validate, keep a checkpoint."""
+        config = self.config
+        if self._due(config.log_every):
+            loss = self._log_training()
+            shown.set_postfix_str(f"{speed():,.0f} tokens/s, loss {loss:.3f}, rate {self._rate():.1e}", False)
+        if self.validation and self._validation_due():
+            self._validate(self.validation)
+        self._keep_checkpoint(self._due(config.checkpoint_every))
+        self.progress.reported = True
 
     def _stage_done(self) -> bool:
         config, progress = self.config, self.progress
         if self.objective.epochs is not None:
             return progress.epoch >= self.objective.epochs
-        return progress.update >= config.max_updates or bool(config.patience and progress.stale >= config.patience)
+        return self._is_last() or bool(config.patience and progress.stale >= config.patience)
+
+    def _is_last(self) -> bool:
+        """Whether the update is the last of the run, after which a longer one would go on."""
+        return self.objective.epochs is None and self.progress.update >= self.config.max_updates
 
     def _due(self, every: int) -> bool:
         return self.progress.update % every == 0 or self._stage_done()
+
+    def _validation_due(self) -> bool:
+        config, progress = self.config, self.progress
+        if self.objective.epochs is not None:
+            return False
+        if not config.validate_every_epochs:
+            return self._due(config.validate_every)
+        ended = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
+        return ended or self._stage_done()
 
     def _enough(self) -> bool:
         return self.limits.updates is not None and self.updates >= self.limits.updates
@@ -276,13 +196,13 @@ class _Run:
         if self._enough():
             return True
         # Several processes ask each other, which makes them wait: not at every update.
-        if self.processes.count > 1 and not self._due(self.config.log_every):
+        if self.processes.world_size > 1 and not self._due(self.config.log_every):
             return False
         return self.processes.any(bool(limits.signals) or time.monotonic() >= limits.deadline)
 
     def _title(self) -> str:
         stage = "" if self.objective.epochs is None else f", {self.checkpoint.method.name}"
-        return f"train {self.out.name}{stage}"
+        return f"train {self.title}{stage}"
 
     def _expected(self) -> int:
         """About how many updates the stage has."""
@@ -318,12 +238,12 @@ class _Run:
         self.optimizer.zero_grad()
         sums = torch.zeros(2, device=self.processes.device)
         for number, batch in enumerate(batches, 1):
-            own, weight = self.processes.share(batch)
-            with self.processes.apart(self.parallel, number < len(batches)):
-                loss, plain = self.parallel(*self.data.take(own, self.processes.device))
+            own, weight = self.processes.shard(batch)
+            with self.processes.no_sync(self.parallel, number < len(batches)):
+                loss, nll_loss = self.parallel(*self.data.take(own, self.processes.device))
                 # Gradients are means over the processes, and sums are wanted.
-                (loss * (weight * self.processes.count) / divisor).backward()
-            sums += weight * torch.stack((loss.detach(), plain))
+                (loss * (weight * self.processes.world_size) / divisor).backward()
+            sums += weight * torch.stack((loss.detach(), nll_loss))
         parameters = [parameter for parameter in self.objective.parameters() if parameter.grad is not None]
         norm = nn.utils.get_total_norm([parameter.grad for parameter in parameters if parameter.grad is not None])
         if self.config.clip_norm:
@@ -342,7 +262,7 @@ class _Run:
         progress = self.progress
         first = progress.update - len(self.pending) + 1
         # Processes in their order, updates in theirs: the same sums wherever a run was interrupted.
-        parts = [part.tolist() for part in self.processes.gather(torch.stack(self.pending))]
+        parts = [part.tolist() for part in self.processes.all_gather(torch.stack(self.pending))]
         for update, rows in enumerate(zip(*parts, strict=True), first):
             for name, finite in (
                 ("loss", all(math.isfinite(loss) for loss, _, _ in rows)),
@@ -350,9 +270,9 @@ class _Run:
             ):
                 if not finite:
                     raise self._not_finite(f"{name} of update {update}")
-            for loss, plain, _ in rows:
+            for loss, nll_loss, _ in rows:
                 progress.loss += loss
-                progress.plain += plain
+                progress.plain += nll_loss
         self.pending.clear()
 
     def _not_finite(self, what: str) -> InputError:
@@ -365,14 +285,14 @@ class _Run:
         """Log the means since the last line; return the loss."""
         self._settle()
         progress = self.progress
-        loss, plain = progress.loss / progress.count, progress.plain / progress.count
+        loss, nll_loss = progress.loss / progress.count, progress.plain / progress.count
         stage = {} if self.objective.epochs is None else {"stage": self.checkpoint.method.name}
         self._write(
             update=progress.update,
             epoch=progress.epoch,
             learning_rate=self._rate(),
             loss=loss,
-            perplexity=perplexity(plain),
+            perplexity=perplexity(nll_loss),
             **stage,
         )
         progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
@@ -382,29 +302,34 @@ class _Run:
         self._settle()
         progress = self.progress
         figures, goodness = {}, 0.0
-        if self.processes.first:
+        if self.processes.is_main:
             result = validation(self.model)
             figures, goodness = result.figures, result.goodness
             if not math.isfinite(figures["valid_loss"]):
                 raise self._not_finite(f"validation loss after update {progress.update}")
         self._write(update=progress.update, **figures)
-        goodness = self.processes.from_first(goodness)
+        goodness = self.processes.broadcast(goodness)
         progress.stale += 1
         if goodness > progress.best:
             progress.best, progress.best_update, progress.stale = goodness, progress.update, 0
-            if self.config.keep == "best" and self.processes.first:
+            # The last ones are published from memory: a longer run may know of the best before them alone.
+            if self.config.keep == "best" and self.processes.is_main and not self._is_last():
                 write_tensors(self.out / BEST, self.model.state_dict())
 
     def _write(self, **entry: Any) -> None:
         if self.log:
             self.progress.log_bytes += self.log.write(self.updates, **entry)
 
-    def _keep_checkpoint(self) -> None:
-        """Write a complete checkpoint of this update, and remove those that are too old."""
-        if not self.config.keep_checkpoints or self.objective.epochs is not None or not self.processes.first:
+    def _keep_checkpoint(self, due: bool) -> None:
+        """Write a complete checkpoint of this update, if one is due, and remove those that are too old."""
+        if not self.config.keep_checkpoints or self.objective.epochs is not None or not self.processes.is_main:
+            return
+        folder = self.out / CHECKPOINTS / f"update-{self.progress.update:07d}"
+        if not due:
+            if folder.is_dir():
+                shutil.rmtree(folder)  # the last of a shorter run
             return
         self._settle()
-        folder = self.out / CHECKPOINTS / f"update-{self.progress.update:07d}"
         self._publish(folder, self.model.state_dict(), self.progress.update)
         for old in sorted(folder.parent.glob("update-*"))[: -self.config.keep_checkpoints]:
             shutil.rmtree(old)
@@ -415,15 +340,32 @@ class _Run:
     def _save(self) -> None:
         """Write everything that the next update depends on."""
         self._settle()
-        write_state(self.out, self.key, self.progress, self.objective, self.optimizer, self.processes)
+        write_state(self.out, self.made_of, self.progress, self.objective, self.optimizer, self.processes)
 
-    def finish(self) -> None:
-        """Turn the run into a checkpoint; ``config.json`` comes last."""
+    def finish(self, keep_state: bool) -> None:
+        """Turn the run into a checkpoint; ``config.json`` comes last.
+
+        :param keep_state: whether the run may be made longer some day.
+        """
         tensors, updates = self.model.state_dict(), self.progress.update
-        if self.config.keep == "best":
-            (tensors, _), updates = read_tensors(self.out / BEST), self.progress.best_update
+        if earlier := self.config.keep == "best" and self.progress.best_update != updates:
+            # A shorter run that ended here has published its best, and may have had no better one since.
+            best = self.out / (BEST if (self.out / BEST).is_file() else MODEL)
+            (tensors, _), updates = read_tensors(best), self.progress.best_update
         self._publish(self.out, tensors, updates)
-        _remove_leftovers(self.out)
+        if earlier:
+            (self.out / BEST).unlink(missing_ok=True)
+        remove_leftovers(self.out, keep_state)
+
+
+class _Speed:
+    """Target tokens a second."""
+
+    def __init__(self) -> None:
+        self.started, self.tokens = time.monotonic(), 0
+
+    def __call__(self) -> float:
+        return self.tokens / max(time.monotonic() - self.started, 1e-9)
 
 
 def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:
@@ -442,44 +384,9 @@ def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch
     )
 
 
-def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
-    """Return the parameters of a checkpoint that a model may start from.
-
-    :raises InputError: it is no checkpoint, or one of another architecture or vocabulary.
-    """
-    found = read_config(init)
-    # How much is dropped is no part of what a model computes once it is trained.
-    free = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
-    theirs, ours = to_dict(found.model), to_dict(preset.model)
-    for name in [name for name in ours if name not in free]:
-        if theirs.get(name) != ours[name]:
-            raise InputError(
-                f"{init}: a checkpoint of another architecture: model.{name} is {theirs.get(name, 'not there')}, "
-                f"and here {ours[name]}"
-            )
-    if found.subwords != subwords.digest:
-        raise InputError(f"{init}: a checkpoint of another vocabulary; train with its subwords")
-    tensors, _ = read_tensors(init / MODEL)
-    return tensors
-
-
-def _key(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> str:
-    """What must agree between two calls for the second to go on with the first."""
-    kept = replace(checkpoint, processes=1)  # compared apart, to say so
-    parts: list[Any] = [to_dict(kept), data.digest, held_out and held_out.digest, torch.device(device).type]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def _check_finished(out: Path, wanted: CheckpointConfig) -> None:
-    found = read_config(out)
-    if replace(found, updates=0, processes=wanted.processes) != wanted:
-        raise InputError(f"{out}: holds a model trained with other settings, data or seed; remove it or name another")
-    if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:
-        raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
-
-
-def _remove_leftovers(out: Path) -> None:
+def remove_leftovers(out: Path, keep_state: bool) -> None:
+    """Remove half-written files from a finished checkpoint folder, and what going on would need if nobody will."""
     # Half-written files of a killed process have names of their own, and may be large.
     leftovers = [*out.glob(".*.tmp"), *(out / CHECKPOINTS).glob("*/.*.tmp")]
-    for path in (out / STATE, out / BEST, *leftovers):
+    for path in leftovers if keep_state else (out / STATE, out / BEST, *leftovers):
         path.unlink(missing_ok=True)

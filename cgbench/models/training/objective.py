@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from cgbench.models.config.common import MethodConfig, TrainingConfig
 from cgbench.models.config.methods import METHODS
-from cgbench.models.parts.loss import smoothed_cross_entropy
+from cgbench.models.parts.loss import label_smoothed_nll_loss
 from cgbench.models.parts.ragged import Ragged
 
 
@@ -41,15 +41,15 @@ class Objective(nn.Module):
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
         """Return the sum to minimise and the sum that is reported as perplexity, which carries no gradient."""
-        with self.products(source):
+        with self.autocast(source):
             logits = self.model(source, target.shifted())
-        return smoothed_cross_entropy(logits, target.ids, self.smoothing)
+        return label_smoothed_nll_loss(logits, target.ids, self.smoothing)
 
     def count(self, lengths: np.ndarray) -> int:
         """Return what the sums of an update are reported by, from the lengths of its targets, [S]: their tokens."""
         return int(lengths.sum())
 
-    def products(self, source: Ragged) -> AbstractContextManager[Any]:
+    def autocast(self, source: Ragged) -> AbstractContextManager[Any]:
         """Within, matrix products are of the type that the run uses."""
         return torch.autocast(source.ids.device.type, torch.bfloat16, enabled=self.in_bfloat16)
 
@@ -63,10 +63,10 @@ def build_objectives(
 
     :param target_size: number of target tokens, specials included.
     """
-    plain = Objective(model, training.label_smoothing, in_bfloat16)
+    objective = Objective(model, training.label_smoothing, in_bfloat16)
     if method.name == "none":
-        return [plain]
+        return [objective]
     entry = METHODS[method.name]
     kind = getattr(import_module(f"cgbench.models.training.{entry.module}"), entry.objective)
-    objective: Objective = kind(model, training.label_smoothing, in_bfloat16, method, target_size)
-    return [objective] if objective.epochs is None else [objective, plain]
+    first: Objective = kind(model, training.label_smoothing, in_bfloat16, method, target_size)
+    return [first] if first.epochs is None else [first, objective]

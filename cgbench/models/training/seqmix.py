@@ -35,14 +35,14 @@ class SeqMix(Objective):
         concentration = torch.tensor(self.alpha, dtype=torch.float64)
         share = torch.distributions.Beta(concentration, concentration).sample((rows,))
         share = torch.maximum(share, 1 - share).float().to(target.ids.device)
-        with self.products(source):
+        with self.autocast(source):
             x, layout = self.model.embed_source(source)
             encoded = self.model.encode_embedded(mix(x, layout, partner, share, at_end=True), layout)
             y = mix(self.model.embed_target(target.shifted()), target.layout, partner, share)
             logits = self.model.project(self.model.decode_embedded(encoded, y, target.layout))
         other, real = partner_tokens(target.layout, partner)
         own_weight = share[target.layout.sequence]
-        return mixed_cross_entropy(
+        return mixed_nll_loss(
             logits, (target.ids, target.ids[other]), (own_weight, (1 - own_weight) * real), self.smoothing
         )
 
@@ -68,17 +68,17 @@ def partner_tokens(layout: Layout, partner: np.ndarray, at_end: bool = False) ->
     return torch.from_numpy(index).to(device), torch.from_numpy(real.astype(np.float32)).to(device)
 
 
-def mixed_cross_entropy(
+def mixed_nll_loss(
     logits: Tensor, targets: tuple[Tensor, Tensor], weights: tuple[Tensor, Tensor], smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of two targets' cross entropies, label-smoothed, and plain without a gradient.
+    """Return the weighted sum of two targets' losses, label-smoothed, and of their nll losses without a gradient.
 
     :param logits: [N, vocabulary]; ``targets``: ids, two of [N]; ``weights``: likewise.
     """
     log_p = F.log_softmax(logits.float(), -1)
-    plain = -sum(
+    nll_loss = -sum(
         (weight * log_p.gather(1, target[:, None]).squeeze(1)).sum()
         for target, weight in zip(targets, weights, strict=True)
     )
-    spread = -((weights[0] + weights[1]) * log_p.mean(1)).sum()
-    return (1 - smoothing) * plain + smoothing * spread, torch.as_tensor(plain).detach()
+    smooth_loss = -((weights[0] + weights[1]) * log_p.mean(1)).sum()
+    return (1 - smoothing) * nll_loss + smoothing * smooth_loss, torch.as_tensor(nll_loss).detach()

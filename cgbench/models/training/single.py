@@ -6,14 +6,16 @@ import contextlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
+from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
 from cgbench.models.config.common import TextConfig, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
-from cgbench.models.training.ensemble import member_summary
 from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
 from cgbench.text.corpus import plan_text
 from cgbench.text.formats import CorpusSpec
@@ -28,7 +30,7 @@ def train_single(
     out: Path,
     *,
     seed: int = 1,
-    jobs: int = 1,
+    engine: Engine | None = None,
     device: str = "cpu",
     subwords: Path | None = None,
     init: Path | None = None,
@@ -42,43 +44,48 @@ def train_single(
 
     Several processes (``torchrun``) share the work; one of them at a time makes the text and the subwords.
 
-    :param subwords: a folder with subwords to use; those of ``init`` if that is given, else they are learnt.
+    :param engine: where the text is tokenised side by side (default: in this process).
+    :param subwords: a folder with subwords to use; those of ``init`` if that is given, else they are learned.
     :param init: a checkpoint whose parameters the model starts from.
     :param lexicon: what source words stand for, where the model reads a file.
     :param max_seconds: stop after about so long, with everything saved that the next call needs to go on.
-    :return: :func:`summary`; nothing with ``dry_run``.
+    :returns: :func:`summary`; nothing with ``dry_run``.
     :raises InputError: the inputs or the folder are wrong.
     """
     from cgbench.models.text.subwords import Subwords
-    from cgbench.models.training.loop import train_member
+    from cgbench.models.training.trainer import train_model
 
     check_folder(out)
     check_lexicon(preset.model, lexicon, init)
     if (out / "ensemble.json").is_file():
         raise InputError(f"{out}: holds an ensemble; name another folder with --out")
+    if (out / "manifest.json").is_file():
+        raise InputError(f"{out}: holds a release; name another folder with --out")
     given = subwords or init
     known = Subwords.load(given) if given else None
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
+    engine = engine or Local(1)
     step = Step("subwords", to_dict(preset.text), {"train": train_text.identity})
     workspace = Workspace(out / STEPS, say)
     if dry_run:
         if not known:
             workspace.say(workspace.why(step))
-        workspace.say(f"train: {_state(out)}")
+        _check_settings(out, preset, seed, valid)
+        workspace.say(f"train: {_state(out, preset)}")
         return {}
     alone = locked(workspace.root / "lock", wait=False) if is_first() else contextlib.nullcontext()
     with alone:
-        text = train_text.realise(workspace, jobs)
-        valid_plain = valid_text.realise(workspace, jobs) if valid_text else None
+        text = train_text.realise(workspace, engine)
+        valid_plain = valid_text.realise(workspace, engine) if valid_text else None
         if not known:
 
             def learn(folder: Path) -> None:
                 Subwords.learn(text.source.path, text.target.path, preset.text).save(folder)
 
             known = Subwords.load(workspace.run(step, learn))
-        workspace.say(f"train: {_state(out)}")
-        train_member(
+        workspace.say(f"train: {_state(out, preset)}")
+        finished = train_model(
             (text.source.path, text.target.path),
             (valid_plain.source.path, valid_plain.target.path) if valid_plain else None,
             known,
@@ -92,7 +99,7 @@ def train_single(
             init=init,
             lexicon=lexicon,
         )
-    return summary(out)
+    return summary(out, finished)
 
 
 def preset_of(checkpoint: Path) -> Preset:
@@ -100,8 +107,6 @@ def preset_of(checkpoint: Path) -> Preset:
 
     :raises InputError: it is no checkpoint.
     """
-    from cgbench.models.checkpoints import read_config
-
     config = read_config(checkpoint)
     return Preset(config.preset, config.model, config.training, TextConfig(), config.method)
 
@@ -111,26 +116,24 @@ def is_first() -> bool:
     return int(os.environ.get("RANK", "0")) == 0
 
 
-def summary(out: Path) -> dict[str, Any]:
+def summary(out: Path, finished: bool = True) -> dict[str, Any]:
     """Return what came of a training run.
+
+    :param finished: whether it is; a shorter run's model may be there all the same.
 
     ``finished``; ``updates`` behind the parameters that are kept, ``trained``, all that were done; ``loss``, the last
     of training; ``validation``, what it said of the kept parameters, or last; ``parameters``.
     """
-    from safetensors import safe_open
-
-    from cgbench.models.checkpoints import METRICS
-    from cgbench.models.training.state import STATE
-
     reports = [json.loads(line) for line in (out / METRICS).read_text(encoding="utf-8").splitlines()]
-    finished = (out / "config.json").is_file()
     result: dict[str, Any] = {"out": str(out), "finished": finished}
+    state = _updates_of_state(out)
     if finished:
-        member = member_summary(out)
-        result |= {"trained": reports[-1]["update"]} | {key: member[key] for key in ("seed", "updates", "parameters")}
+        config, member = read_config(out), member_summary(out)
+        # A longer run that has begun here has cut the log, and its state is further.
+        trained = reports[-1]["update"] if state is None else min(state, config.training.max_updates)
+        result |= {"trained": trained} | {key: member[key] for key in ("seed", "updates", "parameters")}
     else:
-        with safe_open(out / STATE, "np") as state:
-            result["trained"] = result["updates"] = json.loads(state.metadata()["text"])["update"]
+        result["trained"] = result["updates"] = state
     result["loss"] = next((row["loss"] for row in reversed(reports) if "loss" in row), None)
     validations = [row for row in reports if "valid_loss" in row and row["update"] <= result["updates"]]
     kept = validations[-1] if validations else {}
@@ -138,7 +141,32 @@ def summary(out: Path) -> dict[str, Any]:
     return result
 
 
-def _state(out: Path) -> str:
-    if (out / "config.json").is_file():
-        return "kept (the model is trained)"
-    return "goes on (an earlier run was stopped)" if (out / "metrics.jsonl").is_file() else "runs (no earlier result)"
+def _updates_of_state(out: Path) -> int | None:
+    """Updates behind the state that a run goes on from; None where there is none."""
+    from safetensors import safe_open
+
+    if not (out / STATE).is_file():
+        return None
+    with safe_open(out / STATE, "np") as state:
+        return int(json.loads(state.metadata()["text"])["update"])
+
+
+def _check_settings(out: Path, preset: Preset, seed: int, valid: CorpusSpec | None) -> None:
+    """Check as much of a trained model as is known before the text is read.
+
+    :raises InputError: it has other settings than these.
+    """
+    if not (out / CONFIG).is_file():
+        return
+    from cgbench.models.training.trainer import is_finished
+
+    training = preset.training if valid else replace(preset.training, keep="last")
+    known = replace(read_config(out), updates=0, preset=preset.name, seed=seed, model=preset.model, training=training)
+    is_finished(out, replace(known, method=preset.method))
+
+
+def _state(out: Path, preset: Preset) -> str:
+    if (out / CONFIG).is_file():
+        there, here = read_config(out).training.max_updates, preset.training.max_updates
+        return "kept (the model is trained)" if there >= here else f"goes on (from {there:,} updates to {here:,})"
+    return "goes on (an earlier run was stopped)" if (out / METRICS).is_file() else "runs (no earlier result)"

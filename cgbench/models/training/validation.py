@@ -16,14 +16,15 @@ from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
 from cgbench.models.training.objective import Objective
+from cgbench.text.plain_text import words_of
 
 
 @dataclass(frozen=True)
 class Validated:
     """What a validation found.
 
-    :param figures: for the log: ``valid_loss`` (nats a token, without smoothing), ``valid_perplexity`` and, in percent,
-        ``valid_bleu`` or ``valid_exact_match``.
+    :param figures: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and, in
+        percent, ``valid_bleu`` or ``valid_exact_match``.
     :param goodness: the figure that decides which model is best, higher for better ones.
     """
 
@@ -62,26 +63,36 @@ class Validation:
 
     @torch.no_grad()
     def loss(self, model: nn.Module) -> float:
-        """Return the cross entropy a token in nats, without smoothing."""
+        """Return the cross entropy per token in nats, without smoothing."""
         objective = Objective(model, in_bfloat16=self.bfloat16)
         batches = self.data.in_order()
-        plain = math.fsum(float(objective(*self.data.take(batch, self.device))[1]) for batch in batches)
-        return plain / count_tokens(batches, self.data.target.lengths)
+        nll_loss = math.fsum(float(objective(*self.data.take(batch, self.device))[1]) for batch in batches)
+        return nll_loss / count_tokens(batches, self.data.target.lengths)
 
     def _score(self, model: nn.Module) -> float:
         hypotheses, rows = self._decode(model), self.decoded.tolist()
-        wanted = [" ".join(words(self.data.lines[row])) for row in rows]
-        found = [" ".join(words(hypotheses[row])) for row in rows]
+        wanted = [self._compared(self.data.lines[row]) for row in rows]
+        found = [self._compared(hypotheses[row]) for row in rows]
         if self.config.validate_metric == "exact_match":
             return 100 * sum(a == b for a, b in zip(found, wanted, strict=True)) / len(wanted)
         sacrebleu = require("sacrebleu", "scores")
         # The text is tokenised as its user wants it; force: no warning about that.
-        return float(sacrebleu.BLEU(tokenize="none", force=True).corpus_score(found, [wanted]).score)
+        bleu = sacrebleu.BLEU(tokenize=self.config.validate_tokenize, force=True)
+        return float(bleu.corpus_score(found, [wanted]).score)
+
+    def _compared(self, line: str) -> str:
+        """Return the words of a line as they are compared, a blank between two."""
+        text = " ".join(words_of(line))
+        mark = self.config.validate_join
+        # A line may end in a piece that has no successor: its mark goes, too.
+        return f"{text} ".replace(f"{mark} ", "").rstrip() if mark else text
 
     def _decode(self, model: nn.Module) -> dict[int, str]:
-        # No right answer is cut short, wherever targets are much longer than sources.
-        lengths = self.data.source.lengths[self.decoded], self.data.target.lengths[self.decoded]
-        extra = max(10, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
+        extra = 10
+        if self.config.validate_length == "targets":
+            # No right answer is cut short, wherever targets are much longer than sources.
+            lengths = self.data.source.lengths[self.decoded], self.data.target.lengths[self.decoded]
+            extra = max(extra, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
         result = {}
         for batch in self.data.in_order(self.decoded):
             source = self.data.source.take(batch, self.device)
@@ -101,11 +112,6 @@ def check_validation(config: TrainingConfig) -> None:
     """
     if config.validate_metric == "bleu":
         require("sacrebleu", "scores")
-
-
-def words(line: str) -> list[str]:
-    """Return the words of a line, as ASCII white space separates them."""
-    return [word.decode() for word in line.encode().split()]
 
 
 def perplexity(loss: float) -> float:

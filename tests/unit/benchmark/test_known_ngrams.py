@@ -196,3 +196,36 @@ def test_an_empty_corpus_knows_nothing():
     ngrams = KnownNgrams.learn_lines([])
     assert len(ngrams) == 0 and ngrams.longest == 0
     assert ngrams.cover("a b") == [("a",), ("b",)]
+
+
+def test_equality_hash_and_repr(tmp_path):
+    lines = ["a b c", "a b c", "a b d"]
+    one, same = (KnownNgrams.learn_lines(lines, min_count=2) for _ in range(2))
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one.words == same.words
+    assert {one: 1}[same] == 1
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in lines))
+    one.save(str(tmp_path / "saved"))
+    assert KnownNgrams.load(str(tmp_path / "saved")) == one == KnownNgrams.learn(str(tmp_path / "text"), min_count=2)
+    assert one == KnownNgrams.learn_lines(["a b c", "a b c", "b a d"], min_count=2)  # the same is known of it
+    others = (
+        KnownNgrams.learn_lines(lines, min_count=1),
+        KnownNgrams.learn_lines(["a b x", "a b x", "a b d"], min_count=2),  # sizes are the same
+        KnownNgrams.from_phrases(["a b c"]),
+    )
+    for other in others:
+        assert one != other
+        assert one.words != other.words
+    assert hash(one) == hash(others[1])
+    assert one != "a b c"
+    assert repr(one) == "<KnownNgrams: 6 n-grams of 3 words, min_count=2, longest 3>"
+    assert repr(one.words) == "<Vocabulary: 3 words, min_count=2>"
+    assert "phrases" in repr(others[2])
+
+
+def test_phrases_of_a_file(tmp_path):
+    (tmp_path / "phrases").write_text("a b\nc\n")
+    listed = KnownNgrams.from_phrases(["a b", "c"])
+    assert KnownNgrams.from_phrases(str(tmp_path / "phrases")) == listed
+    assert KnownNgrams.from_phrases(tmp_path / "phrases") == listed

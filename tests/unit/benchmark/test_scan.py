@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +17,11 @@ from hypothesis import strategies as st
 
 from cgbench.benchmark import cut as cut_module
 from cgbench.benchmark import scan as pool_module
-from cgbench.benchmark.cut import Cut, cut, rows_within
+from cgbench.benchmark.cut import Cut, count_lengths, cut
 from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
 from cgbench.benchmark.scan import scan
 from cgbench.errors import InputError
+from cgbench.text.blocks import padded, read_range
 from cgbench.text.corpus import ParallelText, index_pair
 
 Pair = tuple[str, str]
@@ -48,18 +50,27 @@ def learn(train: ParallelText, degree_side: str = "target") -> tuple[KnownNgrams
 
 def scan_all(folder: Path, train: ParallelText, pools: Sequence[ParallelText], jobs: int = 1, **options: Any) -> Any:
     ngrams, words = learn(train, options.get("degree_side", "target"))
-    parts, counts, line = [], [], 0
+    parts, counts = [], []
     for number, pool in enumerate(pools):
         out = folder / f"scan-{number}"
         out.mkdir()
-        counts.append(scan(pool, number, line, ngrams=ngrams, other_words=words, out=out, jobs=jobs, **options))
+        counts.append(scan(pool, number=number, ngrams=ngrams, other_words=words, out=out, jobs=jobs, **options))
         parts += sorted(out.glob("part-*.parquet"))
-        line += pool.lines
     return parts, counts
 
 
-def read(parts: Sequence[Path]) -> list[dict[str, Any]]:
-    return [row for part in parts for row in pyarrow.parquet.read_table(part).to_pylist()]
+def read(parts: Sequence[Path], pools: Sequence[ParallelText] = ()) -> list[dict[str, Any]]:
+    """The rows; where there are several pools, with lines counted through all of them."""
+    rows = [row for part in parts for row in pyarrow.parquet.read_table(part).to_pylist()]
+    for row in rows:
+        row["line"] += sum(pool.lines for pool in pools[: row["pool"]])
+    return rows
+
+
+def lines_of(result: Cut, pools: Sequence[ParallelText]) -> list[int]:
+    """The lines of the candidates, counted through all pools."""
+    first = np.cumsum([0] + [pool.lines for pool in pools])
+    return (result.rows["line"] + first[result.rows["pool"]]).tolist()
 
 
 TRAIN: list[Pair] = [("a b c", "a b c d"), ("a b d", "b c d"), ("d c a", "a b"), ("c b", "d a é"), ("é a", "é a é")]
@@ -152,18 +163,26 @@ def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size
         train, excluded = write(folder, "train", TRAIN), write(folder, "exclude", exclude)
         half = max(1, len(corpus) // 2)
         pools = [write(folder, str(i), some) for i, some in enumerate((corpus[:half], corpus[half:])) if some]
-        parts, _ = scan_all(folder, train, pools)
-        rows = read(parts)
+        parts, scanned = scan_all(folder, train, pools)
+        rows = read(parts, pools)
         options = {"min_length": min_length, "seed": seed, "seen": [train, excluded]}
         result = cut(parts, pools, size=size, **options)
-        assert rows_within(parts, "target", min_length, None) == result.counts["within_length"]
-    assert result.rows["line"].tolist() == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
-    chosen = [corpus[line] for line in result.rows["line"]]
+    lines = lines_of(result, pools)
+    assert lines == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
+    chosen = [corpus[line] for line in lines]
     assert [text.decode() for text in result.sources] == [" ".join(twins.words_of(source)) for source, _ in chosen]
     assert [text.decode() for text in result.targets] == [" ".join(twins.words_of(target)) for _, target in chosen]
-    counts = result.counts
-    assert counts["candidates"] == len(chosen)
-    assert counts["known_words"] == len(rows) == counts["too_short"] + counts["too_long"] + counts["within_length"]
+    lengths = [row["target_length"] for row in rows]
+    max_length = min_length + 1
+    counted = count_lengths([one["lengths"] for one in scanned], min_length=min_length, max_length=max_length)
+    assert counted == {
+        "known_words": len(rows),
+        "too_short": sum(length < min_length for length in lengths),
+        "too_long": sum(length > max_length for length in lengths),
+        "within_length": sum(min_length <= length <= max_length for length in lengths),
+    }
+    counts = result.counts | count_lengths([one["lengths"] for one in scanned], min_length=min_length)
+    assert counts["candidates"] == len(chosen) and counts["too_long"] == 0
     if len(chosen) < size:
         assert counts["within_length"] == counts["candidates"] + counts["seen"] + counts["duplicates"]
 
@@ -194,9 +213,9 @@ def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: 
     asked = []
     best_rows = cut_module._best_rows
 
-    def fewer(parts, ask, *rest):  # as if the slack were far too small
+    def fewer(parts, ask, **rest):  # as if the slack were far too small
         asked.append(ask)
-        found = best_rows(parts, max(1, (ask - 1000) // 4), *rest)
+        found = best_rows(parts, max(1, (ask - 1000) // 4), **rest)
         assert len(found[0]["line"]) <= 3 * ask
         return found
 
@@ -223,6 +242,15 @@ def test_the_order_of_the_pool_does_not_matter(tmp_path: Path):
     assert len(results[0].sources) == 50
 
 
+def test_of_equal_pairs_the_first_of_the_first_corpus_counts(tmp_path: Path):
+    train = known_train(tmp_path)
+    pools = [write(tmp_path, "one", [("a", "b"), ("c", "d a")]), write(tmp_path, "two", [("c", "d a"), ("b", "c")])]
+    parts, _ = scan_all(tmp_path, train, pools)
+    result = cut(parts, pools, size=10)
+    places = list(zip(result.rows["pool"].tolist(), result.rows["line"].tolist(), strict=True))
+    assert sorted(places) == [(0, 0), (0, 1), (1, 1)] and result.counts["duplicates"] == 1
+
+
 def test_the_seed_breaks_ties(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", many(300, 1))
     parts, _ = scan_all(tmp_path, train, [pool])
@@ -237,8 +265,8 @@ def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
     options = {"ngrams": ngrams, "other_words": words}
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    counts = scan(pool, 0, 5, **options, out=tmp_path / "one", jobs=1)
-    assert scan(pool, 0, 5, **options, out=tmp_path / "two", jobs=3) == counts
+    counts = scan(pool, number=0, **options, out=tmp_path / "one", jobs=1)
+    assert scan(pool, number=0, **options, out=tmp_path / "two", jobs=3) == counts
     parts = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert len(parts) > 10
 
@@ -246,7 +274,7 @@ def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
     before = kept.stat().st_ino
     (tmp_path / "two" / parts[0]).unlink()
     (tmp_path / "two" / parts[3]).write_bytes(b"not parquet")
-    assert scan(pool, 0, 5, **options, out=tmp_path / "two", jobs=2) == counts
+    assert scan(pool, number=0, **options, out=tmp_path / "two", jobs=2) == counts
     assert kept.stat().st_ino == before
     assert sorted(path.name for path in (tmp_path / "two").iterdir()) == parts
     for name in parts:
@@ -254,6 +282,19 @@ def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
     assert [row["line"] for row in read(sorted((tmp_path / "one").iterdir()))] == sorted(
         row["line"] for row in read(sorted((tmp_path / "two").iterdir()))
     )
+
+
+def test_the_rows_of_a_corpus_do_not_depend_on_those_before_it(tmp_path: Path):
+    train, pool = known_train(tmp_path), write(tmp_path, "pool", many(100, 4))
+    found = []
+    for name, size in (("few", 3), ("more", 30)):
+        (tmp_path / name).mkdir()
+        before = write(tmp_path / name, "before", many(size, 5))
+        parts, counts = scan_all(tmp_path / name, train, [before, pool])
+        mine = [part for part in parts if part.parent.name == "scan-1"]
+        found.append(([part.read_bytes() for part in mine], counts[1]))
+    assert found[0] == found[1]
+    assert found[0][1]["kept"] > 10
 
 
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path):
@@ -265,7 +306,7 @@ def test_bad_text_is_named_by_file_and_line(tmp_path: Path):
     path.write_bytes(b"\n".join(lines))
     pool = index_pair(tmp_path / "pool.0", path)
     with pytest.raises(InputError, match=r"pool\.1, line 37: not UTF-8"):
-        scan(pool, 0, 0, ngrams=ngrams, other_words=words, out=tmp_path, jobs=2)
+        scan(pool, number=0, ngrams=ngrams, other_words=words, out=tmp_path, jobs=2)
 
 
 def test_tabs_and_carriage_returns_are_counted(tmp_path: Path):
@@ -300,7 +341,7 @@ def test_phrase_lists_are_scanned_with_the_dynamic_programme(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", [("a", "a b c d")])
     words = Vocabulary.learn(train.target.path, min_count=2)
     ngrams = KnownNgrams.from_phrases(["a b", "b c d"], words)
-    scan(pool, 0, 0, ngrams=ngrams, other_words=None, out=tmp_path)
+    scan(pool, number=0, ngrams=ngrams, other_words=None, out=tmp_path)
     assert [row["pieces"] for row in read([tmp_path / "part-00000.parquet"])] == [2]
 
 
@@ -320,3 +361,22 @@ def test_a_cut_of_nothing(tmp_path: Path):
     parts, _ = scan_all(tmp_path, train, [pool])
     result = cut(parts, [pool], size=10, seen=[train])
     assert result.sources == [] and result.counts["candidates"] == 0
+
+
+@pytest.mark.parametrize("scattered", [True, False])
+def test_a_range_of_a_file_is_read_with_and_without_preadv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scattered: bool
+):
+    """Python on macOS has no os.preadv."""
+    if not scattered:
+        monkeypatch.delattr(os, "preadv", raising=False)
+    (tmp_path / "x").write_bytes(b"0123456789")
+    file = os.open(tmp_path / "x", os.O_RDONLY)
+    try:
+        buffer = padded(8)
+        assert read_range(file, buffer, 2, 9, "x") == 7
+        assert buffer[:7].tobytes() == b"2345678"
+        with pytest.raises(InputError, match="the file became shorter"):
+            read_range(file, buffer, 5, 11, "x")
+    finally:
+        os.close(file)

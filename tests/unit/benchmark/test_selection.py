@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.benchmark.selection import STAGES, count_stages, seeded_hash, select
+from cgbench.benchmark.selection import STAGES, count_stages, seeded_hash, select, select_rows, selection_sizes
+from cgbench.errors import InputError
 
 
 def chosen(uncertainty, content, **sizes):
@@ -67,17 +68,57 @@ def test_sizes_that_do_not_fit():
 def test_the_highest_perplexities_go_first_by_hand():
     # perplexities 0 10 20 ... 90 of candidates 0 to 9: 8 and 9 go. Uncertainty as above: 7 is dropped, 6 5 4 drawn from
     perplexity = np.arange(10) * 10.0
-    result, drawn = chosen(
-        range(10), range(10), drop=1, window=3, count=3, seed=1, perplexity=perplexity, drop_perplexity=2
-    )
+    first = {"dropped_perplexity": (perplexity, 2)}
+    result, drawn = chosen(range(10), range(10), drop=1, window=3, count=3, seed=1, first=first)
     assert drawn == {4, 5, 6}
     assert [STAGES[stage] for stage in result.stage[7:]] == ["dropped", "dropped_perplexity", "dropped_perplexity"]
     assert result.rank.tolist() == list(range(9, -1, -1))
     with pytest.raises(ValueError):
-        chosen(range(10), range(10), drop=1, window=8, count=1, seed=1, perplexity=perplexity, drop_perplexity=2)
+        chosen(range(10), range(10), drop=1, window=8, count=1, seed=1, first=first)
+
+
+def test_the_least_likely_references_go_next_by_hand():
+    # 8 and 9 go for their perplexity. Of the others' references, 3 is no number and 0 the least likely: both go. Of
+    # what is left, by uncertainty, 7 is dropped and 6 5 4 are drawn from.
+    reference = np.array([9.0, 1, 1, np.nan, 1, 1, 1, 1, 99, 99])
+    first = {"dropped_perplexity": (np.arange(10) * 10.0, 2), "dropped_reference": (reference, 2)}
+    result, drawn = chosen(range(10), range(10), drop=1, window=3, count=3, seed=1, first=first)
+    assert drawn == {4, 5, 6}
+    assert [STAGES[stage] for stage in result.stage] == [
+        *("dropped_reference", "rest", "rest", "dropped_reference", "selected", "selected", "selected", "dropped"),
+        *("dropped_perplexity", "dropped_perplexity"),
+    ]
+    assert result.rank.tolist() == list(range(9, -1, -1))
+    with pytest.raises(ValueError, match="cannot drop"):
+        chosen(range(10), range(10), drop=1, window=6, count=3, seed=1, first=first)
+
+
+def test_what_references_are_dropped_by():
+    columns = {
+        "content": list(range(6)),
+        "rmi": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
+        "reference_pe_stu": [5.0, 1.0, 1.0, 1.0, 1.0, 1.0],
+        "reference_log_prob": [-1.0, -30.0, -1.0, -1.0, -1.0, -1.0],
+        "reference_rmi": [0.0, 0.0, 9.0, 0.0, 0.0, 0.0],
+    }
+    config = {"uncertainty": "rmi", "drop": 0, "window": 2, "select": 1, "seed": 1, "drop_reference": 1}
+    for change, place in (
+        ({}, 0),
+        ({"drop_by": "reference_log_prob"}, 1),  # the lowest
+        ({"drop_by": "reference_rmi"}, 2),
+        ({"drop_reference": 0}, None),
+    ):
+        used = config | change
+        _, stages = select_rows(columns, used, selection_sizes(used, 6))
+        assert [row for row, stage in enumerate(stages) if stage == "dropped_reference"] == (
+            [] if place is None else [place]
+        )
+    with pytest.raises(InputError, match="drop_by: there is no measure 'reference_var'; there is reference_log_prob"):
+        select_rows(columns, config | {"drop_by": "reference_var"}, selection_sizes(config, 6))
 
 
 def test_stages_are_counted_as_the_manifest_has_them():
     stages = ["rest", "window", "selected", "dropped"]
     assert count_stages(stages) == {"rest": 1, "dropped": 1, "window": 2, "selected": 1}
     assert count_stages([*stages, "dropped_perplexity"])["dropped_perplexity"] == 1
+    assert count_stages([*stages, "dropped_reference"])["dropped_reference"] == 1

@@ -1,6 +1,8 @@
 """Archives made by friends and by others."""
 
 import io
+import random
+import struct
 import tarfile
 import zipfile
 
@@ -99,3 +101,129 @@ def test_something_else_is_no_archive(tmp_path):
     (tmp_path / "x.tgz").write_bytes(b"<html>not here</html>")
     with pytest.raises(InputError, match="not an archive"):
         list(members(tmp_path / "x.tgz"))
+
+
+def read_all(path):
+    return {member.name: b"".join(iter(member.read, b"")) for member in members(path)}
+
+
+def test_an_archive_that_unpacks_to_many_times_its_size_is_refused(archive, monkeypatch):
+    monkeypatch.setattr(archives, "FREE_BYTES", 1 << 20)
+    path = archive({"a": bytes(1 << 20), "b": bytes(1 << 20)})
+    if path.suffix == ".zip":  # which was made without packing
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as zipped:
+            zipped.writestr("a", bytes(2 << 20))
+    with pytest.raises(InputError, match="300 times its size"):
+        read_all(path)
+
+
+def tar_of(path, *items, end=True):
+    """A plain tar archive of (header, data)."""
+    blocks = [item.tobuf(tarfile.GNU_FORMAT) + data + bytes(-len(data) % 512) for item, data in items]
+    path.write_bytes(b"".join(blocks) + (bytes(1024) if end else b""))
+    return path
+
+
+def item(name, size, kind=tarfile.REGTYPE):
+    made = tarfile.TarInfo(name)
+    made.size, made.type = size, kind
+    return made
+
+
+def test_a_tar_archive_that_ends_between_two_members_was_cut(tmp_path):
+    both = [(item("a", 3), b"one"), (item("b", 3), b"two")]
+    assert read_all(tar_of(tmp_path / "x.tar", *both)) == {"a": b"one", "b": b"two"}
+    with pytest.raises(InputError, match="no end mark"):
+        read_all(tar_of(tmp_path / "x.tar", both[0], end=False))
+
+
+def test_a_damaged_header_is_not_the_end_of_the_archive(tmp_path):
+    path = tar_of(tmp_path / "x.tar", (item("a", 3), b"one"), (item("b", 3), b"two"))
+    data = bytearray(path.read_bytes())
+    data[1024] ^= 1  # the first letter of the second name
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="not an archive that can be read"):
+        read_all(path)
+
+
+def test_a_packed_archive_with_a_wrong_check_sum_is_damaged(tmp_path):
+    path = make(tmp_path / "x.tar.gz", FILES)
+    data = bytearray(path.read_bytes())
+    data[-6] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"x\.tar\.gz: .*damaged or cut short"):
+        read_all(path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
+def test_notes_on_a_member_are_not_held_in_memory_whatever_their_size(tmp_path, kind):
+    path = tar_of(tmp_path / "x.tar", (item("a", 1 << 40, kind), b""))
+    with pytest.raises(InputError, match="a header of 1,099,511,627,776 bytes"):
+        read_all(path)
+
+
+def test_a_member_with_holes_is_refused(tmp_path):
+    sparse = bytearray(item("a", 0, tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
+    sparse[483:495] = b"77777777777\0"  # the size that it claims
+    sparse[148:156] = b"%06o\0 " % (sum(sparse[:148]) + 8 * 32 + sum(sparse[156:512]))
+    (tmp_path / "x.tar").write_bytes(bytes(sparse) + bytes(1024))
+    with pytest.raises(InputError, match="holes"):
+        read_all(tmp_path / "x.tar")
+
+
+@pytest.mark.parametrize("field", [range(386, 398), range(398, 410), range(483, 495)])
+def test_a_sparse_header_that_is_none_is_one_line(tmp_path, field):
+    sparse = bytearray(item("a", 0, tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
+    for place in field:
+        sparse[place] = ord("x")
+    sparse[148:156] = b"%06o\0 " % (sum(sparse[:148]) + 8 * 32 + sum(sparse[156:512]))
+    (tmp_path / "x.tar").write_bytes(bytes(sparse) + bytes(1024))
+    with pytest.raises(InputError) as caught:
+        read_all(tmp_path / "x.tar")
+    assert "\n" not in str(caught.value)
+
+
+def test_every_flipped_byte_of_a_packed_archive_is_found_or_changes_nothing(tmp_path):
+    path = make(tmp_path / "x.tar.gz", {"a": b"one two three\n" * 3})
+    data, right = path.read_bytes(), read_all(path)
+    found = 0
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :])
+        try:
+            assert read_all(path) == right
+        except InputError:
+            found += 1
+    assert found > len(data) // 2
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_damaged_zip_archive_is_one_line_or_changes_nothing(tmp_path, seed):
+    path = make(tmp_path / "x.zip", FILES)
+    data, right = bytearray(path.read_bytes()), read_all(path)
+    generator = random.Random(seed)
+    for _ in range(3):
+        data[generator.randrange(len(data))] = generator.choice([0, 1, 127, 128, 255])
+    path.write_bytes(data)
+    try:
+        found = read_all(path)
+    except InputError as error:
+        assert "\n" not in str(error)
+    else:
+        assert set(found.values()) <= set(right.values())
+
+
+def test_a_zip_archive_whose_first_member_is_before_the_file(tmp_path):
+    path = make(tmp_path / "x.zip", FILES)
+    data = bytearray(path.read_bytes())
+    end = data.rindex(b"PK\5\6")
+    (begin,) = struct.unpack("<I", data[end + 16 : end + 20])  # of the directory
+    data[end + 16 : end + 20] = struct.pack("<I", begin + 5)
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="damaged or cut short"):
+        read_all(path)
+
+
+def test_a_tar_archive_that_holds_a_zip_archive_is_a_tar_archive(tmp_path):
+    data = make(tmp_path / "x.zip", {"z": b"1"}).read_bytes()
+    path = tar_of(tmp_path / "x.tar", (item("x.zip", len(data)), data))
+    assert read_all(path) == {"x.zip": data}

@@ -9,7 +9,8 @@ from shared_data import SHARED, needs
 
 from cgbench.data_recipes.geca import Alphabet, Settings, Table, augment, overlap
 from cgbench.errors import InputError
-from cgbench.text.formats import CorpusSpec, read_lines, read_pairs
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.streams import read_lines
 
 EVERYTHING = {"variants": 0, "samples": 0}
 

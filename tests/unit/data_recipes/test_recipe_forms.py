@@ -6,15 +6,16 @@ import json
 import tarfile
 from collections import Counter
 from dataclasses import replace
+from datetime import date
 from functools import partial
 
 import pytest
 from shared_data import SHARED, needs
 
 from cgbench.data_recipes import cfq, colors, pcfg
-from cgbench.data_recipes.cogs import GEN_2020, GEN_NOW, read_rows
+from cgbench.data_recipes.cogs import read_rows
 from cgbench.data_recipes.cogs_forms import with_role, without_variables
-from cgbench.data_recipes.demo import corpus as demo
+from cgbench.data_recipes.demo import corpus
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe, recipes
 from cgbench.data_recipes.smcalflow import read_rows as read_requests
@@ -39,6 +40,8 @@ def test_every_recipe_is_complete():
             assert bool(source.url or source.by_hand) != bool(source.archive), source
             assert not source.archive or (source.archive in names and source.member)
             assert all(len(sha256) == 64 for sha256 in source.sha256)
+            assert all(len(blob) == 40 for blob in source.git_blob)
+            assert not source.seen or (source.sha256 and date.fromisoformat(source.seen)), source
         json.dumps(recipe.describe())
 
 
@@ -152,14 +155,38 @@ def test_a_ball_that_rolls_is_a_theme_in_both_editions():
     assert with_role(form, "obj_pp_to_subj_pp", "agent") == form
 
 
+def git_blob(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
 @needs("cogs/gen.tsv.gz")
 def test_either_edition_of_gen_gives_both_as_they_were_released():
+    source = next(source for source in find_recipe("cogs").sources if source.name == "gen.tsv")
+    now, first = zip(source.sha256, source.git_blob, strict=True)
+    assert (now[1], first[1]) == (
+        "a54a3c9b5f46464daf9b10fc6df7133796f1f293",
+        "dd70680b94252c4ae52ba54de85245a9c6cc1bc9",
+    )
     rows = read_rows(SHARED / "cogs" / "gen.tsv.gz")
     for _ in range(2):
-        for role, sha256 in (("theme", GEN_NOW), ("agent", GEN_2020)):
-            text = "".join(f"{source}\t{with_role(form, kind, role)}\t{kind}\n" for source, form, kind in rows)
-            assert hashlib.sha256(text.encode()).hexdigest() == sha256
+        for role, digests in (("theme", now), ("agent", first)):
+            text = "".join(f"{source}\t{with_role(form, kind, role)}\t{kind}\n" for source, form, kind in rows).encode()
+            assert (hashlib.sha256(text).hexdigest(), git_blob(text)) == digests
         rows = [(source, with_role(form, kind, "theme"), kind) for source, form, kind in rows]
+
+
+@needs("cogs/gen.tsv.gz", "cogs/lexicons/intersect.align.o.json")
+def test_cogs_has_both_editions_of_gen_and_the_lexicons(tmp_path):
+    record = get(find_recipe("cogs"), tmp_path / "cogs", mirror=str(SHARED)).record
+    for split, blob in (
+        ("gen", "a54a3c9b5f46464daf9b10fc6df7133796f1f293"),
+        ("gen-2020", "dd70680b94252c4ae52ba54de85245a9c6cc1bc9"),
+    ):
+        columns = [(tmp_path / "cogs" / f"{split}.{side}").read_text().splitlines() for side in ("src", "tgt", "type")]
+        assert git_blob("".join("\t".join(row) + "\n" for row in zip(*columns, strict=True)).encode()) == blob
+    for name in ("lexicons/intersect.align.o.json", "lexicons/goodman.json"):
+        assert (tmp_path / "cogs" / name).read_bytes() == (SHARED / "cogs" / name).read_bytes()
+        assert record["files"][name] == record["sources"][name]["sha256"]
 
 
 @pytest.mark.parametrize(
@@ -319,10 +346,10 @@ def test_a_request_without_a_plan_is_named(tmp_path):
 
 
 def test_demo(tmp_path, monkeypatch):
-    small = partial(demo.write_demo, train_pairs=1_000, pool_pairs=600, valid_pairs=20)
-    monkeypatch.setattr(demo, "write_demo", small)
+    small = partial(corpus.write_demo, train_pairs=1_000, pool_pairs=600, valid_pairs=20)
+    monkeypatch.setattr(corpus, "write_demo", small)
     record = get(lenient("demo"), tmp_path / "demo", offline=True).record
-    assert set((tmp_path / "demo" / "pool.kinds").read_text().split()) == set(demo.KINDS)
+    assert set((tmp_path / "demo" / "pool.kinds").read_text().split()) == set(corpus.KINDS)
     assert {name: split["rows"] for name, split in record["splits"].items()} == {
         "train": 1_000,
         "valid": 20,

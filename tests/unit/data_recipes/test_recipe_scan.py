@@ -17,6 +17,7 @@ from cgbench.data_recipes.scan import check_same, read_tasks
 from cgbench.data_recipes.scan_grammar import commands, cutoff_splits, rule_splits
 from cgbench.data_recipes.writer import get
 from cgbench.errors import InputError
+from cgbench.models.lexicons.lexicon import Lexicon
 
 
 def interpret(command):
@@ -101,7 +102,7 @@ def test_archives_as_they_are_published(tmp_path):
     Random(1).shuffle(rows)
     recipe = find_recipe("scan")
     # the real files have known sums, these have not
-    unknown = replace(recipe, sources=tuple(replace(source, sha256=()) for source in recipe.sources))
+    unknown = replace(recipe, sources=tuple(replace(source, sha256=(), git_blob=()) for source in recipe.sources))
     folder = tmp_path / "downloads" / "scan"
     folder.mkdir(parents=True)
     with zipfile.ZipFile(folder / "SCAN.zip", "w") as archive:
@@ -118,7 +119,8 @@ def test_archives_as_they_are_published(tmp_path):
     assert read["all.src"] == [command for command, _ in rows]
     assert read["mcd2/train.src"] == [rows[2][0], rows[0][0]] and read["mcd2/test.tgt"] == [rows[20_909][1]]
     assert len(read["simple_p1/train.src"]) == 209 and "simple/train.src" not in read
-    assert record["splits"]["length-26/valid"]["origin"] == "released" and not record["notes"][1:]
+    assert record["splits"]["length-26/valid"]["origin"] == "released" and record["notes"] == list(recipe.notes)
+    assert len(record["missing_files"]) == 10
     assert {"mcd1/train", "simple/test"} <= set(record["missing"])
     assert not list(tmp_path.glob(".scan.*"))
 
@@ -138,6 +140,13 @@ def test_a_mirror_gives_the_released_splits(tmp_path):
     assert record["splits"]["length/train"]["origin"] == "released"
     assert record["splits"]["template_right/train"]["origin"] == "generated"
     assert "mcd1/train" in record["missing"] and "simple/test" not in record["missing"]
+    assert not record["missing_files"]
+    for name in record["files"]:
+        if name.startswith("lexicons/"):
+            assert (tmp_path / "scan" / name).read_bytes() == (SHARED / "scan" / name).read_bytes()
+    # the authors' file has the fault of their Figure 2; it is read as it is
+    given = Lexicon.load(tmp_path / "scan" / "lexicons" / "template_around_right" / "intersect.align.o.json").entries
+    assert given["around"] == {"I_TURN_LEFT": 4_785} and given["turn"] == {"I_TURN_LEFT": 2_238} and "left" not in given
     with gzip.open(SHARED / "scan" / "tasks_test_length.txt.gz", "rt") as file:
         released = [line.strip().removeprefix("IN: ").split(" OUT: ") for line in file]
     for side, column in zip(("src", "tgt"), zip(*released, strict=True), strict=True):

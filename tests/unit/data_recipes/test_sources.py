@@ -9,12 +9,19 @@ import pytest
 from web import served
 
 from cgbench.data_recipes import download
-from cgbench.data_recipes.recipe import Recipe, Source, Split
+from cgbench.data_recipes.recipe import Recipe, Source, Split, github
 from cgbench.data_recipes.sources import Sources
 from cgbench.errors import InputError
 
 GOOD = b"a b\nc d\n"
 SHA256 = hashlib.sha256(GOOD).hexdigest()
+
+
+def git_blob(data):
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
+BLOB = git_blob(GOOD)
 
 
 def recipe(*sources, **fields):
@@ -193,12 +200,98 @@ def test_only_what_is_at_hand(web, tmp_path):
         assert not sources.missing and not web.requests
 
 
-def test_a_mirror_is_the_folder_above(tmp_path):
-    (tmp_path / "set" / "inner").mkdir(parents=True)
+def released(**fields):
+    """A file of a repository by its digests, as the recipes have them."""
+    return Source("x.txt", github("someone/toys", "c" * 40, "data/deep/x.txt"), **{"git_blob": (BLOB,), **fields})
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_git_blob_id_is_a_digest(tmp_path, place, packed):
+    path = place("downloads", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD)
+    data, sources = find(tmp_path, Source("x.txt", git_blob=(BLOB,)), offline=True)
+    assert data == [path.read_bytes()] and sources.used["x.txt"]["git_blob"] == BLOB
+    assert not (tmp_path / "downloads" / "lock.json").exists()
+
+
+@pytest.mark.parametrize("where", ["download", "mirror", "address", "archive", "at hand"])
+def test_a_wrong_git_blob_is_refused_wherever_it_is_from(web, tmp_path, place, where):
+    source, more, options = Source("x.txt", f"{web.url}/x.txt", git_blob=(BLOB,)), (), {}
+    web.files = {"x.txt": b"wrong\n", "toy/x.txt": b"wrong\n"}
+    if where == "mirror":
+        place("mirror", "x.txt", b"wrong\n")
+        options = {"mirror": str(tmp_path / "mirror")}
+    elif where == "address":
+        options = {"mirror": web.url}
+    elif where == "at hand":
+        place("downloads", "x.txt", b"wrong\n")
+    elif where == "archive":
+        inner = tmp_path / "x.txt"
+        inner.write_bytes(b"wrong\n")
+        with tarfile.open(place("downloads", "all.tgz", b""), "w:gz") as archive:
+            archive.add(inner, "x.txt")
+        source, more = Source("x.txt", git_blob=(BLOB,), archive="all.tgz", member="x.txt"), (Source("all.tgz"),)
+    message = f"git blob is 58db11e8.*but {BLOB} is expected by the recipe.*it was not used"
+    with pytest.raises(InputError, match=message.replace("58db11e8", git_blob(b"wrong\n"))):
+        find(tmp_path, source, *more, **options)
+
+
+def test_every_kind_of_digest_must_fit(tmp_path, place):
+    place("downloads", "x.txt", GOOD)
+    assert find(tmp_path, Source("x.txt", sha256=(SHA256,), git_blob=(BLOB,)))[0] == [GOOD]
+    for wrong in ({"sha256": ("0" * 64,)}, {"git_blob": ("0" * 40,)}):
+        place("downloads", "x.txt", GOOD)
+        with pytest.raises(InputError, match="is expected by the recipe"):
+            find(tmp_path, Source("x.txt", **{"sha256": (SHA256,), "git_blob": (BLOB,), **wrong}))
+
+
+@pytest.mark.parametrize("mirror", ["mirror", "mirror/toy", "mirror/toy/deep"])
+def test_of_two_files_with_one_name_a_mirror_gives_the_one_that_fits(tmp_path, place, mirror):
+    """data/valid.zh and data/processed/valid.zh."""
+    place("mirror", "x.txt", b"other words\n")
+    place("mirror", "deep/x.txt", GOOD)
+    assert find(tmp_path, released(), mirror=str(tmp_path / mirror))[0] == [GOOD]
+
+
+def test_a_copy_of_the_repository_is_a_mirror(tmp_path, place):
+    place("clone", "x.txt", GOOD, folder="data/deep")
+    assert find(tmp_path, released(), mirror=str(tmp_path / "clone"))[0] == [GOOD]
+
+
+def test_a_file_that_only_has_the_name_is_not_taken_and_is_named(tmp_path, place):
+    other = place("mirror", "x.txt", b"other words\n", folder="deep")
+    data, sources = find(tmp_path, released(), mirror=str(tmp_path / "mirror"))
+    assert data is None and sources.missing["x.txt"].endswith(f"; {other} is another file)")
+    # nor one of which any bytes would do
+    place("mirror", "x.txt", b"any words\n", folder=".")
+    assert find(tmp_path, released(git_blob=()), mirror=str(tmp_path / "mirror"))[0] is None
+
+
+def test_an_address_gives_the_one_that_fits(web, tmp_path):
+    web.files = {"toy/x.txt": b"other words\n", "toy/deep/x.txt": GOOD}
+    assert find(tmp_path, released(), mirror=web.url)[0] == [GOOD]
+
+
+def test_the_folder_of_the_set_is_a_mirror(tmp_path, place):
+    place("set", "x.txt", GOOD, folder=".")
     source = Source("x.txt", "http://127.0.0.1:9/x.txt", folder="set")
-    with pytest.raises(InputError, match=r"the folder of one set; give the one above it"):
-        Sources(recipe(source), tmp_path, tmp_path / "work", mirror=str(tmp_path / "set"))
-    Sources(recipe(source), tmp_path, tmp_path / "work", mirror=str(tmp_path))
+    assert find(tmp_path, source, mirror=str(tmp_path / "set"))[0] == [GOOD]
+    (tmp_path / "set").rename(tmp_path / "other")
+    assert find(tmp_path, source, mirror=str(tmp_path / "other"), names=["x.txt"])[0] is None
+
+
+def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp_path):
+    pytest.importorskip("requests")
+    sources = [Source(name, f"http://127.0.0.1:9/{name}") for name in ("x.txt", "y.txt")]
+    said = []
+    with Sources(recipe(*sources), tmp_path / "downloads", tmp_path / "work", say=said.append) as found:
+        assert found.find("x.txt", optional=True) is None and found.find("y.txt", optional=True) is None
+    assert set(found.missing) == {"x.txt", "y.txt"}
+    assert [line for line in said if line.startswith("downloading")] == ["downloading http://127.0.0.1:9/x.txt"]
+
+
+def test_an_optional_file_that_is_another_one_is_an_error(web, tmp_path):
+    with pytest.raises(InputError, match="is expected by the recipe"):
+        find(tmp_path, Source("x.txt", f"{web.url}/x.txt", ("0" * 64,)))
 
 
 @pytest.mark.parametrize(
@@ -208,3 +301,38 @@ def test_a_mirror_is_the_folder_above(tmp_path):
 def test_a_mirror_that_cannot_be(tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         Sources(recipe(), tmp_path, tmp_path / "work", **options)
+
+
+@pytest.mark.parametrize("cut", [5, 20, -4])
+def test_a_packed_file_that_was_cut_short_is_one_line(tmp_path, place, cut):
+    path = place("mirror", "x.txt.gz", gzip.compress(GOOD * 99)[:cut])
+    for known in ((SHA256,), ()):
+        with pytest.raises(InputError, match=r"x\.txt\.gz: cannot be read .* damaged or cut short") as caught:
+            find(tmp_path, Source("x.txt", "", known), mirror=str(tmp_path / "mirror"))
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("lock", ["[]", '{"toy/x.txt": {"sha256": 5}}', "{", '{"toy/x.txt": []}'])
+def test_a_damaged_lock_is_one_line(tmp_path, place, lock):
+    place("downloads", "x.txt", GOOD)
+    (tmp_path / "downloads" / "lock.json").write_text(lock)
+    with pytest.raises(InputError, match=r"lock\.json: "):
+        find(tmp_path, Source("x.txt"))
+
+
+def test_of_several_mirrors_one_that_does_not_answer_is_passed_over(web, tmp_path, place):
+    web.files["toy/x.txt"] = GOOD
+    dead = "http://127.0.0.1:9"
+    assert find(tmp_path, Source("x.txt", "", (SHA256,)), mirror=[dead, web.url])[0] == [GOOD]
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:9.*no other mirror has the file"):
+        find(tmp_path, Source("y.txt", "", (SHA256,)), mirror=[dead, web.url])
+    place("one", "x.txt", b"wrong", folder="other")
+    place("two", "z.txt", GOOD)
+    mirrors = [str(tmp_path / "one"), str(tmp_path / "two")]
+    assert find(tmp_path, Source("z.txt", "", (SHA256,)), mirror=mirrors)[0] == [GOOD]
+
+
+def test_a_file_may_be_no_larger_than_its_recipe_says(web, tmp_path):
+    with pytest.raises(InputError, match="has 8 bytes, where 7 are the most"):
+        find(tmp_path, Source("x.txt", f"{web.url}/x.txt", most=7))
+    assert Source("x", github("a/b", "c", "d")).most_bytes == 100 << 20

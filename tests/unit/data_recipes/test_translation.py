@@ -1,5 +1,6 @@
 """IWSLT14 step by step, on a talk that a person can read; and subwords against a slow twin."""
 
+import hashlib
 import random
 import tarfile
 from collections import Counter
@@ -15,13 +16,14 @@ from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.translation import TESTS
 from cgbench.data_recipes.writer import get
+from cgbench.engines import Local
 from cgbench.errors import InputError
 
 
 def twin(counts, merges):
     """Sennrich et al., algorithm 1: count all pairs, merge the best, start again."""
     words = {(*word[:-1], word[-1] + "</w>"): count for word, count in counts.items()}
-    learnt = []
+    learned = []
     for _ in range(merges):
         pairs = Counter()
         for word, count in words.items():
@@ -30,9 +32,9 @@ def twin(counts, merges):
         best = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
         if best is None or pairs[best] < 2:
             break
-        learnt.append(best)
+        learned.append(best)
         words = {joined(word, best): count for word, count in words.items()}
-    return learnt
+    return learned
 
 
 def joined(word, pair):
@@ -124,7 +126,7 @@ def lenient(name):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_iwslt14_step_by_step(talks, jobs):
     pytest.importorskip("sacremoses")
-    record = get(lenient("iwslt14-de-en"), talks / "out", offline=True, jobs=jobs).record
+    record = get(lenient("iwslt14-de-en"), talks / "out", offline=True, engine=Local(jobs)).record
     read = {name: (talks / "out" / name).read_text().splitlines() for name in record["files"]}
     # 46 lines, one of them too long for its other side; the 23rd that is left is a validation pair
     assert len(read["train.de"]) == 44 and read["valid.en"] == ["hello , world 23 !"]
@@ -137,24 +139,72 @@ def test_iwslt14_step_by_step(talks, jobs):
 def test_react_takes_its_training_pairs_from_iwslt14(talks):
     pytest.importorskip("sacremoses")
     record = get(lenient("react"), talks / "out", offline=True).record
-    assert list(record["splits"]) == ["train"] and record["missing"] == ["valid", "test", "cg_test"]
+    assert list(record["splits"]) == ["train"] and {"valid", "cg_test", "bpe/train"} <= set(record["missing"])
+    assert "train: prepared from IWSLT14 by this tokeniser" in record["notes"][-1]
+
+
+def released_as(name, texts, tmp_path):
+    """A recipe whose sources of these names have these texts, which are put among the downloads."""
+    recipe, sources = lenient(name), []
+    for source in recipe.sources:
+        digests = {"sha256": (), "git_blob": ()}
+        if text := texts.get(source.name):
+            data = text.encode()
+            digests["git_blob"] = (hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest(),)
+            path = tmp_path / "downloads" / recipe.folder_of(source) / source.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        sources.append(replace(source, **digests))
+    return replace(recipe, sources=tuple(sources))
+
+
+def test_react_has_the_released_training_pairs_and_subwords_without_iwslt14(tmp_path):
+    texts = {"train.de": "haus\n", "train.en": "house\n", "bpe.train.de": "ha@@ us\n", "bpe.train.en": "house\n"}
+    record = get(released_as("react", texts, tmp_path), tmp_path / "out", offline=True).record
+    assert (tmp_path / "out" / "train.de").read_text() == "haus\n"
+    assert (tmp_path / "out" / "bpe" / "train.de").read_text() == "ha@@ us\n"
+    assert list(record["splits"]) == ["train", "bpe/train"] and "de-en.tgz" not in record["sources"]
+    plain = {name: text for name, text in texts.items() if not name.startswith("bpe")}
+    iwslt = get(released_as("iwslt14-de-en", plain, tmp_path), tmp_path / "iwslt", offline=True).record
+    assert iwslt["files"]["train.en"] == record["files"]["train.en"]
 
 
 @needs("react/cg_test.de.gz")
 def test_a_mirror_with_the_released_sets_serves_both(tmp_path):
     react = get(find_recipe("react"), tmp_path / "react", mirror=str(SHARED)).record
     iwslt = get(find_recipe("iwslt14-de-en"), tmp_path / "iwslt", mirror=str(SHARED)).record
-    assert react["missing"] == ["train"] and "train" in iwslt["missing"]
+    assert "train" in react["missing"] and "train" in iwslt["missing"]
+    assert {"valid", "test", "cg_test"} <= set(react["splits"])
     assert react["files"]["test.de"] == iwslt["files"]["test.de"]
 
 
-@needs("cognition/cg-test.en", "cognition/NP.compound")
-def test_cognition_from_a_mirror(tmp_path):
-    get(find_recipe("cognition"), tmp_path / "c", mirror=str(SHARED))
+@needs("cognition/cg-test.en", "cognition/NP.compound", "cognition/processed/valid.zh")
+@pytest.mark.parametrize("mirror", ["", "cognition"])
+def test_cognition_from_a_mirror(tmp_path, mirror):
+    """The mirror has valid.zh and test.zh in words, too; the papers trained on the others."""
+    prepared = get(find_recipe("cognition"), tmp_path / "c", mirror=str(SHARED / mirror))
+    assert prepared.record["missing"] == ["train"] and prepared.record["missing_files"] == []
+    for side in ("en", "zh"):
+        assert any(f"data/processed/train.{side} and put it at " in way for way in prepared.to_get)
     for kind in ("NP", "VP", "PP"):
         for side in ("en", "zh", "compound"):
             name = f"{kind}.{side}"
             assert (tmp_path / "c" / name).read_bytes() == (SHARED / "cognition" / name).read_bytes()
+    for name, released in (
+        ("valid.zh", "valid.zh"),
+        ("test.zh", "test.zh"),
+        ("valid.en", "valid.en"),
+        ("bpe/codes", "code"),
+    ):
+        assert (tmp_path / "c" / name).read_bytes() == (SHARED / "cognition" / "processed" / released).read_bytes()
+    assert "@@ " in (tmp_path / "c" / "valid.zh").read_text("utf-8")
+    assert (tmp_path / "c" / "cg-test.zh").read_bytes() == (SHARED / "cognition" / "cg-test.zh").read_bytes()
+
+
+@needs("cognition/valid.zh", "cognition/processed/valid.zh")
+def test_the_folder_of_the_processed_files_is_a_mirror_of_them_alone(tmp_path):
+    record = get(find_recipe("cognition"), tmp_path / "c", mirror=str(SHARED / "cognition" / "processed")).record
+    assert set(record["splits"]) == {"valid", "test"}  # its cg-test.zh is in subwords, and no reference
 
 
 @needs("tatoeba-en-zh/cmn_test_tokenized.tsv", "multi30k/val.lc.norm.tok.de.gz", "ud/en_ewt-ud-dev.conllu.gz")

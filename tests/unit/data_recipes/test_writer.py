@@ -1,6 +1,7 @@
 """A prepared set is there as a whole or not at all."""
 
 import errno
+import gzip
 import json
 import os
 from dataclasses import replace
@@ -173,3 +174,60 @@ def test_further_sides_documents_and_files(out):
     assert (out / "sub" / "test.type").read_text() == "c\n" and (out / "tree.conllu").read_text() == "1\ta\n\n"
     assert sorted(record["files"]) == ["sub/codes", "sub/test.src", "sub/test.tgt", "sub/test.type", "tree.conllu"]
     assert record["notes"] == ["by hand"] and Path(out / "sub" / "codes").read_text() == "x\n"
+
+
+def test_files_beside_the_splits_are_copied_as_they_are(out):
+    """Plain or packed; one that is not at hand is named, and looked for the next time."""
+    sources = tuple(Source(f"{name}.json", extra=f"lexicons/{name}.json", by_hand="ask") for name in "abc")
+    place = out.parent / "downloads" / "toy"
+    place.mkdir(parents=True)
+    (place / "a.json").write_bytes(b'{"x":\r\n1}')
+    (place / "b.json.gz").write_bytes(gzip.compress(b"{}"))
+    prepared = get(replace(recipe(), sources=sources), out)
+    assert (out / "lexicons" / "a.json").read_bytes() == b'{"x":\r\n1}'
+    assert (out / "lexicons" / "b.json").read_bytes() == b"{}"
+    assert prepared.record["missing_files"] == ["lexicons/c.json"] and prepared.to_get == []
+    assert sorted(prepared.record["files"]) == ["lexicons/a.json", "lexicons/b.json", "train.src", "train.tgt"]
+    (place / "c.json").write_bytes(b"[]")
+    assert get(replace(recipe(), sources=sources), out).record["missing_files"] == []
+    assert get(replace(recipe(), sources=sources), out).made is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"revision": "1"}, "revision is '1'"),
+        ({"splits": []}, r"splits is \[\]"),
+        ({"splits": {"train": {"rows": None, "origin": "released", "files": []}}}, "splits.train.rows is None"),
+        ({"splits": {"train": {"rows": 2, "origin": "stolen", "files": []}}}, "splits.train.origin is 'stolen'"),
+        ({"splits": {"train": {"rows": 2, "origin": "released", "files": ["x"]}}}, "train names x, which is not among"),
+        ({"files": {"../../secret": "0" * 64}}, "files is '../../secret'"),
+        ({"files": {"train.src": 5}}, "files.train.src is 5"),
+        ({"missing": None}, "missing is None"),
+        ({"format": 7}, "not a record of cgbench data get"),
+    ],
+)
+def test_a_damaged_record_is_one_line(out, changes, said):
+    get(recipe(), out)
+    path = out / "recipe.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(InputError, match=said) as caught:
+        get(recipe(), out)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["revision", "version", "licence", "splits", "missing", "notes", "files"])
+def test_a_record_without_a_field_is_one_line(out, key):
+    get(recipe(), out)
+    path = out / "recipe.json"
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in record.items() if name != key}))
+    with pytest.raises(InputError, match=f"there is no {key}"):
+        get(recipe(), out)
+
+
+@pytest.mark.parametrize("numbers", [[-1], [2], [True], [0.0], "01", None, {"0": 1}])
+def test_numbers_of_rows_are_those_of_rows(numbers):
+    with pytest.raises(InputError, match="f: "):
+        module.rows_by_number("ab", numbers, "f")
+    assert module.rows_by_number("ab", [1, 0], "f") == ["b", "a"]

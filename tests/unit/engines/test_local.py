@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cgbench.engines import Local, Needs, usable_cores
 from cgbench.errors import InputError
-from cgbench.parallel import map_in_order, run_tasks
 
 
 def square(number):
@@ -17,9 +17,9 @@ def square(number):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_tasks_all_run_and_maps_keep_their_order(jobs):
-    assert sorted(run_tasks(square, [(n,) for n in range(9)], jobs)) == [n * n for n in range(9)]
-    assert list(map_in_order(square, range(9), jobs)) == [n * n for n in range(9)]
-    assert list(map_in_order(square, iter(()), jobs)) == []
+    assert sorted(Local(jobs).run(square, [(n,) for n in range(9)])) == [n * n for n in range(9)]
+    assert list(Local(jobs).map(square, range(9))) == [n * n for n in range(9)]
+    assert list(Local(jobs).map(square, iter(()))) == []
 
 
 def test_the_first_error_stops_the_rest(tmp_path):
@@ -27,14 +27,14 @@ def test_the_first_error_stops_the_rest(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import pathlib, sys, time\n"
-        "from cgbench.parallel import run_tasks\n"
+        "from cgbench.engines import Local\n"
         "def work(number):\n"
         "    if number == 3:\n"
         "        raise ValueError('three')\n"
         "    time.sleep(600 if number == 4 else 0)\n"
         "if __name__ == '__main__':\n"
         "    try:\n"
-        "        list(run_tasks(work, [(number,) for number in (1, 2, 4, 3, 5)], 2))\n"
+        "        list(Local(2).run(work, [(number,) for number in (1, 2, 4, 3, 5)]))\n"
         "    except ValueError as error:\n"
         "        print(error)\n"
     )
@@ -49,9 +49,9 @@ def killed(number):
 
 def test_a_worker_that_is_killed_is_one_line():
     with pytest.raises(InputError, match="a worker process was killed"):
-        list(run_tasks(killed, [(1,), (2,)], 2))
+        list(Local(2).run(killed, [(1,), (2,)]))
     with pytest.raises(InputError, match="a worker process was killed"):
-        list(map_in_order(killed, range(5), 2))
+        list(Local(2).map(killed, range(5)))
 
 
 def test_workers_end_with_the_command_that_started_them(tmp_path):
@@ -59,12 +59,12 @@ def test_workers_end_with_the_command_that_started_them(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import os, pathlib, sys, time\n"
-        "from cgbench.parallel import run_tasks\n"
+        "from cgbench.engines import Local\n"
         "def work(path):\n"
         "    pathlib.Path(path).write_text(str(os.getpid()))\n"
         "    time.sleep(600)\n"
         "if __name__ == '__main__':\n"
-        "    list(run_tasks(work, [(f'{sys.argv[1]}/{n}.pid',) for n in range(2)], 2))\n"
+        "    list(Local(2).run(work, [(f'{sys.argv[1]}/{n}.pid',) for n in range(2)]))\n"
     )
     parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
     wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
@@ -80,7 +80,7 @@ def test_a_worker_that_handles_the_signal_can_save_what_it_has(tmp_path):
     script.write_text(
         "import os, pathlib, sys, time\n"
         "from cgbench.models.training.interruption import held_signals\n"
-        "from cgbench.parallel import run_tasks\n"
+        "from cgbench.engines import Local\n"
         "def work(path):\n"
         "    with held_signals() as signals:\n"
         "        pathlib.Path(path + '.pid').write_text(str(os.getpid()))\n"
@@ -88,7 +88,7 @@ def test_a_worker_that_handles_the_signal_can_save_what_it_has(tmp_path):
         "            time.sleep(0.05)\n"
         "        pathlib.Path(path + '.saved').touch()\n"
         "if __name__ == '__main__':\n"
-        "    list(run_tasks(work, [(f'{sys.argv[1]}/{n}',) for n in range(2)], 2))\n"
+        "    list(Local(2).run(work, [(f'{sys.argv[1]}/{n}',) for n in range(2)]))\n"
     )
     parent = subprocess.Popen([sys.executable, str(script), str(tmp_path)])
     wait_until(lambda: len([path for path in tmp_path.glob("*.pid") if path.read_text()]) == 2)
@@ -112,3 +112,41 @@ def alive(process):
         return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return False
+
+
+def test_cores_where_the_system_does_not_tell(monkeypatch):
+    """macOS has no affinity: all cores count, for workers and for the threads that learn known n-grams."""
+    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.commands.options import default_jobs
+
+    assert usable_cores() == default_jobs(None) >= 1
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert usable_cores() == default_jobs(None) == 3
+    assert len(KnownNgrams.learn_lines(["a b", "a b"], min_count=2)) == 3
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert usable_cores() == 1
+    assert default_jobs(4) == 4
+
+
+def visible(number):
+    time.sleep(0.2)  # so that the other worker has some, too
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def test_workers_see_the_gpus_that_are_theirs(monkeypatch):
+    """Four GPUs of the machine: one a task, shares of one, two a task, some of them alone."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7")
+    tasks = [(number,) for number in range(6)]
+    one = Needs(gpus=1.0)
+    assert set(Local(2).run(visible, tasks, one)) == {"4", "5"}
+    assert Local()._places(one, 6) == ["4", "5", "6", "7"]
+    assert Local(gpus=2)._places(one, 6) == ["4", "5"]
+    assert Local(gpus=2, gpu_share=2)._places(one, 6) == ["4", "5", "4", "5"]
+    assert Local()._places(Needs(gpus=0.5), 20) == ["4", "5", "6", "7"] * 2
+    assert Local()._places(Needs(gpus=2.0), 6) == ["4,5", "6,7"]
+    assert Local(4)._places(Needs(cores=2), 6) == ["", ""]
+    with pytest.raises(InputError, match="needs 8 GPUs and there are 4"):
+        Local()._places(Needs(gpus=8.0), 6)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert Local()._places(one, 6) == []

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgbench.errors import InputError
+from cgbench.lm import count_kernels
 from cgbench.lm.counts import read_corpus, sort_places
 
 sentences = st.lists(st.lists(st.sampled_from("aabc"), max_size=6).map(" ".join), min_size=1, max_size=8)
@@ -113,3 +114,19 @@ def test_bad_input(corpus_of, tmp_path):
         read_corpus(tmp_path / "cut.gz")
     with pytest.raises(InputError, match="--min-count 0"):
         read_corpus(Path("x"), min_count=0)
+
+
+def test_the_example(corpus_of):
+    corpus = corpus_of("a b\nb\n")
+    result = sort_places(corpus, 3, jobs=1)
+    # The text is a ring of which the first END, in front, is the last.
+    words = [[corpus.text[max(place - back, 0)] for back in range(3)] for place in result.places.tolist()]
+    words = [" ".join(map(str, row[:depth])) for row, depth in zip(words, result.depths.tolist(), strict=True)]
+    for name, values in (
+        ("text    ", corpus.text),
+        ("places  ", result.places),
+        ("depths  ", result.depths),
+        ("shared  ", result.shared),
+    ):
+        assert f"    {name}{' '.join(map(str, values))}\n" in count_kernels.__doc__
+    assert f"    words   {', '.join(words)}\n" in count_kernels.__doc__

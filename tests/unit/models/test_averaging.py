@@ -83,6 +83,9 @@ def test_what_does_not_fit_together_is_refused(run, tmp_path):
     damaged = write(tmp_path / "damaged", run / "text", 1, 2)
     tensors = load_file(damaged / "model.safetensors")
     save_file({name: tensors[name] for name in list(tensors)[1:]}, damaged / "model.safetensors")
+    with pytest.raises(InputError, match=r"damaged/model\.safetensors: is damaged"):
+        average([one, damaged], out)
+    (damaged / "SHA256SUMS").unlink()
     with pytest.raises(InputError, match=r"damaged/model\.safetensors: other parameters"):
         average([one, damaged], out)
     assert not out.exists()

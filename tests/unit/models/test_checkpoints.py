@@ -1,12 +1,20 @@
 import errno
 import json
+import random
 
 import pytest
 import safetensors.torch
 import torch
 
 from cgbench.errors import InputError
-from cgbench.models.checkpoints import CheckpointConfig, load_checkpoint, read_tensors, save_checkpoint, write_tensors
+from cgbench.models.checkpoints import (
+    CheckpointConfig,
+    ensemble_identity,
+    load_checkpoint,
+    read_tensors,
+    save_checkpoint,
+    write_tensors,
+)
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.ragged import Ragged
@@ -66,6 +74,7 @@ def test_a_file_that_is_cut_short_or_missing_is_named(checkpoint, name):
 
 
 def edit(folder, **changes):
+    (folder / "SHA256SUMS").unlink()
     data = json.loads((folder / "config.json").read_text())
     for key, value in changes.items():
         if key in data["model"]:
@@ -80,7 +89,7 @@ def edit(folder, **changes):
     [
         ({"width": 64}, r"has shape .*, config\.json asks for"),
         ({"decoder_layers": 2}, r"has shape none"),
-        ({"encoder_layers": "many"}, r"model\.encoder_layers=many"),
+        ({"encoder_layers": "many"}, r"model\.encoder_layers: 'many' is not a whole number"),
         ({"format": 1}, "not a checkpoint of format 2"),
         ({"colour": 2}, "not a checkpoint configuration"),
         ({"subwords": "00"}, "not those that the model was trained with"),
@@ -91,6 +100,48 @@ def test_parts_that_do_not_belong_together_are_refused(checkpoint, changes, mess
     edit(folder, **changes)
     with pytest.raises(InputError, match=message):
         load_checkpoint(folder)
+
+
+def flip(path, bit):
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.unlink()  # a new file: no time stamp can look the same
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "subwords.json", "SHA256SUMS"])
+def test_every_flipped_bit_is_found(checkpoint, name):
+    folder = checkpoint[0]
+    data = (folder / name).read_bytes()
+    chance = random.Random(3)
+    for _ in range(12):
+        flip(folder / name, chance.randrange(8 * len(data)))
+        with pytest.raises(InputError, match=str(folder)) as caught:
+            load_checkpoint(folder)
+        assert "\n" not in str(caught.value)
+        (folder / name).unlink()
+        (folder / name).write_bytes(data)
+    load_checkpoint(folder)
+
+
+def test_a_checkpoint_of_older_versions_has_no_digests(checkpoint):
+    folder = checkpoint[0]
+    before = ensemble_identity(folder)
+    (folder / "SHA256SUMS").unlink()
+    load_checkpoint(folder)
+    assert ensemble_identity(folder) == before
+
+
+def test_a_flipped_bit_of_a_training_state_is_found(tmp_path):
+    path = tmp_path / "state"
+    write_tensors(path, {"a": torch.randn(7, 3), "b": torch.tensor(3), "c": torch.zeros(0)}, "a note")
+    data = path.read_bytes()
+    for bit in range(0, 8 * len(data), 97):
+        flip(path, bit)
+        with pytest.raises(InputError, match=str(path)):
+            read_tensors(path)
+    path.write_bytes(data)
+    assert read_tensors(path)[0].keys() == {"a", "b", "c"}
 
 
 def test_a_folder_without_a_checkpoint_is_named(tmp_path):
@@ -118,3 +169,77 @@ def test_a_full_disk_is_an_error_of_the_system(tmp_path, monkeypatch):
         write_tensors(tmp_path / "x", {"a": torch.zeros(3)})
     assert caught.value.errno == errno.ENOSPC
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"source_size": "many"}, "source_size is 'many'"),
+        ({"seed": -1}, "seed is -1"),
+        ({"corpus": ["a"]}, r"corpus is \['a'\]"),
+        ({"model": {"encoder_layers": [1]}}, r"model.encoder_layers is \[1\]"),
+        ({"updates": True}, "updates is True"),
+        ({"unknown": 1}, "unexpected keyword argument 'unknown'"),
+    ],
+)
+def test_a_wrong_type_in_the_configuration_is_named(checkpoint, changes, said):
+    folder = checkpoint[0]
+    (folder / "SHA256SUMS").unlink()
+    data = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(data | changes))
+    with pytest.raises(InputError, match=said):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize(("name", "value"), [("encoder_layers", 10**9), ("decoder_layers", 1001), ("width", 1 << 40)])
+def test_a_model_that_nobody_can_build_is_not_begun(checkpoint, name, value):
+    folder = checkpoint[0]
+    (folder / "SHA256SUMS").unlink()
+    data = json.loads((folder / "config.json").read_text())
+    data["model"][name] = value
+    (folder / "config.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match=rf"config\.json: model\.{name} is {value:,}"):
+        load_checkpoint(folder)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_parameter_that_is_no_number_is_named(checkpoint, value):
+    folder, model, *_ = checkpoint
+    (folder / "SHA256SUMS").unlink()
+    tensors = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    name = next(iter(tensors))
+    tensors[name].view(-1)[3] = value
+    write_tensors(folder / "model.safetensors", tensors)
+    with pytest.raises(InputError, match=f"{name} holds what is no number"):
+        load_checkpoint(folder)
+
+
+def test_parameters_of_another_type_or_name_are_named(checkpoint):
+    folder, model, *_ = checkpoint
+    (folder / "SHA256SUMS").unlink()
+    tensors = dict(model.state_dict())
+    name = next(iter(tensors))
+    write_tensors(folder / "model.safetensors", tensors | {name: tensors[name].half()})
+    with pytest.raises(InputError, match=rf"{name} is of torch\.float16, where torch\.float32"):
+        load_checkpoint(folder)
+    write_tensors(folder / "model.safetensors", {f"x{key}" if key == name else key: tensors[key] for key in tensors})
+    with pytest.raises(InputError, match=f"{name} has shape none"):
+        load_checkpoint(folder)
+
+
+def test_tensors_have_the_mode_of_the_umask(tmp_path):
+    (tmp_path / "other").touch()
+    write_tensors(tmp_path / "x.safetensors", {"a": torch.ones(2)})
+    assert (tmp_path / "x.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    "changes", [{"source": [1]}, {"target": {}}, {"merges": [["a"]]}, {"merges": [["zz", "y"]]}, {"source": ["a", "a"]}]
+)
+def test_damaged_subwords_are_one_line(checkpoint, changes):
+    folder = checkpoint[0]
+    (folder / "SHA256SUMS").unlink()
+    data = json.loads((folder / "subwords.json").read_text())
+    (folder / "subwords.json").write_text(json.dumps(data | changes))
+    with pytest.raises(InputError, match=r"subwords\.json: |the subwords are not those"):
+        load_checkpoint(folder)

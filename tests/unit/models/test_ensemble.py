@@ -5,46 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from small_ensemble import learn_subwords, write_member
 
 from cgbench.errors import InputError
-from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
-from cgbench.models.config.common import TextConfig, TrainingConfig, TransformerConfig
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
-from cgbench.models.text.subwords import Subwords
 from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
 
-SOURCE = ["der hund schläft", "die katze sieht den hund", "ein vogel singt laut", "der vogel sieht die katze"]
-TARGET = ["the dog sleeps", "the cat sees the dog", "a bird sings loudly", "the bird sees the cat"]
 LINES = ["die katze schläft", "", "der hund", " \t", "ein vogel sieht den vogel laut", "katze"] * 3
-MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, width=16, feedforward_width=16, attention_heads=2)
-
-
-def learn_subwords(folder, merges=20):
-    folder.mkdir(exist_ok=True)
-    for name, lines in (("source", SOURCE), ("target", TARGET)):
-        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return Subwords.learn(folder / "source", folder / "target", TextConfig(merges=merges))
-
-
-def write_member(folder, subwords, seed, max_length=256):
-    """An untrained model, with a sharpened output so that members disagree."""
-    torch.manual_seed(seed)
-    model = build_model(MODEL, subwords.source_size, subwords.target_size)
-    with torch.no_grad():
-        model.target_embedding.weight.mul_(4)
-    config = CheckpointConfig(
-        MODEL,
-        TrainingConfig(max_length=max_length),
-        subwords.source_size,
-        subwords.target_size,
-        subwords.digest,
-        seed=seed,
-    )
-    tensors = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
-    save_checkpoint(folder, config, tensors, subwords)
 
 
 @pytest.fixture(scope="module")

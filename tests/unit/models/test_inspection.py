@@ -109,13 +109,14 @@ def test_rows_leave_out_what_cannot_be():
     assert panel_rows([PANEL]) == [("keys", "a", "one", 1.0), ("keys", "b", "one", 0.5), ("keys", "b", "two", 0.5)]
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_pictures_have_the_same_bytes_and_show_the_numbers(form):
     pytest.importorskip("matplotlib")
     from cgbench.models.pictures import draw
 
     other = dataclasses.replace(PANEL, title="values")
     picture = draw([PANEL, other], form)
+    assert b"CreationDate" not in picture
     assert picture == draw([PANEL, other], form)
     assert picture != draw([PANEL, dataclasses.replace(other, values=PANEL.values / 2)], form)
     if form == "svg":

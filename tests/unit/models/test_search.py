@@ -127,7 +127,7 @@ class Scripted(nn.Module):
     def encode(self, source):
         return source
 
-    def start(self, encoded, copies=1):
+    def start(self, encoded, beam=1):
         return ScriptedState()
 
     def step(self, tokens, state):

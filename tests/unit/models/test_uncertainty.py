@@ -14,6 +14,7 @@ from torch import nn
 from cgbench.models import uncertainty
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.uncertainty import (
+    DISAGREEMENT,
     DISTRIBUTION,
     POINTWISE,
     SEQUENCE_MEASURES,
@@ -170,6 +171,18 @@ def test_identical_members_know_everything_there_is_to_know(ensemble, copies):
         assert t[name] == pytest.approx(np.zeros(len(y)), abs=1e-12), name
     assert t["entropy_of_expected"] == pytest.approx(t["expected_entropy"], abs=1e-12)
     assert s["var"] == pytest.approx(0, abs=1e-12) and s["combo"] == pytest.approx(-1, abs=1e-6)
+
+
+def test_disagreement_is_what_one_member_has_none_of():
+    """Between hypotheses of one member, the measures of disagreement do not differ, and all others do."""
+    generator = np.random.default_rng(1)
+    found = []
+    for length in (2, 3, 5):
+        log_p = generator.standard_normal((1, length, 7))
+        log_p -= np.log(np.exp(log_p).sum(-1, keepdims=True))
+        found.append(sequence_measures(log_p, np.arange(length)))
+    same = [name for name in SEQUENCE_MEASURES if np.ptp([values[name] for values in found]) < 1e-9]
+    assert same == list(DISAGREEMENT)
 
 
 def test_two_members_sure_of_different_things():

@@ -5,7 +5,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
 from cgbench.text.columns import read_column
 
 ROWS = [{"source": "a b", "score": 1}, {"source": "c", "score": 2.5}]
@@ -44,8 +44,10 @@ def test_numbers_are_text_and_roles_name_columns(folder, name, values):
 def test_a_byte_order_mark_is_no_text(folder):
     (folder / "bom").write_bytes(b"\xef\xbb\xbfa\nb\n")
     (folder / "bom.tsv").write_bytes(b"\xef\xbb\xbfx\ty\n1\t2\n")
-    assert read_column(folder / "bom").values == ["a", "b"]
-    assert read_column(f"{folder}/bom.tsv:x").values == ["1"]
+    with pytest.warns(InputWarning, match="byte order mark"):
+        assert read_column(folder / "bom").values == ["a", "b"]
+    with pytest.warns(InputWarning, match="byte order mark"):
+        assert read_column(f"{folder}/bom.tsv:x").values == ["1"]
 
 
 def test_a_name_of_a_row(folder):

@@ -70,7 +70,7 @@ def test_compressed_and_with_carriage_returns(tmp_path):
         (row("0.1", "e") + "\n\n", "line 1: a sentence without a word"),
         (row("2.1", "e"), "line 1: the empty node 2.1 does not follow word 0"),
         (row(1, " "), "line 1: no word in column 2"),
-        (row(1, "a", "X", "_"), "line 1: no xpos tag; use --tags upos"),
+        (row(1, "a", "X", "_"), "line 1: no xpos tag; use tags='upos'"),
         (row(1, "a", "X", "N N"), "line 1: the tag 'N N' holds a blank"),
         ("# nothing but a comment\n", "there is no sentence in it"),
         ("", "there is no sentence in it"),

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.steps import Workspace, hash_file
 from cgbench.text import corpus
@@ -41,7 +42,7 @@ def test_plain_text_is_used_where_it_is(tmp_path):
     (tmp_path / "a.en").write_text("A house\n")
     spec = CorpusSpec((tmp_path / "a.de", tmp_path / "a.en"))
     workspace = Workspace(tmp_path / "work")
-    text = plan_text("train", spec, Normalisation()).realise(workspace, 1)
+    text = plan_text("train", spec, Normalisation()).realise(workspace)
     assert text.source.path == tmp_path / "a.de"
     assert not (tmp_path / "work").exists()
 
@@ -54,7 +55,7 @@ def test_normalised_text_is_a_step_and_jobs_change_no_byte(tmp_path):
     results = []
     for jobs in (1, 2):
         plan = plan_text("train", spec, normalisation)
-        text = plan.realise(Workspace(tmp_path / f"work{jobs}"), jobs)
+        text = plan.realise(Workspace(tmp_path / f"work{jobs}"), Local(jobs))
         results.append((text.source.sha256, text.target.sha256, plan.identity))
     assert results[0] == results[1]
     assert text.source.path.read_text().split("\n")[1] == "das ist haus 1 , nicht wahr ?"
@@ -64,7 +65,7 @@ def test_normalised_text_is_a_step_and_jobs_change_no_byte(tmp_path):
 def test_moses_escapes_are_not_escaped_twice(tmp_path):
     (tmp_path / "a.tsv").write_text("it &apos;s &quot; so &quot;\t&amp;\n")
     plan = plan_text("x", CorpusSpec((tmp_path / "a.tsv",)), Normalisation("moses", False, ("en", "en")))
-    text = plan.realise(Workspace(tmp_path / "work"), 1)
+    text = plan.realise(Workspace(tmp_path / "work"))
     assert text.source.path.read_text().split()[-1] == "&quot;"
     assert "&amp;" in text.target.path.read_text() and "&amp;amp;" not in text.target.path.read_text()
 

@@ -7,7 +7,8 @@ import pytest
 import zstandard
 
 from cgbench.errors import InputError
-from cgbench.text.formats import CorpusSpec, form, language_suffixes, read_pairs
+from cgbench.text.formats import CorpusSpec, language_suffixes, read_pairs
+from cgbench.text.streams import form
 
 PAIRS = [("ein Hund", "a dog"), ("größer", "bigger"), ("", "")]
 
@@ -107,8 +108,22 @@ def test_rows_that_lack_a_side(tmp_path):
     jsonl.write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
     assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
     jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
-    assert "x.jsonl, row 2: an object with two fields is needed" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 2: an object is needed" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text('{"de": "a", "en": "\\ud800"}\n')
     assert "x.jsonl, row 1: the text of 'en' is not Unicode" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text("not json\n")
     assert "x.jsonl, row 1 is not JSON" in error_of(lambda: CorpusSpec((jsonl,)))
+
+
+def test_one_file_of_any_name_is_tsv_if_it_has_tabs(tmp_path):
+    text = "".join(f"{target}\t{source}\n" for source, target in PAIRS)
+    (tmp_path / "deu.txt").write_text(text)
+    (tmp_path / "deu.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("deu.txt", "deu.gz"):
+        spec = CorpusSpec((tmp_path / name,), ("2", "1"))
+        assert list(read_pairs(spec)) == PAIRS and not spec.is_plain
+    (tmp_path / "head").write_text("de\ten\n" + text)
+    assert list(read_pairs(CorpusSpec((tmp_path / "head",), ("en", "de")))) == PAIRS
+    (tmp_path / "plain.txt").write_text("no tab\nhere\tone\n")
+    with pytest.raises(InputError, match=r"plain\.txt: one file must hold both sides .* with a tab in its first line"):
+        CorpusSpec((tmp_path / "plain.txt",))

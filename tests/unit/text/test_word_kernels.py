@@ -7,8 +7,8 @@ import twins
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cgbench.text import blocks
-from cgbench.text import word_kernels as kernels
+from cgbench.text import blocks, word_kernels
+from cgbench.text.word_counts import WordCounter
 
 pieces_of_utf8 = st.one_of(
     st.characters(codec="utf-8").map(str.encode),
@@ -26,10 +26,10 @@ pieces_of_utf8 = st.one_of(
 @example(b"\xf0\x8f\xbf\xbf")
 def test_inspect_knows_utf8(data: bytes):
     text = data + b"\n"
-    flags = kernels.inspect(np.frombuffer(text, np.uint8).copy(), len(text))
-    assert bool(flags & kernels.NOT_UTF8) == (not twins.is_utf8(text))
-    assert bool(flags & kernels.TAB) == (b"\t" in text)
-    assert bool(flags & kernels.CARRIAGE_RETURN) == (b"\r" in text)
+    flags = word_kernels.inspect(np.frombuffer(text, np.uint8).copy(), len(text))
+    assert bool(flags & word_kernels.NOT_UTF8) == (not twins.is_utf8(text))
+    assert bool(flags & word_kernels.TAB) == (b"\t" in text)
+    assert bool(flags & word_kernels.CARRIAGE_RETURN) == (b"\r" in text)
 
 
 def test_every_pair_of_bytes_is_judged_as_python_does():
@@ -39,7 +39,7 @@ def test_every_pair_of_bytes_is_judged_as_python_does():
             for rest in (b"a", b"\x80a", b"\x80\x80a", b"\xbf\xbf\xbfa"):
                 data = bytes([ord("a"), first, second]) + rest
                 buffer[: len(data)] = np.frombuffer(data, np.uint8)
-                flagged = bool(kernels.inspect(buffer, len(data)) & kernels.NOT_UTF8)
+                flagged = bool(word_kernels.inspect(buffer, len(data)) & word_kernels.NOT_UTF8)
                 assert flagged == (not twins.is_utf8(data)), data
 
 
@@ -49,11 +49,11 @@ def test_words_are_what_bytes_split_gives(lines: list[str]):
     block = blocks.block_of_bytes("".join(line + "\n" for line in lines).encode())
     offsets = np.empty(len(lines), np.int64)
     codes = np.empty(len(lines), np.uint64)
-    assert kernels.hash_lines(block.buffer, block.size, offsets, codes) == len(lines)
+    assert word_kernels.hash_lines(block.buffer, block.size, offsets, codes) == len(lines)
     for line, code in zip(lines, codes, strict=True):
         single = blocks.block_of_bytes(b" ".join(line.encode().split()) + b"\n")
         one = np.empty(1, np.uint64)
-        kernels.hash_lines(single.buffer, single.size, np.empty(1, np.int64), one)
+        word_kernels.hash_lines(single.buffer, single.size, np.empty(1, np.int64), one)
         assert one[0] == code
         assert (code == 0) == (not line.encode().split())
 
@@ -63,7 +63,7 @@ def test_different_lines_have_different_hashes():
     lines += ["a b", "b a", "ab", "a b b", "abcdefgh i", "abcdefgh", "abcdefghi"]
     block = blocks.block_of_bytes("\n".join(lines).encode())
     codes = np.empty(len(lines), np.uint64)
-    kernels.hash_lines(block.buffer, block.size, np.empty(len(lines), np.int64), codes)
+    word_kernels.hash_lines(block.buffer, block.size, np.empty(len(lines), np.int64), codes)
     assert len(np.unique(codes)) == len(lines)
 
 
@@ -75,3 +75,29 @@ def test_blocks_hold_whole_lines(tmp_path):
     assert b"".join(text for _, text in read) == data + b"\n"
     assert all(text.endswith(b"\n") for _, text in read)
     assert [line for line, _ in read] == np.cumsum([0, *[text.count(b"\n") for _, text in read]])[:-1].tolist()
+
+
+def test_the_example():
+    text = "to be\n\nor to\n"
+    counter = WordCounter()
+    counter.read(blocks.block_of_bytes(text.encode()), keep=True)
+    starts = counter.starts[: counter.words + 1]
+    tokens = ("/" if i == word_kernels.LINE_END else str(i) for i in counter.tokens[: counter.filled])
+    for row in (
+        f"buffer  {text.replace(chr(10), '/')}",
+        f"arena   {counter.arena[: starts[-1]].tobytes().decode()}",
+        f"starts  {' '.join(map(str, starts))}",
+        f"tokens  {' '.join(tokens)}",
+        f"counts  {' '.join(map(str, counter.counts[: counter.words]))}",
+    ):
+        assert f"    {row}\n" in word_kernels.__doc__
+
+
+def test_what_of_a_text_is_kept_is_the_callers():
+    block = blocks.block_of_bytes(b"to be\n\nor to\n")
+    counter = WordCounter(line_end=9, first_kept=1, keep_empty=True)
+    counter.read(block, keep=False)
+    assert (counter.filled, counter.words) == (0, 3)
+    counter.read(block, keep=True)
+    assert counter.tokens[: counter.filled].tolist() == [1, 9, 9, 2, 9]
+    assert counter.counts[:3].tolist() == [4, 2, 2]

@@ -7,7 +7,7 @@ from nltk.translate.bleu_score import corpus_bleu
 from sacrebleu.metrics import BLEU, CHRF, TER
 from shared_data import SHARED, needs
 
-from cgbench.benchmark.metrics import bleu as sacre
+from cgbench.benchmark.metrics import bleu
 from cgbench.benchmark.metrics.bleu import SacreMetric
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.errors import InputError
@@ -57,7 +57,7 @@ def test_processes_change_nothing(texts, kind, preset, monkeypatch):
     hypotheses, references = texts
     references = [example[: 1 + number % 2] for number, example in enumerate(references)]
     alone = SacreMetric(kind, references, preset)
-    monkeypatch.setitem(sacre.WORTH_A_PROCESS, kind, 0)
+    monkeypatch.setitem(bleu.WORTH_A_PROCESS, kind, 0)
     together = SacreMetric(kind, references, preset, jobs=2)
     runs = [hypotheses, hypotheses[::-1]]
     for one, other in zip(alone.all_statistics(runs), together.all_statistics(runs), strict=True):
@@ -106,14 +106,14 @@ def test_the_react_preset_does_not_tokenise():
 @pytest.mark.parametrize(
     ("kind", "preset", "options", "message"),
     [
-        ("bleu", "reakt", {}, "--preset reakt; did you mean react?"),
+        ("bleu", "reakt", {}, "preset='reakt'; did you mean react?"),
         ("chrf", "react", {}, "a way to compute BLEU, not CHRF"),
         ("bleu", "sacrebleu", {"tokenize": "13b"}, "tokenize: '13b' is unknown; did you mean 13a?"),
         ("bleu", "sacrebleu", {"smooth_method": "x"}, "smooth_method: 'x' is unknown"),
         ("bleu", "sacrebleu", {"word_order": "2"}, "BLEU has no option word_order"),
-        ("chrf", "sacrebleu", {"word_order": "two"}, "'two' is not a value of type int"),
+        ("chrf", "sacrebleu", {"word_order": "two"}, "'two' is not a whole number"),
         ("chrf", "sacrebleu", {"word_order": "-1"}, "word_order: -1 is not from 0 to 100"),
-        ("bleu", "sacrebleu", {"smooth_method": "floor", "smooth_value": "nan"}, "smooth_value: nan is not a number"),
+        ("bleu", "sacrebleu", {"smooth_method": "floor", "smooth_value": "nan"}, "smooth_value: 'nan' is not a number"),
         ("bleu", "sacrebleu", {"max_ngram_order": "0"}, "max_ngram_order: 0 is not from 1 to 100"),
     ],
 )

@@ -1,10 +1,13 @@
+import re
+
 import numpy as np
 import pytest
 
-from cgbench.benchmark.metrics.buckets import Feature, feature_of_column, make_bins, table_6_bins
+from cgbench.benchmark.metrics.buckets import Feature, coinciding, feature_of_column, make_bins, table_6_bins
 from cgbench.benchmark.metrics.features import Material, make_feature, more_references
-from cgbench.errors import InputError
+from cgbench.errors import InputError, with_arguments
 from cgbench.text.columns import Column
+from cgbench.text.formats import CorpusSpec
 
 
 def bins(values, how=None):
@@ -23,6 +26,39 @@ def test_equal_widths_quantiles_and_edges():
     assert bins([0.2, 0.5, 0.75], "0.5,") == {"< 0.5": [0], ">= 0.5": [1, 2]}
     assert bins([0.2, 0.5, 0.75], "0.25,0.75") == {"< 0.25": [0], "0.25 to < 0.75": [1], ">= 0.75": [2]}
     assert bins([4, 4], "quantiles:4") == {"all": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("values", "how", "said"),
+    [
+        ([1.5, 1.5, 1.5, 2.5], None, "quantiles of x coincide, as many examples have the same value; 2 bins are left"),
+        ([4, 4], "quantiles:4", "bins='quantiles:4': quantiles of x coincide, .*; one bin is left"),
+        ([0, 1], "5", "bins='5': edges of x coincide, .*; 2 bins are left"),
+        ([1.5, 2.5, 3.5, 4.5], None, None),
+        ([1, 2, 3, 1], None, None),  # a bin each, as nobody asked for quantiles
+        ([0, 0.1, 10], "5", None),  # the bins between are empty, but there
+        ([1, 1, 1], "0.5,2", None),
+    ],
+)
+def test_quantiles_that_coincide_are_said(values, how, said):
+    line = coinciding(Feature("x", np.array(values, float)), how)
+    assert line is None if said is None else re.fullmatch(said, with_arguments(line, lambda *of: f"{of[0]}={of[2]}"))
+
+
+def test_zero_may_be_a_bin_of_its_own():
+    values = np.array([0, 3, 0, 1, 40, 7, 7, 7, 7, 7, 7, 7], float)
+    found = {how: make_bins(Feature("f", values, zero="unseen"), how) for how in (None, "quantiles:2", "5,10", "0,8")}
+    labels = {how: [one.label for one in bins] for how, bins in found.items()}
+    assert labels[None] == ["unseen", "1", "3", "7", "40"]
+    assert labels["quantiles:2"] == ["unseen", "1-6", ">= 7"]
+    assert labels["5,10"] == ["unseen", "1-4", "5-9", ">= 10"] and labels["0,8"] == ["unseen", "1-7", ">= 8"]
+    for bins in found.values():
+        assert bins[0].rows.tolist() == [0, 2] and (bins[0].low, bins[0].high) == (0.0, 0.0)
+        assert sorted(np.concatenate([one.rows for one in bins]).tolist()) == list(range(12))
+        assert all(values[row] >= one.low for one in bins[1:] for row in one.rows)
+    assert [one.label for one in make_bins(Feature("f", np.zeros(3), zero="unseen"), None)] == ["unseen"]
+    said = coinciding(Feature("f", values, zero="unseen"), "quantiles:4")
+    assert said.endswith("; 2 bins are left beside unseen")
 
 
 def test_edges_of_whole_numbers_are_whole_and_labels_differ():
@@ -56,7 +92,7 @@ def test_every_example_is_in_one_bin():
     ],
 )
 def test_bins_that_cannot_be_read(how):
-    with pytest.raises(InputError, match="--bins"):
+    with pytest.raises(InputError, match="bins="):
         bins([1, 2, 3], how)
 
 
@@ -87,7 +123,9 @@ TRAIN = "what can we do\n" * 3 + "we rarely see this\n"
 @pytest.fixture
 def material(tmp_path):
     (tmp_path / "train").write_text(TRAIN)
-    (tmp_path / "table.tsv").write_text("id\trmi\tdegree\n1\t0.5\t0.1\n2\t0.25\t0.2\n3\t0\t0.3\n")
+    (tmp_path / "table.tsv").write_text(
+        "id\trmi\tdegree\treference_pe_stu\n1\t0.5\t0.1\t4\n2\t0.25\t0.2\t2.5\n3\t0\t0.3\t3\n"
+    )
     text = Column("text", ["what can we see", "", "we can"])
     return Material(text, str(tmp_path / "train"), str(tmp_path / "table.tsv"))
 
@@ -99,6 +137,7 @@ def material(tmp_path):
         ("degree", [0.5, 0, 1]),  # what can we | see: known from three times on
         ("frequency", [1, 0, 3]),
         ("uncertainty", [0.5, 0.25, 0]),
+        ("reference", [4, 2.5, 3]),
         ("column:id", [1, 2, 3]),
     ],
 )
@@ -119,12 +158,12 @@ def test_the_degree_of_a_release_is_in_its_table(material):
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("lenght", {}, "--by lenght; did you mean length?"),
-        ("length", {}, "give --source"),
-        ("degree", {}, "give --train"),
-        ("frequency", {}, "give --train"),
-        ("uncertainty", {}, "give --table"),
-        ("perplexity", {}, "give --lm"),
+        ("lenght", {}, "by='lenght'; did you mean length?"),
+        ("length", {}, "give sources"),
+        ("degree", {}, "give train"),
+        ("frequency", {}, "give train"),
+        ("uncertainty", {}, "give table"),
+        ("perplexity", {}, "give lm"),
         ("modifier", {}, "goes with cgbench score cter"),
         ("column:nope", {"table": True}, "no column 'nope'"),
         ("column:id", {"table": True, "n": 4}, "has 3 rows for 4 examples"),
@@ -145,4 +184,7 @@ def test_an_empty_training_text(material, tmp_path):
 def test_targets_of_the_same_source_are_references(tmp_path):
     (tmp_path / "a.tsv").write_text("x\t1\ny\t2\nx\t3\n")
     (tmp_path / "b.tsv").write_text("x\t1\nx\t4\n")
-    assert more_references([(tmp_path / "a.tsv",), (tmp_path / "b.tsv",)], ["x", "z"]) == [["1", "3", "4"], []]
+    assert more_references([CorpusSpec((tmp_path / name,)) for name in ("a.tsv", "b.tsv")], ["x", "z"]) == [
+        ["1", "3", "4"],
+        [],
+    ]

@@ -1,23 +1,26 @@
 import csv
 import gzip
 import random
+import re
 
 import numpy as np
 import pytest
 from shared_data import SHARED, needs
+from twins import cter_flag, places, word_places
 
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
+from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon, Translations
 from cgbench.benchmark.metrics.features import Material, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
 
 LEXICON = (
-    "the\t/\nsmall\t小\nred\t红\ndog\t狗/犬\nsaw\t看到/看\non\t/\nnear\t附近/近\nliked\t喜欢/\nmod0\t他喜欢的\n"
-    "old\tx\nold\t老\neven\t狗\n"
+    "the\t/\nsmall\t小\nred\t红\ndog\t狗/犬\nsaw\t看到/看\ndid\t/\non\t/\nnear\t附近/近\nliked\t喜欢/\nmod0\t他喜欢的\n"
+    "old\tx\nold\t老\u3000 \neven\t狗\n"
 )
 ATOMS = (
-    "DET\tthe\tthe\nADJ\tsmall\tsmall\nADJ\tred\tred\nADJ\told\told\nADJ\teven\teven\nN\tdog\tdog\nV\tsaw\tsaw\nV\tliked\tliked\n"
+    "DET\tthe\tthe\nADJ\tsmall\tsmall\nADJ\tred\tred\nADJ\told\told\nADJ\teven\teven\nN\tdog\tdog\nV\tsaw\tsaw\nV\tdid\tdid\nV\tliked\tliked\n"
     "P\ton\ton\nP\tnear\tnear\nMOD\tmod0\the liked\n"
 )
 
@@ -54,6 +57,10 @@ def cter(lexicon, atoms, compounds, size=1):
         ("the dog he liked", "他 喜欢 的 狗", "P1-P1-P1/P1-P1-P1"),
         ("the dog he liked", "狗 他 喜欢 的", "P1-P1-P1/P1-P1-P0"),
         ("saw the dog he liked", "看 狗 他 喜欢 的", "P1-P1-P1-P1/P1-P1"),  # with a verb the modifier may follow
+        ("saw the liked dog", "看 狗", "P1-P1-P1/P1-P1"),  # "the liked" holds no modifier; its verb replaces "saw"
+        ("did the dog he liked", "狗 他 喜欢 的", "P1-P1-P1-P1/P1-P1-P0"),  # not with one that has no place
+        ("the small dog", "小 狗@@ ", "P1-P1-P1/P1-P1-P1"),
+        ("the", "@@ ", "P1/P1-P1-P1"),  # the end goes before marks of BPE do: this one stays
         ("near the dog", "在 狗 附 近", "P1-P1-P1/P1-P1-P1"),  # blanks go first
         ("near the dog", "在 狗 附@@ 近", "P1-P1-P1/P1-P1-P1"),  # and marks of BPE
         ("liked the dog", "狗", "P1-P1-P1/P1-P1"),  # an empty alternative is found everywhere
@@ -96,43 +103,115 @@ def test_kinds_by_the_form_of_the_compound(lexicon, atoms):
     assert make_feature("modifier", 2, material).labels == ("without", "with")
 
 
-def find_twin(entry, text):
-    """All places where an alternative begins, by trying every one: matches of one alternative do not overlap."""
-    places = []
-    for part in entry.split("/"):
-        at = 0
-        while at <= len(text):
-            if text.startswith(part, at):
-                places.append(at)
-                at += max(1, len(part))
-            else:
-                at += 1
-    return (min(places), max(places)) if places else None
-
-
 def test_places_agree_with_a_slow_search():
     rng = random.Random(4)
     for _ in range(2000):
         entry = "/".join("".join(rng.choices("ab", k=rng.randrange(1, 4))) for _ in range(rng.randrange(1, 4)))
         entry += rng.choice(["", "", "/"])
         text = "".join(rng.choices("ab", k=rng.randrange(9)))
-        assert Translations.parse(entry).find(text) == find_twin(entry, text), (entry, text)
+        slow = places(entry, text)
+        assert Translations.parse(entry).find(text) == ((min(slow), max(slow)) if slow else None), (entry, text)
+        assert Translations.parse(entry, "regex").find(text) == Translations.parse(entry).find(text)
+
+
+def test_places_of_words_agree_with_a_slow_search(tmp_path):
+    rng = random.Random(5)
+    alphabet = ["a", "b", "ab", "A", " ", " ", " "]
+    for _ in range(2000):
+        entry = "/".join(
+            "".join(rng.choices(alphabet, k=rng.randrange(1, 6))).strip() for _ in range(rng.randrange(1, 4))
+        )
+        entry = "a/" if entry == "/" else entry
+        text = "".join(rng.choices(alphabet, k=rng.randrange(12)))
+        searched = Lexicon(tmp_path, {}, "", "word").text(text)
+        found = Translations.parse(entry, "word").find(searched)
+        slow = word_places(entry, text)
+        numbers = [-1, *(at for at, character in enumerate(searched) if character == " ")]
+        if found and searched:
+            found = tuple(numbers.index(at) - 1 if at < len(searched) else len(numbers) - 2 for at in found)
+            assert found == (min(slow), max(slow)), (entry, text)
+        else:
+            assert bool(found) == bool(slow), (entry, text)
+
+
+def test_flags_agree_with_the_rules_on_random_compounds(tmp_path):
+    """All six types, repeated ones, any order; atoms without positions, empty alternatives, blanks and marks of BPE."""
+    rng = random.Random(6)
+    atoms = Atoms.read("cognition")
+    names = {kind: [name for name, own in atoms.types.items() if own == kind] for kind in set(atoms.types.values())}
+    phrases = {name: " ".join(words) for words, name in atoms.forms.items()}
+    flags = set()
+    for _ in range(20):
+        entries = {name: rng.choice(["/", random_entry(rng), random_entry(rng)]) for name in atoms.types}
+        (tmp_path / "lexicon").write_text("".join(f"{name}\t{entry}\n" for name, entry in entries.items()))
+        chosen = [
+            [rng.choice(names[kind]) for kind in rng.choices(sorted(names), k=rng.randrange(1, 9))] for _ in range(100)
+        ]
+        compounds = [" ".join(phrases[name] for name in row) for row in chosen]
+        metric = cter(Lexicon.read(str(tmp_path / "lexicon")), atoms, compounds)
+        for row, compound in zip(chosen, compounds, strict=True):
+            text = "".join(rng.choices(["a", "b", "c", " ", "@@ "], k=rng.randrange(12))) + rng.choice(["a", "c", "@@"])
+            text += rng.choice(["", "", " ", "\u3000"])
+            flag = cter_flag({atoms.types[name]: name for name in row}, entries, text)
+            assert metric.judge(compound, text).flag == flag, (compound, text, [entries[name] for name in row])
+            flags.add(flag)
+    assert len(flags) > 60
+
+
+def random_entry(rng):
+    parts = ["".join(rng.choices("abc", k=rng.randrange(1, 3))) for _ in range(rng.randrange(1, 4))]
+    return "/".join(parts) + rng.choice(["", "", "", "/"])
 
 
 def test_languages_with_blanks(tmp_path, atoms):
     (tmp_path / "german").write_text("the\t/\ndog\tder Hund/Hund\n")
     german = Lexicon.read(str(tmp_path / "german"))
     column = Column("c", ["the dog"])
-    with pytest.raises(InputError, match="german: a translation of 'dog' holds a blank.*give --keep-blanks"):
+    with pytest.raises(InputError, match="german: a translation of 'dog' holds a blank.*give keep_blanks"):
         Cter(column, column, german, atoms, group_size=1)
     metric = Cter(column, column, german, atoms, group_size=1, keep_blanks=True)
     assert [metric.judge("the dog", text).wrong for text in ("der Hund bellt", "Hu nd", " ")] == [False, True, True]
     assert "blanks:keep" in str(metric.signature())
 
 
-def test_patterns_are_regular_expressions():
-    assert Translations.parse("a.c/x").find("zabcadc") == (1, 4)
-    assert Translations.parse("/").free
+def test_translations_stand_as_they_are_unless_they_are_called_regular_expressions(tmp_path, atoms):
+    assert Translations.parse("a.c/x").find("zabcada.c") == (6, 6)
+    assert Translations.parse("a.c/x", "regex").find("zabcadc") == (1, 4)
+    assert Translations.parse("/").free and Translations.parse("/", "regex").free
+    assert Translations.parse("A/b", "regex", lowercase=True).find("aB") == (0, 1)
+    (tmp_path / "lexicon").write_text("the\t/\ndog\tD/[DE]\n")
+    column = Column("c", ["the dog"])
+    found = {}
+    for match in ("substring", "regex"):
+        metric = Cter(column, column, Lexicon.read(str(tmp_path / "lexicon"), match), atoms, group_size=1)
+        found[match] = metric.judge("the dog", "E").wrong
+        assert f"|match:{match}|" in str(metric.signature())  # the lexicon reads otherwise in CoGnition's evaluator
+    assert found == {"substring": True, "regex": False}
+
+
+def test_a_pattern_without_end_is_plain_text():
+    """As a regular expression this looks for a match in "aaa..." for longer than anybody waits."""
+    translations = Translations.parse("(a+)+b")
+    assert translations.patterns == () and translations.find("a(a+)+b") == (1, 1)
+
+
+def test_signatures_say_what_is_not_as_in_cognition(tmp_path, atoms):
+    (tmp_path / "lexicon").write_text("the\t/\ndog\tD\n")
+    (tmp_path / "grammar").write_text("type\tDET\ntype\tN\n")
+    (tmp_path / "small").write_text("DET\tthe\tthe\nN\tdog\tdog\n")
+    column = Column("c", ["the dog"])
+
+    def signature(of=atoms, short=False, **given):
+        read = Lexicon.read(str(tmp_path / "lexicon"), **given)
+        return Cter(column, column, read, of, group_size=1).signature().format(short)
+
+    assert re.fullmatch(r"lexicon:\w{8}\|atoms:atoms@\w{8}\|group:1\|version:.*", signature())
+    assert "|group:1|match:word|case:lc|version:" in signature(match="word", lowercase=True)
+    assert "|g:1|match:regex|v:" in signature(match="regex", short=True)
+    small = Atoms.read(str(tmp_path / "small"), Grammar.read(str(tmp_path / "grammar")))
+    assert re.search(r"\|atoms:small@\w{8}\|grammar:grammar@\w{8}\|group:1\|", signature(small))
+    with pytest.raises(InputError, match="match 'words'; did you mean word"):
+        signature(match="words")
 
 
 @pytest.mark.parametrize(
@@ -170,12 +249,18 @@ def test_bad_input(lexicon, tmp_path, change, message):
 def test_bad_lexicons(tmp_path, text, message):
     (tmp_path / "lexicon").write_text(text)
     with pytest.raises(InputError, match=message):
-        Lexicon.read(str(tmp_path / "lexicon"))
+        Lexicon.read(str(tmp_path / "lexicon"), "regex")
 
 
 def test_bad_atoms(tmp_path):
     (tmp_path / "atoms").write_text("NOUN\tdog\tdog\n")
     with pytest.raises(InputError, match="line 1: type 'NOUN'; there is ADJ, DET"):
+        Atoms.read(str(tmp_path / "atoms"))
+    (tmp_path / "atoms").write_text("N\tdog\tdog\nV\tdog\tto dog\n")
+    with pytest.raises(InputError, match="line 2: 'dog' or 'to dog' is another atom above"):
+        Atoms.read(str(tmp_path / "atoms"))
+    (tmp_path / "atoms").write_text("N\thot dog\thot dog\n")
+    with pytest.raises(InputError, match="line 1: the name 'hot dog' holds a blank"):
         Atoms.read(str(tmp_path / "atoms"))
     (tmp_path / "atoms").write_text("N\tdog\n")
     with pytest.raises(InputError, match="line 1: a row is type, name and words"):
@@ -243,3 +328,37 @@ def test_the_references_as_hypotheses(name):
     )  # fmt: skip
     value = metric.value(metric.statistics(read_column(folder / f"{name}.zh").values))
     assert value == pytest.approx(FLOOR[name], abs=5e-4)
+
+
+def test_a_pattern_that_never_ends_is_stopped(monkeypatch):
+    from cgbench.benchmark.metrics import cter_lexicon
+
+    monkeypatch.setattr(cter_lexicon, "SECONDS", 0.01)
+    with pytest.raises(InputError, match=r"'\(a\|aa\)\+\$' of the lexicon takes longer than 0\.01 s on 'aaaa"):
+        Translations.parse("(a|aa)+$", "regex").find("a" * 60 + "!")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("(?:a{999}){999}", "multiply to more than 10,000"),
+        ("a{1000000}", "multiply"),
+        ("a{e<=1}", "begins no count"),
+        ("a" * 10_001, "longer than"),
+    ],
+)
+def test_patterns_that_fill_the_memory_or_mean_something_else(tmp_path, entry, said):
+    (tmp_path / "lexicon").write_text(f"dog\t{entry}\n")
+    with pytest.raises(InputError, match=rf"line 1: .* is not a valid pattern .*{said}"):
+        Lexicon.read(str(tmp_path / "lexicon"), "regex")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a*", "b|", "", "a{2,3}?", r"\{e\}", "[ab]{2}", "^a|b$", "(a)(b)?", "(?i)AB", r"a\\{2}"]
+)
+def test_patterns_are_found_where_re_finds_them(pattern):
+    (compiled,) = Translations.parse(pattern, "regex").patterns
+    for text in ("", "aabbab", "xaay", "{e}ab", "a\\\\b"):
+        assert [found.span() for found in compiled.finditer(text)] == [
+            found.span() for found in re.finditer(pattern, text)
+        ], text

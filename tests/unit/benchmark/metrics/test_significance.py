@@ -10,12 +10,12 @@ from cgbench.benchmark.metrics.bleu import SacreMetric
 from cgbench.benchmark.metrics.buckets import Bin
 from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.metrics.intervals import percentile_interval
 from cgbench.benchmark.metrics.significance import (
     bootstrap,
     bootstrap_counts,
     bootstrap_p,
     holm,
-    interval,
     mcnemar_p,
     randomization_p,
 )
@@ -94,7 +94,7 @@ def test_randomization_does_not_depend_on_its_blocks(monkeypatch):
 
 def test_the_bootstrap_interval_of_a_share():
     values = bootstrap([ones([1] * 60 + [0] * 40)], share, 2000, 1)[0][:, 0]
-    low, high = interval(values)
+    low, high = percentile_interval(values)
     deviation = 100 * math.sqrt(0.6 * 0.4 / 100)
     assert values.mean() == pytest.approx(60, abs=0.5)
     assert (low, high) == (pytest.approx(60 - 1.96 * deviation, abs=1.5), pytest.approx(60 + 1.96 * deviation, abs=1.5))
@@ -215,6 +215,44 @@ def test_bins_have_intervals_differences_and_holm_over_bins_and_systems():
     ]  # fmt: skip
 
 
+THREE = {"a": ["1" * 10 + "0" * 30], "b": ["0" * 4 + "1" * 26 + "0" * 10], "c": ["1" * 12 + "01" * 14]}
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "randomization", "mcnemar"])
+def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
+    """Each pair as if the other system were the baseline of a comparison of its own; Holm's family is all pairs."""
+    metric, bins = ExactMatch([["1"]] * 40), [Bin("low", np.arange(20)), Bin("high", np.arange(20, 40))]
+    together = evaluate(metric, exact(THREE), Comparison(test, samples=200, all_pairs=True), bins)
+    for number in range(3):
+        parts = [(one.bins[number - 1][1] if number else one.whole).figures["exact"] for one in together]
+        assert [[pair.against for pair in part.pairs] for part in parts] == [[], ["a"], ["a", "b"]]
+        assert all(part.difference is None and part.p_value is None for part in parts)
+        for name, part in zip("abc", parts, strict=True):
+            for pair in part.pairs:
+                two = {pair.against: THREE[pair.against], name: THREE[name]}
+                alone = evaluate(metric, exact(two), Comparison(test, samples=200), bins)[1]
+                estimate = (alone.bins[number - 1][1] if number else alone.whole).figures["exact"]
+                assert (pair.difference, pair.p_value) == (estimate.difference, estimate.p_value)
+    whole = [pair for one in together for pair in one.whole.figures["exact"].pairs]
+    assert [pair.p_holm for pair in whole] == holm([pair.p_value for pair in whole])
+    binned = [pair for number in (0, 1) for one in together for pair in one.bins[number][1].figures["exact"].pairs]
+    assert [pair.p_holm for pair in binned] == holm([pair.p_value for pair in binned])
+    assert len(whole) == 3 and len(binned) == 6 and min(pair.p_value for pair in whole) < 0.1
+
+
+def test_all_pairs_draw_the_samples_once(monkeypatch):
+    from cgbench.benchmark.metrics import significance
+
+    drawn = []
+    blocks = significance._blocks
+    monkeypatch.setattr(significance, "_blocks", lambda *given: drawn.append(given) or blocks(*given))
+    systems = exact({str(number): ["10" * number + "0" * (40 - 2 * number)] for number in range(8)})
+    for test, times in (("bootstrap", 1), ("randomization", 2)):  # randomization: one bootstrap for intervals
+        drawn.clear()
+        evaluate(ExactMatch([["1"]] * 40), systems, Comparison(test, samples=100, all_pairs=True))
+        assert len(drawn) == times
+
+
 def test_one_example_has_no_interval_and_no_test():
     metric = ExactMatch([["1"]])
     results = evaluate(metric, exact({"a": ["1"], "b": ["0"]}), Comparison("bootstrap", confidence=True))
@@ -225,8 +263,11 @@ def test_one_example_has_no_interval_and_no_test():
 @pytest.mark.parametrize(
     ("comparison", "systems", "message"),
     [
-        (Comparison(baseline="c"), {"a": ["1"]}, "--baseline c: no such system; there is a"),
-        (Comparison("bootstrap"), {"a": ["1"]}, "give a second --hyp"),
+        (Comparison(baseline="c"), {"a": ["1"]}, "baseline='c': no such system; there is a"),
+        (Comparison("bootstrap"), {"a": ["1"]}, "give a second systems"),
+        (Comparison(all_pairs=True), {"a": ["1"], "b": ["0"]}, "all_pairs=True tests differences; say how: paired="),
+        (Comparison("bootstrap", "a", all_pairs=True), {"a": ["1"], "b": ["0"]}, "leave baseline out"),
+        (Comparison("bootstrap", all_pairs=True), {"a": ["1"]}, "give a second systems"),
         (Comparison("mcnemar"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
         (Comparison("randomization"), {"a": ["1", "0"], "b": ["1"]}, "as many runs of each system"),
     ],

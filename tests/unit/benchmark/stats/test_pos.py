@@ -28,7 +28,7 @@ def make_pipeline(folder, *factories):
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory):
-    """A tagger that listens to a tok2vec of the pipeline, as in spaCy's own models, and has learnt two sentences."""
+    """A tagger that listens to a tok2vec of the pipeline, as in spaCy's own models, and has learned two sentences."""
     spacy = pytest.importorskip("spacy")
     from spacy.tokens import Doc
     from spacy.training import Example
@@ -72,15 +72,15 @@ def test_the_tags_are_spacys_own_on_the_words_given(pipeline):
 
     nlp = spacy.load(pipeline)
     expected = [[token.tag_ for token in nlp(Doc(nlp.vocab, words=words))] for words in WORDS]
-    tags = SpacyTags(str(pipeline))
+    tags = SpacyTags(str(pipeline), trust=True)
     assert tags.tag_train(WORDS, "train") == expected
-    assert expected[:2] == [["DT", "NN", "VBZ", "RB", "VB"], ["DT", "NNP", "NN"]]  # it has learnt them
+    assert expected[:2] == [["DT", "NN", "VBZ", "RB", "VB"], ["DT", "NNP", "NN"]]  # it has learned them
     assert len(tags.known) == 2  # the sentence that comes twice was tagged once
     assert tags.tag_test(WORDS[:1], "test", 0) == expected[:1]
 
 
 def test_only_the_tagger_runs(pipeline):
-    assert load_pipeline(str(pipeline)).pipe_names == ["tok2vec", "tagger"]
+    assert load_pipeline(str(pipeline), trust=True).pipe_names == ["tok2vec", "tagger"]
 
 
 def test_a_package_is_as_good_as_a_folder(pipeline, tmp_path, monkeypatch):
@@ -96,13 +96,13 @@ def test_a_package_is_as_good_as_a_folder(pipeline, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     assert importlib.metadata.version("en_mine") == "1.0"
     tags = SpacyTags("en_mine")
-    assert tags.tag_train(WORDS, "train") == SpacyTags(str(pipeline)).tag_train(WORDS, "train")
+    assert tags.tag_train(WORDS, "train") == SpacyTags(str(pipeline), trust=True).tag_train(WORDS, "train")
     assert tags.name == f"en_mine@{hash_folder(pipeline)[:8]}"
 
 
 def test_the_name_tells_pipelines_apart(pipeline, tmp_path):
     other = make_pipeline(tmp_path / "mine", "tagger")
-    names = [SpacyTags(str(folder)).name for folder in (pipeline, other)]
+    names = [SpacyTags(str(folder), trust=True).name for folder in (pipeline, other)]
     assert names[0] == f"mine@{hash_folder(pipeline)[:8]}"
     assert names[0] != names[1]
 
@@ -115,22 +115,22 @@ def test_pipelines_that_will_not_do(pipeline, tmp_path):
     with pytest.raises(InputError, match=r"numpy: an installed package, but not a spaCy pipeline"):
         load_pipeline("numpy")
     with pytest.raises(InputError, match=r"this pipeline has no tagger; it has sentencizer"):
-        load_pipeline(str(make_pipeline(tmp_path / "none", "sentencizer")))
+        load_pipeline(str(make_pipeline(tmp_path / "none", "sentencizer")), trust=True)
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"empty: not a spaCy pipeline"):
-        load_pipeline(str(tmp_path / "empty"))
+        load_pipeline(str(tmp_path / "empty"), trust=True)
     broken = make_pipeline(tmp_path / "broken", "tagger")
     (broken / "tagger" / "model").write_bytes(b"nothing")
     with pytest.raises(InputError, match=r"broken: cannot be loaded as a spaCy pipeline"):
-        load_pipeline(str(broken))
+        load_pipeline(str(broken), trust=True)
     (broken / "config.cfg").write_text("[nlp\n")
     with pytest.raises(InputError, match=r"broken: cannot be loaded as a spaCy pipeline"):
-        load_pipeline(str(broken))
+        load_pipeline(str(broken), trust=True)
 
 
 def test_without_spacy_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(InputError, match=r"spacy is not installed; run: pip install 'cgbench\[analysis\]'"):
+    with pytest.raises(InputError, match="spacy is not installed; run: pip install spacy"):
         tags_from("en_core_web_sm", "xpos", 1)
 
 
@@ -165,5 +165,5 @@ def test_a_conllu_file_for_each_text(conllu, tmp_path):
         tags_from(f"conllu:{one}", "xpos", 1)
     with pytest.raises(InputError, match="missing: no such file"):
         tags_from(f"conllu:{one},{tmp_path / 'missing'}", "xpos", 1)
-    with pytest.raises(InputError, match="--tags upos: a choice of CoNLL-U files"):
+    with pytest.raises(InputError, match="tags='upos': a choice of CoNLL-U files"):
         tags_from("en_core_web_sm", "upos", 1)

@@ -39,7 +39,7 @@ def test_quantiles_and_histogram():
     found = row()
     assert found.quantiles == {"q0": 0.25, "q25": 0.5, "q50": 0.75, "q75": 0.775, "q100": 0.8}
     assert [part["examples"] for part in found.histogram(2)] == [1, 2]
-    assert found.histogram(2)[1] == {"from": 0.5, "to": 1.0, "examples": 2}
+    assert found.histogram(2)[1] == {"from": 0.5, "to": 1.0, "examples": 2, "share": 2 / 3}
     assert sum(part["examples"] for part in found.histogram(7)) == 3
     assert row(test=["new words"]).histogram(10)[9]["examples"] == 1  # a degree of 1 is in the last part
 
@@ -83,6 +83,7 @@ def test_json_keys():
     assert found["novel_pos"] is None
     assert found["word_ngrams"]["2"] == {
         "types": 9, "novel": 4, "share": 4 / 9, "occurrences": 10, "novel_occurrences": 4,
+        "occurrence_share": 0.4,
     }  # fmt: skip
     assert list(found["word_curve"]) == ["1", "2", "3", "4"]
     assert found["word_examples"]["2"] == [{"ngram": "bird can", "occurrences": 1}]

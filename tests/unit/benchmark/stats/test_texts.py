@@ -18,6 +18,7 @@ def files(tmp_path, monkeypatch):
     Path("x.de").write_text("der hund\ndie katze\n")
     Path("x.en").write_text("the dog\nthe cat")
     Path("x.tsv").write_text("der hund\tthe dog\ndie katze\tthe cat\n")
+    Path("pairs.txt").write_text(Path("x.tsv").read_text())
     Path("h.tsv").write_text("german\tenglish\nder hund\tthe dog\n")
     Path("x.jsonl").write_text('{"source": "der\\nhund", "target": "the dog"}\n')
     Path("x.en.gz").write_bytes(gzip.compress(b"the dog\nthe cat\n"))
@@ -36,6 +37,7 @@ def read(*paths, side=None, columns=None, change=None, keep=True):
         (["x.de", "x.en"], "target", ["the dog", "the cat"]),
         (["x.tsv"], None, ["der hund", "die katze"]),
         (["x.tsv"], "target", ["the dog", "the cat"]),
+        (["pairs.txt"], "target", ["the dog", "the cat"]),
         (["h.tsv:english"], None, ["the dog"]),
         (["x.tsv:2"], None, ["the dog", "the cat"]),
         (["x.jsonl"], None, ["der hund"]),
@@ -55,7 +57,7 @@ def test_a_plain_file_is_read_where_it_is():
     assert (text.lines, text.path, text.side) == (None, Path("x.en"), "target")
     assert text.sentences() == [["the", "dog"], ["the", "cat"]]
     assert read("x.en", change=str.lower, keep=False).path is None
-    assert read("x.en.gz", keep=False).lines == ["the dog", "the cat"]
+    assert read("x.en.gz", keep=False).sentences() == [["the", "dog"], ["the", "cat"]]
 
 
 def test_the_identity_is_that_of_the_lines_whatever_the_file():
@@ -82,9 +84,9 @@ def test_half_a_label(given):
 
 
 def test_sides_that_are_not_there():
-    with pytest.raises(InputError, match=r"x\.en: --side target, but this is a text of one side"):
+    with pytest.raises(InputError, match=r"x\.en: side='target', but this is a text of one side"):
         read("x.en", side="target")
-    with pytest.raises(InputError, match=r"x\.tsv:2: --side source, but this is a text of one column"):
+    with pytest.raises(InputError, match=r"x\.tsv:2: side='source', but this is a text of one column"):
         read("x.tsv:2", side="source")
     with pytest.raises(InputError, match=r"y\.en: no such file"):
         read("x.de", "y.en", keep=False)

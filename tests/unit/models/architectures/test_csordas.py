@@ -7,10 +7,10 @@ import pytest
 import torch
 from architecture_table import CSORDAS, CSORDAS_RELATIVE, SMALL
 
-from cgbench.models.architectures.transformer import BOS
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.parts.ragged import EOS, PAD, Ragged
+from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
+from cgbench.models.special_ids import BOS, EOS, PAD
 
 torch.set_num_threads(1)
 

@@ -15,6 +15,7 @@ from dangle_models import (
     build,
     slow_batch,
 )
+from ragged_models import unpad
 
 from cgbench.errors import InputError
 from cgbench.models.architectures.prefixes import Prefixes
@@ -60,8 +61,8 @@ def test_steps_are_teacher_forcing(form):
     source = Ragged.pack(SOURCES)
     target = torch.randint(4, SIZE, (8, 11), generator=torch.Generator().manual_seed(1))
     target[:, 0] = 2
-    expected = model(Ragged.pack([row for row in SOURCES for _ in range(2)]), Ragged.unpad(target)).view(8, 11, -1)
-    state = model.start(model.encode(source), copies=2)
+    expected = model(Ragged.pack([row for row in SOURCES for _ in range(2)]), unpad(target)).view(8, 11, -1)
+    state = model.start(model.encode(source), beam=2)
     for t in range(11):
         assert torch.allclose(model.step(target[:, t], state), expected[:, t], rtol=0, atol=1e-10)
 
@@ -73,20 +74,20 @@ def test_reordered_rows_go_on_as_the_hypotheses_they_are(form):
     The authors' code leaves the keys of cross-attention where they are at the first of these.
     """
     model = build(FORMS[form])
-    state = model.start(model.encode(Ragged.pack(SOURCES[:3])), copies=2)
+    state = model.start(model.encode(Ragged.pack(SOURCES[:3])), beam=2)
     generator = torch.Generator().manual_seed(2)
     sentence = torch.arange(3).repeat_interleave(2)
     prefixes = torch.full((6, 1), 2)
     model.step(prefixes[:, -1], state)
     swap, keep = [1, 0, 3, 2, 4, 5], [0, 1, 2, 3, 4, 5]
     for index in map(torch.tensor, [keep, swap, swap, keep, [4, 5, 0, 2, 2, 1], [3, 0], [1, 1, 0], [2, 0]]):
-        state.reorder(index)
+        state.reorder(index.numpy())
         sentence = sentence[index]
         new = torch.randint(4, SIZE, (len(index), 1), generator=generator)
         prefixes = torch.cat((prefixes[index], new), 1)
         logits = model.step(new[:, 0], state)
         source = Ragged.pack([SOURCES[i] for i in sentence.tolist()])
-        expected = model(source, Ragged.unpad(prefixes)).view(len(index), -1, SIZE)[:, -1]
+        expected = model(source, unpad(prefixes)).view(len(index), -1, SIZE)[:, -1]
         assert torch.allclose(logits, expected, rtol=0, atol=1e-10)
 
 
@@ -137,7 +138,7 @@ def test_prefixes_by_hand():
     assert prefixes.sentence.tolist() == [0, 0, 1]
     assert (prefixes.newest.tolist(), prefixes.end.tolist()) == ([0, 2, 0], [2, 4, 1])
     assert prefixes.tokens.tolist() == [0, 0, 1, 2, 4]
-    assert prefixes.ages.tolist() == [0, 2, 1, 0, 0]
+    assert prefixes.positions_from_end.tolist() == [0, 2, 1, 0, 0]
     assert prefixes.read.rows.tolist() == [0, 1, 0, 1, 2, 3, 4]
     # Three source vectors, then five target vectors, then END.
     assert prefixes.mixed(3, 5).rows.tolist() == [0, 1, 3, 8, 0, 1, 3, 4, 5, 8, 2, 7, 8]

@@ -163,7 +163,7 @@ def test_steps_give_what_teacher_forcing_gives_and_rows_can_swap(architecture, l
     given = [[4, 5, 6, 2], [4, 8, 3, 2], [7, 8, 9, 2], [7, 5, 5, 2]]
     sources = [SOURCES[0], SOURCES[0], SOURCES[1], SOURCES[1]]
     whole = model(Ragged.pack(sources), Ragged.pack(given).shifted()).view(4, 4, -1)
-    state = model.start(model.encode(Ragged.pack([SOURCES[0], SOURCES[1]])), copies=2)
+    state = model.start(model.encode(Ragged.pack([SOURCES[0], SOURCES[1]])), beam=2)
     rows = torch.arange(4)
     read = torch.tensor([[2, *row[:-1]] for row in given])
     for t in range(4):
@@ -171,7 +171,7 @@ def test_steps_give_what_teacher_forcing_gives_and_rows_can_swap(architecture, l
         assert torch.allclose(logits.softmax(-1), whole[rows, t].softmax(-1), atol=1e-6)
         index = torch.tensor([1, 0, 3, 2])
         rows = rows[index]
-        state.reorder(index)
+        state.reorder(index.numpy())
 
 
 def test_the_first_of_equal_words_is_taken_and_a_row_of_nothing_adds_nothing():

@@ -1,16 +1,18 @@
 """The Transformer: sizes, invariances, agreement with torch's own layers and with itself step by step."""
 
 import dataclasses
+import math
 
+import numpy as np
 import pytest
 import torch
 from ragged_models import logits_of, state_of
 
-from cgbench.models.architectures.transformer import PAD
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.positions import sinusoids
 from cgbench.models.registry import build_model
+from cgbench.models.special_ids import PAD
 
 torch.set_num_threads(1)
 
@@ -57,13 +59,17 @@ def test_parameter_counts_are_the_published_ones(preset, changes, millions):
     assert count / 1e6 == pytest.approx(millions, abs=0.005)
 
 
-def test_embeddings_of_the_relative_preset_have_length_one():
-    config = dataclasses.replace(SMALL, embedding="unit")
+@pytest.mark.parametrize(
+    ("embedding", "length", "scaled"), [("unit", 1, True), ("length_1", 1, False), ("length_4", 4, False)]
+)
+def test_embeddings_of_a_given_length(embedding, length, scaled):
+    config = dataclasses.replace(SMALL, embedding=embedding)
     torch.manual_seed(0)
-    weight = build_model(config, 40, 30).source_embedding.weight
-    lengths = weight.norm(dim=1)
+    model = build_model(config, 40, 30)
+    lengths = model.source_embedding.weight.norm(dim=1)
     assert lengths[PAD] == 0
-    assert torch.allclose(torch.cat((lengths[:PAD], lengths[PAD + 1 :])), torch.ones(39))
+    assert torch.allclose(torch.cat((lengths[:PAD], lengths[PAD + 1 :])), torch.full((39,), float(length)))
+    assert (model.scale, model.position_scale) == (math.sqrt(config.width) if scaled else 1.0, 1.0)
 
 
 @pytest.mark.parametrize(("positions", "norm"), FORMS)
@@ -91,15 +97,15 @@ def test_a_later_target_word_changes_no_earlier_logit(positions, norm):
 
 
 @pytest.mark.parametrize(("positions", "norm"), FORMS)
-@pytest.mark.parametrize("copies", [1, 3])
-def test_teacher_forcing_equals_decoding_step_by_step(positions, norm, copies):
+@pytest.mark.parametrize("beam", [1, 3])
+def test_teacher_forcing_equals_decoding_step_by_step(positions, norm, beam):
     model = small_model(positions, norm)
     source, target = batch()
     source[0, :3] = PAD
-    expected = logits_of(model, source, target).repeat_interleave(copies, 0)
-    state = state_of(model, source, copies)
+    expected = logits_of(model, source, target).repeat_interleave(beam, 0)
+    state = state_of(model, source, beam)
     for t in range(target.shape[1]):
-        logits = model.step(target[:, t].repeat_interleave(copies), state)
+        logits = model.step(target[:, t].repeat_interleave(beam), state)
         assert torch.allclose(logits, expected[:, t], atol=1e-5)
 
 
@@ -109,14 +115,14 @@ def test_reordered_rows_go_on_as_the_hypotheses_they_are(positions):
     model = small_model(positions)
     source, _ = batch(rows=3)
     source[1, :4] = PAD
-    state = state_of(model, source, copies=2)
+    state = state_of(model, source, beam=2)
     generator = torch.Generator().manual_seed(2)
     prefixes = torch.full((6, 1), 2)
     sentence = torch.arange(3).repeat_interleave(2)
     indices = [[1, 0, 3, 3, 4, 5], [4, 5, 0, 2, 2, 1], [3, 0], [1, 1, 0]]
     logits = model.step(prefixes[:, -1], state)
     for index in map(torch.tensor, indices):
-        state.reorder(index)
+        state.reorder(index.numpy())
         sentence, logits = sentence[index], logits[index]
         new = torch.randint(4, 30, (len(index), 1), generator=generator)
         prefixes = torch.cat((prefixes[index], new), 1)
@@ -127,13 +133,13 @@ def test_reordered_rows_go_on_as_the_hypotheses_they_are(positions):
 def test_hypotheses_share_memories_and_a_beam_that_changes_its_order_moves_nothing():
     model = small_model()
     source, _ = batch(rows=3)
-    state = state_of(model, source, copies=2)
+    state = state_of(model, source, beam=2)
     model.step(torch.full((6,), 2), state)
     before = [memory.keys.data_ptr() for memory in (*state.source, *state.target)]
-    state.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
+    state.reorder(np.array([1, 0, 2, 2, 5, 4]))
     assert [memory.keys.data_ptr() for memory in (*state.source, *state.target)] == before
     assert {len(memory) for memory in (*state.source, *state.target)} == {3}
-    state.reorder(torch.tensor([0, 1, 4, 5]))
+    state.reorder(np.array([0, 1, 4, 5]))
     assert {len(memory) for memory in (*state.source, *state.target)} == {2}
 
 

@@ -36,10 +36,14 @@ def test_replace_parses_strings_by_field_type_and_leaves_the_rest():
         ("max_tokens", "training.max_tokens"),
         ("model.max_tokens", "training.max_tokens"),
         ("modle.width", "model.width"),
+        ("training.lr", "training.learning_rate"),
+        ("lr", "training.learning_rate"),
+        ("batch-size", "training.max_tokens"),
+        ("d_model", "model.width"),
     ],
 )
 def test_an_unknown_key_names_the_nearest(key, nearest):
-    with pytest.raises(InputError, match=f"unknown setting '{key}'; did you mean '{nearest}'"):
+    with pytest.raises(InputError, match=f"unknown setting {key}; did you mean {nearest}\\?"):
         load_preset("tiny").replace({key: "1"})
 
 
@@ -68,7 +72,7 @@ def test_heads_must_divide_the_width():
 
 
 def test_an_unknown_preset_names_the_nearest():
-    with pytest.raises(InputError, match="did you mean 'tiny'"):
+    with pytest.raises(InputError, match="did you mean tiny"):
         load_preset("tinny")
 
 

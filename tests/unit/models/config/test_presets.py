@@ -33,7 +33,9 @@ COUNTS = [
 MILLIONS = [
     ("transformer_pcfg_none", {}, 44.65),
     ("transformer_iwslt_relative_12", {}, 71.11),
-    ("transformer_iwslt", {"positions": "relative"}, 39.52),
+    ("transformer_iwslt_relative", {}, 39.52),
+    # Printed as 70M: with ReaCT's dictionaries 71.11, with CoGnition's 67.03.
+    ("r_dangle_cognition", {}, 67.03),
     ("lrf_cognition", {"fuse": "source"}, 41.7),
     ("lrf_cognition", {"fuse": "target"}, 41.7),
     ("lrf_cognition", {"fuse_layers": "top"}, 37.5),
@@ -102,6 +104,65 @@ def test_sweeps_of_csordas(name, form):
         training.clip_norm,
         training.max_updates,
     )
+
+
+# Scripts of the authors: yafuly/CoGnition scripts/train.sh, mswellhao/Dangle run_cognition.sh and run_react.sh,
+# ARIES-LM/CSR4CG traincgmt.sh. Tokens a batch, batches an update (GPUs, there), clip, dropout of everything, attention,
+# activations, epochs between validations, half precision.
+BASELINE = (4096, 2, 0, 0.3, 0, 0, 1, "auto")
+REACT = (0.4, 0.3, 0.4, 3, "auto")
+SCRIPTS = {
+    "transformer_cognition": BASELINE,
+    "transformer_cognition_small": BASELINE,
+    "transformer_cognition_deep_lrf": BASELINE,
+    "composition_cognition_relative": BASELINE,
+    "lrf_cognition": BASELINE,
+    "dlcl_cognition": BASELINE,
+    "transformer_accu_cognition": BASELINE,
+    "transformer_cognition_bow": BASELINE,
+    "transformer_cognition_seqmix": BASELINE,
+    "transformer_cognition_creg": (4096, 1, *BASELINE[2:]),
+    "transformer_cognition_dangle_relative": (8192, 1, 2, 0.3, 0, 0, 1, "float32"),
+    "dangle_cognition": (4096, 2, 2, 0.3, 0, 0, 1, "float32"),
+    "dangle_cognition_relative": (4096, 2, 2, 0.3, 0, 0, 1, "float32"),
+    "transformer_iwslt_relative": (8192, 1, 2, 0.3, 0, 0, 3, "auto"),
+    "transformer_iwslt_relative_12": (8192, 1, 2, *REACT),
+    "r_dangle_react_shared": (2400, 4, 2, *REACT),
+    "r_dangle_react_separate": (2400, 4, 2, *REACT),
+    "r_dangle_cognition": (2400, 4, 2, *REACT[:3], 1, "auto"),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_translation_is_trained_as_the_authors_scripts_do(name):
+    preset = load_preset(name)
+    model, training = preset.model, preset.training
+    assert SCRIPTS[name] == (
+        training.max_tokens,
+        training.accumulation,
+        training.clip_norm,
+        model.dropout,
+        model.attention_dropout,
+        model.activation_dropout,
+        training.validate_every_epochs,
+        training.precision,
+    )
+    assert (training.max_updates, training.learning_rate, training.warmup_updates) == (100_000, 5e-4, 4000)
+    assert (training.schedule, training.adam_beta1, training.adam_beta2) == ("inverse_sqrt", 0.9, 0.98)
+    assert (training.weight_decay, training.label_smoothing, training.keep) == (1e-4, 0.1, "best")
+    if name == "transformer_cognition_creg":
+        assert (training.validate_metric, training.patience) == ("loss", 10)
+        return
+    assert (training.validate_metric, training.validate_beam, training.patience) == ("bleu", 5, 0)
+    assert (training.validate_length, training.validate_tokenize) == ("source", "13a")
+    # The Chinese of CoGnition is released in pieces; those of IWSLT14 are cut here.
+    assert training.validate_join == ("@@" if "cognition" in name else "")
+
+
+def test_dangles_vectors_on_cogs_have_the_lengths_of_the_authors():
+    for name in ("transformer_cogs_dangle", "dangle_cogs"):
+        assert load_preset(name).model.embedding == "length_4"
+        assert load_preset(f"{name}_relative").model.embedding == "length_1"
 
 
 def test_a_base_gives_what_a_preset_does_not_say():

@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, Prior,
 from cgbench.models.lexicons.bayesian import BayesianSettings, Posterior
 from cgbench.models.lexicons.bitext import Bitext, meetings
 from cgbench.models.lexicons.lexicon import Lexicon, learn_lexicon
-from cgbench.text.formats import CorpusSpec, read_lines, read_pairs
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.streams import read_lines
 
 SEEDS = range(12)
 
@@ -297,6 +299,33 @@ def test_the_strongest_stand_first_and_words_as_they_occur():
     assert [(word, list(row)) for word, row in lexicon.items()] == [("b", ["Y", "X"]), ("a", ["X"])]
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.tsv"])
+def test_every_changed_byte_is_found_where_the_digest_is_beside(tmp_path, name):
+    path, sums = tmp_path / name, tmp_path / f"{name}.sha256"
+    LEXICON.save(path)
+    data = path.read_bytes()
+    for place in range(len(data)):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << place % 8]) + data[place + 1 :])
+        with pytest.raises(
+            InputError, match=rf"{name}: is damaged: .*remove {name}.sha256 beside it if it was changed"
+        ):
+            Lexicon.load(path)
+    path.write_bytes(data)
+    assert Lexicon.load(path).entries == LEXICON.entries
+    sums.write_text("x\n")
+    with pytest.raises(InputError, match=r"sha256: is damaged"):
+        Lexicon.load(path)
+    sums.unlink()
+    path.write_bytes(data.replace(b"7", b"8"))
+    assert len(Lexicon.load(path)) == len(LEXICON)  # changed on purpose
+
+
+def test_a_pipe_gets_no_digest(tmp_path, capfd):
+    LEXICON.save("/dev/stdout")
+    assert capfd.readouterr().out.startswith("{")
+    assert not Path("/dev/stdout.sha256").exists()
+
+
 def test_tsv_is_readable(tmp_path):
     LEXICON.save(tmp_path / "x.tsv")
     assert (tmp_path / "x.tsv").read_text() == 'source\ttarget\tvalue\ndax\tRED\t6\ndax\tBLUE\t5\n"q"\tÉ\t-1\n'
@@ -309,7 +338,7 @@ def test_tsv_is_readable(tmp_path):
         ("x.json", '{"a": {}}', "the lexicon is empty"),
         ("x.json", '["a"]', "a lexicon is an object of objects"),
         ("x.json", '{"a": {"b": "1"}}', "the entry of 'a' is not an object of words and numbers"),
-        ("x.json", '{"a": {"b": NaN}}', "the entry of 'a' is not"),
+        ("x.json", '{"a": {"b": NaN}}', "NaN is no number of JSON"),
         ("x.json", '{"a": 1}', "the entry of 'a' is not"),
         ("x.json", '{"a": {"b": 1' + "0" * 400 + "}}", "the entry of 'a' is not"),
         ("x.json", '{"a": {"b"', "not valid JSON"),

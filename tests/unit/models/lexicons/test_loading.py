@@ -9,7 +9,7 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
 from cgbench.models.config.presets import architecture_preset
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training.loop import train_member
+from cgbench.models.training.trainer import train_model
 
 SETTINGS = {
     "model.width": 16,
@@ -38,7 +38,7 @@ def train(text, tmp_path, entries=None, **changes):
         lexicon = tmp_path / "lexicon.json"
         lexicon.write_text(json.dumps(entries))
     out = tmp_path / "model"
-    assert train_member(text, None, subwords, preset, 1, out, lexicon=lexicon)
+    assert train_model(text, None, subwords, preset, 1, out, lexicon=lexicon)
     model, _, config = load_checkpoint(out)
     return model, subwords, config
 
@@ -96,13 +96,13 @@ def test_a_model_that_starts_from_another_has_its_lexicon(text, tmp_path, form):
     preset = architecture_preset("lstm_lexicon").replace(
         {**SETTINGS, "model.lexicon": form, "training.learning_rate": 1e-12}
     )
-    train_member(text, None, subwords, preset, 1, tmp_path / "second", init=tmp_path / "model")
+    train_model(text, None, subwords, preset, 1, tmp_path / "second", init=tmp_path / "model")
     second, *_ = load_checkpoint(tmp_path / "second")
     for name, value in first.lexical.state_dict().items():
         torch.testing.assert_close(second.lexical.state_dict()[name], value)
     with pytest.raises(InputError, match="leave --lexicon or --init out"):
         lexicon = tmp_path / "lexicon.json"
-        train_member(text, None, subwords, preset, 1, tmp_path / "third", init=tmp_path / "model", lexicon=lexicon)
+        train_model(text, None, subwords, preset, 1, tmp_path / "third", init=tmp_path / "model", lexicon=lexicon)
 
 
 def test_an_epoch_needs_batches_of_sentences():

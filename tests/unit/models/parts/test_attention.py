@@ -8,12 +8,12 @@ import torch
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.attention import (
     CrossAttention,
-    KeysValues,
+    KVCache,
     SelfAttention,
-    attend,
+    scaled_dot_product_attention,
     split_heads,
 )
-from cgbench.models.parts.dropout import keep_mask
+from cgbench.models.parts.cpu.dropout import keep_mask
 from cgbench.models.parts.layers import build_self_attention
 from cgbench.models.parts.positions import DistanceTable, SinusoidalDistance, interleaved_sinusoids, skew
 from cgbench.models.parts.ragged import Layout, Pairing
@@ -110,22 +110,22 @@ def test_hypotheses_that_share_a_memory_attend_as_if_each_had_its_own(form):
     module = SelfAttention(12, 3, 0.0, dict(forms())[form]).eval()
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    apart, shared = module.empty(4, torch.empty(0)), module.empty(2, torch.empty(0))
+    separate, shared = module.empty(4, torch.empty(0)), module.empty(2, torch.empty(0))
     own = torch.full((2, 2), -math.inf).fill_diagonal_(0)
-    seen, places = torch.empty(2, 1, 2, 0), torch.empty(0, dtype=torch.int64)
+    mask, positions = torch.empty(2, 1, 2, 0), torch.empty(0, dtype=torch.int64)
     for t in range(5):
         if t == 2:
-            apart.select(torch.tensor([0, 0, 2, 2]))
-            seen = seen[:, :, [0, 0]]
+            separate.select(torch.tensor([0, 0, 2, 2]))
+            mask = mask[:, :, [0, 0]]
         x = torch.randn(4, 12)
-        seen = torch.cat((seen, own.expand(2, 1, 2, 2)), 3)
-        places = torch.cat((places, torch.full((2,), t)))
-        assert torch.allclose(module.step(x, shared, seen, t - places), module.step(x, apart), atol=1e-6)
+        mask = torch.cat((mask, own.expand(2, 1, 2, 2)), 3)
+        positions = torch.cat((positions, torch.full((2,), t)))
+        assert torch.allclose(module.step(x, shared, mask, t - positions), module.step(x, separate), atol=1e-6)
 
 
 def test_a_memory_grows_and_keeps_rows_as_plain_tensors_do():
     torch.manual_seed(0)
-    memory = KeysValues(torch.randn(3, 2, 2, 4), torch.randn(3, 2, 2, 4))
+    memory = KVCache(torch.randn(3, 2, 2, 4), torch.randn(3, 2, 2, 4))
     keys, values = memory.keys.clone(), memory.values.clone()
     for count, index in ((1, None), (3, [2, 0]), (1, [1, 1, 0]), (1, None), (9, [0, 2])):
         more = torch.randn(2, len(memory), 2, count, 4)
@@ -152,7 +152,7 @@ def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
     torch.manual_seed(1)
     kept = keep_mask(torch.Size((2, 3, 5, 6)), p, torch.float64) if p else 1.0
     torch.manual_seed(1)
-    found = attend(query, KeysValues(keys, values), added, p)
+    found = scaled_dot_product_attention(query, keys, values, added, p)
     logits = query @ keys.transpose(2, 3) / 2 + (0.0 if added is None else added)
     expected = (logits.softmax(3) * kept) @ values
     assert torch.allclose(found, expected, atol=1e-12)
@@ -165,10 +165,10 @@ def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
 
 def test_equal_keys_give_the_mean_of_the_values():
     values = torch.tensor([[[[1.0], [3.0], [8.0]]]])
-    memory = KeysValues(torch.ones(1, 1, 3, 1), values)
-    assert attend(torch.ones(1, 1, 1, 1), memory, None, 0.0).item() == pytest.approx(4.0)
+    query, keys = torch.ones(1, 1, 1, 1), torch.ones(1, 1, 3, 1)
+    assert scaled_dot_product_attention(query, keys, values, None, 0.0).item() == pytest.approx(4.0)
     hidden = torch.tensor([[0.0, 0.0, -math.inf]])
-    assert attend(torch.ones(1, 1, 1, 1), memory, hidden, 0.0).item() == pytest.approx(2.0)
+    assert scaled_dot_product_attention(query, keys, values, hidden, 0.0).item() == pytest.approx(2.0)
 
 
 def test_cross_attention_is_plain_attention_over_the_memory():
@@ -183,7 +183,7 @@ def test_cross_attention_is_plain_attention_over_the_memory():
     expected, _ = reference(x, states, states, need_weights=False)
     layout = Layout([3, 3])
     pairing = Pairing(layout, Layout([5, 5]))
-    memory = module.remember(states.flatten(0, 1), pairing)
+    memory = module.kv_cache(states.flatten(0, 1), pairing)
     assert torch.allclose(module(x.flatten(0, 1), layout, memory, pairing.masks), expected.flatten(0, 1), atol=1e-12)
 
 

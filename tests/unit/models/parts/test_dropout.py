@@ -1,15 +1,20 @@
+import contextlib
+
 import pytest
 import torch
 
 from cgbench.models.parts.dropout import Dropout, dropout
+from cgbench.models.parts.forms import plain_definitions
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_elements_are_dropped_at_the_rate_and_the_rest_scaled(p, dtype):
+@pytest.mark.parametrize("form", [contextlib.nullcontext, plain_definitions])
+def test_elements_are_dropped_at_the_rate_and_the_rest_scaled(p, dtype, form):
     torch.manual_seed(0)
     x = torch.ones(200_000, dtype=dtype)
-    y = dropout(x, p)
+    with form():
+        y = dropout(x, p)
     assert y.dtype == dtype
     kept = y != 0
     # Five standard deviations of the mean of 200,000 draws.

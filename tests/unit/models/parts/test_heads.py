@@ -6,8 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.models.parts.heads import split_heads
-from cgbench.models.parts.ragged import Layout, Pairing
+from cgbench.models.parts.forms import plain_definitions
+from cgbench.models.parts.heads import head_indices, split_heads
+from cgbench.models.parts.ragged import Layout, Pairing, grid_index
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=8)
 HEADS, WIDTH = 3, 6
@@ -80,3 +81,18 @@ def test_bfloat16_becomes_float32_on_a_cpu_and_gradients_bfloat16(lengths):
     assert torch.equal(back, x.float())
     back.sum().backward()
     assert x.grad.dtype == torch.bfloat16 and torch.equal(x.grad, torch.ones_like(x))
+
+
+@settings(deadline=None)
+@given(LENGTHS, st.sampled_from([1, 2, 3]))
+def test_indices_are_the_same_made_by_the_host_and_on_a_device(lengths, parts):
+    """A place that no token has may hold any; the order of padding is nobody's matter."""
+    layout = Layout(lengths)
+    grids = [grid_index(layout.starts[rows], layout.parts[rows]) for rows in (b.rows for b in layout.buckets)]
+    tokens = torch.from_numpy(np.concatenate([index.ravel() for index, _ in grids]))
+    host = head_indices(tokens, grids, parts, HEADS)
+    with plain_definitions():
+        device = head_indices(tokens, grids, parts, HEADS)
+    assert torch.equal(host[0], device[0]) and torch.equal(host[1], device[1])
+    assert (host[2] is None) == (device[2] is None)
+    assert host[2] is None or torch.equal(host[2], device[2].sort().values)

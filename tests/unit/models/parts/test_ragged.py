@@ -5,8 +5,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from ragged_models import unpad
 
-from cgbench.models.parts.ragged import EOS, PAD, Copies, Layout, Pairing, Ragged
+from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged
+from cgbench.models.special_ids import EOS, PAD
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
@@ -61,7 +63,7 @@ def test_ends_are_the_last_tokens_of_parts_in_matching_grids():
     layout = Layout([[2, 1], [1, 3], [9, 9]], right=True)
     ends = layout.ends(np.array([[0, 1], [1, 2], [3, 0]]))
     x = torch.arange(float(layout.tokens))[:, None]
-    assert ends.spread(x).flatten().tolist() == [2, 3, 5, 6, 13, 14, 15]
+    assert ends.gather(x).flatten().tolist() == [2, 3, 5, 6, 13, 14, 15]
     assert [bucket.rows.tolist() for bucket in ends.buckets] == [bucket.rows.tolist() for bucket in layout.buckets]
     assert [bucket.widths for bucket in ends.buckets] == [(1, 2), (3, 0)]
     assert ends.to_grids(x)[0][1, :, 0].tolist() == [3, 5, 6]
@@ -69,20 +71,20 @@ def test_ends_are_the_last_tokens_of_parts_in_matching_grids():
 
 @given(LENGTHS, st.randoms(use_true_random=False))
 def test_copies_are_what_their_rows_say(lengths, random):
-    """In tokens, grids and heads, and in the ends of these; gradients are sums over the copies."""
+    """In tokens, grids and heads, and in the ends of these; gradients are sums over the table_layout."""
     plain = Layout(lengths, right=True)
     rows = np.array([random.randrange(5) for _ in range(plain.tokens)])
-    copies = Copies(plain, rows)
+    table_layout = GatherLayout(plain, rows)
     table = torch.arange(5 * 6.0).view(5, 6).requires_grad_()
     flat = table.detach()[torch.from_numpy(rows)]
-    assert torch.equal(copies.spread(table), flat)
-    for given_grid, expected in zip(copies.to_grids(table), plain.to_grids(flat), strict=True):
+    assert torch.equal(table_layout.gather(table), flat)
+    for given_grid, expected in zip(table_layout.to_grids(table), plain.to_grids(flat), strict=True):
         assert torch.equal(given_grid, expected)
-    for given_heads, expected in zip(copies.to_heads(table, 2, 3), plain.to_heads(flat, 2, 3), strict=True):
+    for given_heads, expected in zip(table_layout.to_heads(table, 2, 3), plain.to_heads(flat, 2, 3), strict=True):
         assert all(map(torch.equal, given_heads, expected))
     counts = np.array([[random.randint(0, length)] for length in lengths])
-    assert torch.equal(copies.ends(counts).spread(table), plain.ends(counts).spread(flat))
-    copies.from_grids(copies.to_grids(table)).sum().backward()
+    assert torch.equal(table_layout.ends(counts).gather(table), plain.ends(counts).gather(flat))
+    table_layout.from_grids(table_layout.to_grids(table)).sum().backward()
     assert table.grad[:, 0].tolist() == np.bincount(rows, minlength=5).tolist()
 
 
@@ -107,7 +109,7 @@ def test_a_pairing_lays_the_memory_beside_its_sequences(lengths, random):
 
 
 def test_a_batch_from_padded_ids_has_no_padding():
-    batch = Ragged.unpad(torch.tensor([[5, 6, EOS], [PAD, 7, EOS], [EOS, PAD, PAD]]))
+    batch = unpad(torch.tensor([[5, 6, EOS], [PAD, 7, EOS], [EOS, PAD, PAD]]))
     assert batch.ids.tolist() == [5, 6, EOS, 7, EOS, EOS]
     assert batch.layout.lengths.tolist() == [3, 2, 1]
     assert batch.layout.positions.tolist() == [0, 1, 2, 0, 1, 0]

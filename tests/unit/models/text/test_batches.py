@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cgbench.models.parts.ragged import Ragged
+from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, count_tokens, fits, make_batches
-from cgbench.models.text.subwords import EOS
 
 lengths = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=80)
 

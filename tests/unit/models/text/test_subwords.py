@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import TextConfig
-from cgbench.models.text.subwords import EOS, UNK, Subwords, read_lines
+from cgbench.models.special_ids import EOS, UNK
+from cgbench.models.text.subwords import Subwords
+from cgbench.text.streams import read_lines
 
 SOURCE = "der alte hund schläft\n\nder hund läuft\nalte hunde laufen\n"
 TARGET = "the old dog sleeps\n\nthe dog runs\nold dogs run\n"
@@ -32,10 +34,10 @@ def test_first_merges_are_the_most_frequent_pairs(tmp_path):
     """'ab' occurs five times, 'abc' three times as a whole word."""
     (tmp_path / "s").write_text("abc abc abc\n")
     (tmp_path / "t").write_text("abd abd\n")
-    learnt = Subwords.learn(tmp_path / "s", tmp_path / "t", TextConfig(merges=2))
-    assert learnt.merges == [("a", "b"), ("ab", "c</w>")]
-    assert learnt.source[4:] == ["abc</w>"]
-    assert learnt.target[4:] == ["ab", "d</w>"]
+    learned = Subwords.learn(tmp_path / "s", tmp_path / "t", TextConfig(merges=2))
+    assert learned.merges == [("a", "b"), ("ab", "c</w>")]
+    assert learned.source[4:] == ["abc</w>"]
+    assert learned.target[4:] == ["ab", "d</w>"]
 
 
 def test_a_side_knows_only_what_occurs_on_it(subwords):
@@ -45,8 +47,8 @@ def test_a_side_knows_only_what_occurs_on_it(subwords):
 
 def test_dictionaries_are_sorted_by_frequency(tmp_path):
     (tmp_path / "s").write_text("b a a c c\n")
-    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=0))
-    assert learnt.source == ["<s>", "<pad>", "</s>", "<unk>", "a</w>", "c</w>", "b</w>"]
+    learned = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=0))
+    assert learned.source == ["<s>", "<pad>", "</s>", "<unk>", "a</w>", "c</w>", "b</w>"]
 
 
 def test_empty_lines_are_the_end_alone_and_unknown_characters_are_unk(subwords):
@@ -58,9 +60,9 @@ def test_empty_lines_are_the_end_alone_and_unknown_characters_are_unk(subwords):
 
 def test_only_ascii_white_space_separates(tmp_path):
     (tmp_path / "s").write_text("a\u00a0b c\td\x0be\n", encoding="utf-8")
-    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=50))
-    assert sum(entry.endswith("</w>") for entry in learnt.source) == 4
-    assert learnt.decode_target(learnt.encode_target(["a\u00a0b  c"])[0]) == "a\u00a0b c"
+    learned = Subwords.learn(tmp_path / "s", tmp_path / "s", TextConfig(merges=50))
+    assert sum(entry.endswith("</w>") for entry in learned.source) == 4
+    assert learned.decode_target(learned.encode_target(["a\u00a0b  c"])[0]) == "a\u00a0b c"
 
 
 LETTERS = "adehnorstuäß"
@@ -107,15 +109,15 @@ UNITS = {"subwords": TextConfig(merges=5), "words": TextConfig("words"), "charac
 @pytest.mark.parametrize("config", UNITS.values(), ids=UNITS)
 @pytest.mark.parametrize("joint", [False, True])
 def test_every_unit_is_read_back_as_it_was(files, tmp_path, config, joint):
-    learnt = Subwords.learn(*files, dataclasses.replace(config, joint_dictionary=joint))
-    learnt.save(tmp_path)
+    learned = Subwords.learn(*files, dataclasses.replace(config, joint_dictionary=joint))
+    learned.save(tmp_path)
     again = Subwords.load(tmp_path)
-    assert again.digest == learnt.digest and again.unit == config.unit
+    assert again.digest == learned.digest and again.unit == config.unit
     assert (again.source == again.target) == joint
     for line in TARGET.splitlines():
         ids = again.encode_target([line])[0]
         assert UNK not in ids and again.decode_target(ids) == line
-        assert np.array_equal(ids, learnt.encode_target([line])[0])
+        assert np.array_equal(ids, learned.encode_target([line])[0])
     if joint:
         assert UNK not in again.encode_target(["schläft"])[0]
 
@@ -140,8 +142,8 @@ def test_characters_keep_every_blank(tmp_path):
 def test_text_that_is_spelt_like_a_special_is_no_special(tmp_path, config):
     """Of <s>, </s> and the like in a text, nothing may end or pad a sentence."""
     (tmp_path / "s").write_text("a <s> </s> <pad> <unk> b\n" * 20)
-    learnt = Subwords.learn(tmp_path / "s", tmp_path / "s", dataclasses.replace(config, merges=50))
-    ids = learnt.encode_source(["a <s> </s> <pad> <unk> b <s>b"])[0].tolist()
+    learned = Subwords.learn(tmp_path / "s", tmp_path / "s", dataclasses.replace(config, merges=50))
+    ids = learned.encode_source(["a <s> </s> <pad> <unk> b <s>b"])[0].tolist()
     assert not {0, 1, EOS} & set(ids[:-1])
 
 
@@ -195,10 +197,10 @@ def test_learning_gives_the_same_bytes_in_every_process(tmp_path):
 
 def test_bad_files_are_named(tmp_path, subwords):
     (tmp_path / "bad").write_bytes(b"gut\n\xff\n")
-    with pytest.raises(InputError, match="bad: line 2: not UTF-8"):
-        read_lines(tmp_path / "bad")
+    with pytest.raises(InputError, match="bad, line 2: not UTF-8"):
+        list(read_lines(tmp_path / "bad"))
     with pytest.raises(InputError, match="no such file"):
-        read_lines(tmp_path / "none")
+        list(read_lines(tmp_path / "none"))
     (tmp_path / "empty").write_text("\n\n")
     with pytest.raises(InputError, match="no word"):
         Subwords.learn(tmp_path / "empty", tmp_path / "empty", TextConfig())
@@ -219,4 +221,4 @@ def test_bad_files_are_named(tmp_path, subwords):
 
 def test_lines_end_at_newlines_alone(tmp_path):
     (tmp_path / "x").write_bytes("a\u2028b\r\n\nc".encode())
-    assert read_lines(tmp_path / "x") == ["a\u2028b\r", "", "c"]
+    assert list(read_lines(tmp_path / "x")) == ["a\u2028b\r", "", "c"]

@@ -16,15 +16,13 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import read_config, read_tensors
 from cgbench.models.training.distributed import Processes
 
-HELPERS = Path(__file__).parents[3] / "helpers"
-
 WORKER = """
 import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from training_runs import PRESET, train
-from cgbench.models.training.distributed import joined
-with joined("cpu"):
+from cgbench.models.training.distributed import init_process_group
+with init_process_group("cpu"):
     for name, settings, stop in json.loads(sys.argv[4]):
         finished = train(Path(sys.argv[2]), Path(sys.argv[3]) / name, PRESET.replace(settings), stop_after_updates=stop)
         assert finished == (stop is None)
@@ -59,7 +57,7 @@ def launch(count, corpus, out, runs):
         sys.executable,
         "-c",
         WORKER,
-        str(HELPERS),
+        str(Path(__file__).parents[3] / "helpers"),
         str(corpus),
         str(out),
         json.dumps(runs),
@@ -122,10 +120,10 @@ def test_another_number_of_processes_is_refused(corpus, together):
 
 def test_rows_are_dealt_out_and_nobody_is_left_out():
     rows = np.arange(10, 15)
-    shares = [Processes(rank, 3, "cpu").share(rows) for rank in range(3)]
-    assert [(share.tolist(), weight) for share, weight in shares] == [([10, 13], 1), ([11, 14], 1), ([12], 1)]
-    assert [Processes(rank, 2, "cpu").share(rows[:1])[1] for rank in range(2)] == [1, 0]
-    assert Processes(1, 2, "cpu").share(rows[:1])[0].tolist() == [10]
+    shards = [Processes(rank, 3, "cpu").shard(rows) for rank in range(3)]
+    assert [(share.tolist(), weight) for share, weight in shards] == [([10, 13], 1), ([11, 14], 1), ([12], 1)]
+    assert [Processes(rank, 2, "cpu").shard(rows[:1])[1] for rank in range(2)] == [1, 0]
+    assert Processes(1, 2, "cpu").shard(rows[:1])[0].tolist() == [10]
 
 
 def test_an_ensemble_is_not_trained_by_torchrun(monkeypatch):

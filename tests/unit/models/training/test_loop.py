@@ -18,8 +18,6 @@ from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.training import objective
 from cgbench.models.training.validation import Validation
 
-HELPERS = Path(__file__).parents[3] / "helpers"
-
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
@@ -33,8 +31,10 @@ def undisturbed(corpus, tmp_path_factory):
     return out
 
 
-def test_a_finished_folder_is_a_checkpoint_without_leftovers(undisturbed):
-    assert set(contents(undisturbed)) == {"config.json", "metrics.jsonl", "model.safetensors", "subwords.json"}
+def test_a_finished_folder_is_a_checkpoint_and_what_a_longer_run_starts_from(undisturbed):
+    files = {"SHA256SUMS", "config.json", "metrics.jsonl", "model.safetensors", "subwords.json"}
+    # The best model before the last, too: the last was validated because training ended there.
+    assert set(contents(undisturbed)) == files | {"training_state.safetensors", "best.safetensors"}
     _, _, config = load_checkpoint(undisturbed)
     assert config.corpus == {"train.de": "12"}
     assert config.seed == 3
@@ -91,7 +91,9 @@ def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed,
     )
     out = tmp_path / "model"
     for updates in (3, 9):
-        process = subprocess.Popen([sys.executable, "-c", code, str(HELPERS), str(corpus), str(out)])
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(Path(__file__).parents[3] / "helpers"), str(corpus), str(out)]
+        )
         while process.poll() is None and _saved(out) < updates:
             time.sleep(0.002)
         os.kill(process.pid, signal.SIGKILL)
@@ -117,14 +119,17 @@ def test_a_finished_run_is_left_alone_and_other_settings_are_refused(corpus, und
     before = contents(undisturbed)
     train(corpus, undisturbed)
     assert contents(undisturbed) == before
-    with pytest.raises(InputError, match="other settings"):
+    with pytest.raises(InputError, match=r"other settings, data or seed \(seed is 3 there and 5 here\); remove"):
         train(corpus, undisturbed, seed=5)
 
 
 def test_a_half_done_run_with_other_settings_is_refused(corpus, tmp_path):
     train(corpus, tmp_path / "model", stop_after_updates=2)
-    with pytest.raises(InputError, match="other settings"):
+    rate = PRESET.training.learning_rate
+    with pytest.raises(InputError, match=rf"\(training.learning_rate is {rate} there and 0.1 here\); remove"):
         train(corpus, tmp_path / "model", preset=PRESET.replace({"training.learning_rate": 0.1}))
+    with pytest.raises(InputError, match="a validation text there"):
+        train(corpus, tmp_path / "model", files={"valid": None})
 
 
 def test_without_validation_the_last_model_is_kept(corpus, tmp_path):
@@ -139,7 +144,7 @@ def test_what_is_not_finite_stops_the_run_and_the_last_state_is_kept(corpus, tmp
     out = tmp_path / "model"
     train(corpus, out, stop_after_updates=6)
     good = (out / "training_state.safetensors").read_bytes()
-    real, calls = objective.smoothed_cross_entropy, 0
+    real, calls = objective.label_smoothed_nll_loss, 0
 
     def break_later(*arguments):
         nonlocal calls
@@ -149,7 +154,7 @@ def test_what_is_not_finite_stops_the_run_and_the_last_state_is_kept(corpus, tmp
             loss.register_hook(lambda gradient: gradient * math.inf)
         return (loss * math.nan if calls > 2 and what == "loss" else loss), plain
 
-    monkeypatch.setattr(objective, "smoothed_cross_entropy", break_later)
+    monkeypatch.setattr(objective, "label_smoothed_nll_loss", break_later)
     with pytest.raises(InputError, match=f"the {what} of update 8 is not finite"):
         train(corpus, out)
     assert (out / "training_state.safetensors").read_bytes() == good
@@ -199,7 +204,7 @@ def test_out_of_memory_names_the_setting(corpus, tmp_path, monkeypatch, setting)
     def fail(*arguments):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
-    monkeypatch.setattr(objective, "smoothed_cross_entropy", fail)
+    monkeypatch.setattr(objective, "label_smoothed_nll_loss", fail)
     name, value = setting.split("=")
     message = rf"not enough memory for training\.{setting}; lower it and raise training.accumulation"
     with pytest.raises(InputError, match=message):

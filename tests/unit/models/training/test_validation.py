@@ -2,16 +2,17 @@
 
 import json
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import sacrebleu
 import torch
-from training_runs import PRESET, make_corpus, train
+from training_runs import PRESET, contents, make_corpus, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
+from cgbench.models.config.common import to_dict
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search, greedy_search
 from cgbench.models.text.subwords import Subwords
@@ -89,6 +90,25 @@ def test_bleu_and_exact_match_compare_words_with_the_text(corpus, model, monkeyp
     assert 0 < result.goodness < 100
 
 
+def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
+    """Pieces that the text itself has are joined, then sacrebleu tokenises: fairseq's --eval-bleu-remove-bpe."""
+    check = validation_of(corpus, validate_metric="bleu", validate_join="@@", validate_tokenize="13a")
+    wanted = ["the bi@@ g dog &apos;s ho@@ use", "a sma@@ ll cat is here , too .", *["so it is"] * 7]
+    answers = ["the b@@ ig dog &apos;s hou@@ se", "a small cat is there, to@@ o.  ", *["so it i@@"] * 7]
+    monkeypatch.setattr(check.data, "lines", wanted)
+    monkeypatch.setattr(Validation, "_decode", lambda self, model: dict(enumerate(answers)))
+    joined = [(f"{line} ".replace("@@ ", "").rstrip()) for line in answers]
+    assert joined[:3] == ["the big dog &apos;s house", "a small cat is there, too.", "so it i"]
+    expected = sacrebleu.corpus_bleu(joined, [[f"{line} ".replace("@@ ", "").rstrip() for line in wanted]])
+    assert check(model).figures["valid_bleu"] == pytest.approx(expected.score)
+    plain = validation_of(corpus, validate_metric="bleu")
+    monkeypatch.setattr(plain.data, "lines", wanted)
+    assert plain(model).figures["valid_bleu"] < expected.score
+    whole = validation_of(corpus, validate_metric="exact_match", validate_join="@@")
+    monkeypatch.setattr(whole.data, "lines", wanted)
+    assert whole(model).figures["valid_exact_match"] == pytest.approx(100 / 9)
+
+
 def test_a_part_of_the_sentences_is_spread_over_the_text(corpus):
     assert validation_of(corpus, validate_sentences=3).decoded.tolist() == [0, 3, 6]
     assert validation_of(corpus, validate_sentences=9).decoded.tolist() == list(range(9))
@@ -112,6 +132,9 @@ def test_no_right_answer_is_cut_short(corpus, model, tmp_path, monkeypatch, word
     source, target = int(check.data.source.lengths[0]), int(check.data.target.lengths[0])
     assert limits == [10] if words == 3 else limits[0] > 10
     assert target <= 1.2 * source + limits[0] < max(target, 1.2 * source + 10) + 1
+    check.config = replace(check.config, validate_length="source")
+    check(model)
+    assert limits[1:] == [10]
 
 
 def test_the_metric_decides_what_is_best(corpus, tmp_path, monkeypatch):
@@ -123,9 +146,52 @@ def test_the_metric_decides_what_is_best(corpus, tmp_path, monkeypatch):
     assert read_config(tmp_path / "model").updates == 8
 
 
+def validated(folder):
+    log = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [entry["update"] for entry in log if "valid_loss" in entry]
+
+
+@pytest.mark.parametrize("every", [1, 2])
+def test_validation_at_the_end_of_epochs(corpus, tmp_path, every):
+    settings = {"training.validate_every_epochs": every, "training.max_updates": 21}
+    preset = PRESET.replace(settings)
+    data = Data((corpus / "train.de", corpus / "train.en"), Subwords.load(corpus), preset.training)
+    ends, update = [], 0
+    for epoch in range(30):
+        update += -(-len(data.epoch(3, epoch)) // preset.training.accumulation)
+        if (epoch + 1) % every == 0:
+            ends.append(update)
+    assert 1 < ends[0] < 10
+    expected = [end for end in ends if end < 21] + [21]
+    train(corpus, tmp_path / "whole", preset)
+    assert validated(tmp_path / "whole") == expected
+    for stop in (ends[0], ends[0] + 1):
+        assert not train(corpus, tmp_path / "parts", preset, stop_after_updates=stop)
+    train(corpus, tmp_path / "parts", preset)
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_what_came_later_is_not_in_what_was_made_without_it(corpus, tmp_path):
+    later = {"validate_every_epochs", "validate_length", "validate_join", "validate_tokenize"}
+    assert later <= asdict(PRESET.training).keys()
+    assert not later & to_dict(PRESET.training).keys()
+    changed = replace(PRESET.training, validate_join="@@", validate_length="source")
+    assert later & to_dict(changed).keys() == {"validate_join", "validate_length"}
+    train(corpus, tmp_path / "before")
+    assert not later & json.loads((tmp_path / "before" / "config.json").read_text())["training"].keys()
+    train(corpus, tmp_path / "after", replace(PRESET, training=changed))
+    assert read_config(tmp_path / "after").training == changed
+
+
+def test_without_validation_pairs_nothing_is_needed_to_score_them(corpus, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    preset = PRESET.replace({"training.validate_metric": "bleu"})
+    assert train(corpus, tmp_path / "model", preset, files={"valid": None})
+
+
 def test_bleu_without_sacrebleu_is_refused_before_data_is_read(corpus, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     missing = tmp_path / "none"
-    with pytest.raises(InputError, match=r"sacrebleu is not installed; run: pip install 'cgbench\[scores\]'"):
+    with pytest.raises(InputError, match="sacrebleu is not installed; run: pip install sacrebleu"):
         preset = PRESET.replace({"training.validate_metric": "bleu"})
         train(corpus, tmp_path / "model", preset, files={"train": (missing, missing)})

@@ -1,0 +1,93 @@
+"""How likely each candidate's source is given its target: a second ensemble, which translates the other way round.
+
+With it a pair has its dual conditional cross-entropy (:mod:`cgbench.benchmark.pair_measures`).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cgbench.benchmark.candidate_uncertainty import candidate_lines, pending_shards
+from cgbench.benchmark.pair_measures import REVERSE_LIKELIHOOD
+from cgbench.engines import Engine, Needs
+from cgbench.errors import InputError
+from cgbench.files import write_atomic
+from cgbench.models.checkpoints import member_folders, read_config
+from cgbench.progress import bar
+
+if TYPE_CHECKING:
+    from cgbench.models.ensemble import Ensemble
+    from cgbench.text.corpus import ParallelText
+
+
+def check_reverse(ensemble: Path, train: ParallelText) -> None:
+    """Check that ``ensemble`` was trained on ``train`` with its sides the other way round.
+
+    :raises InputError: it goes the same way as the build, or was trained on another text.
+    """
+    wanted = {"source": train.target.sha256, "target": train.source.sha256}
+    for folder in member_folders(ensemble):
+        corpus = read_config(folder).corpus
+        found = {side: corpus.get(side) for side in wanted}
+        if found == wanted:
+            continue
+        if found == train.hashes:
+            raise InputError(
+                f"{folder}: this ensemble translates the way of the build; a reverse ensemble reads the target and "
+                f"writes the source: train it with --train {train.target.path} {train.source.path}"
+            )
+        raise InputError(
+            f"{folder}: this reverse ensemble was trained on other text than {train.target.path} and "
+            f"{train.source.path} (or text normalised in another way); train one with the same --train, its sides the "
+            "other way round, --tokenize and --lowercase"
+        )
+
+
+def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine) -> None:
+    """Write ``out/part-*.jsonl``: a line a candidate with :data:`REVERSE_LIKELIHOOD`.
+
+    :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
+    """
+    sources, targets = candidate_lines(candidates)
+    tasks = [(tuple(members), *shard, device) for shard in pending_shards(out, targets, sources)]
+    done_before = len(sources) - sum(len(task[2]) for task in tasks)
+    try:
+        with bar(len(sources), "reverse likelihood", "pair", initial=done_before) as progress:
+            for done in engine.run(_one_shard, tasks, Needs(gpus=float(device == "cuda"))):
+                progress.update(done)
+    finally:
+        forget_reverse()
+
+
+def measure_reverse(
+    members: Sequence[Path], targets: Sequence[str], sources: Sequence[str], *, device: str
+) -> list[dict[str, float]]:
+    """Of each pair the negative log-likelihood of its source given its target, nats a token, end token included.
+
+    The last call's ensemble stays open.
+    """
+    ensemble = _open(tuple(members), device)
+    values = ensemble.score(targets, ensemble.subwords.encode_target(sources))["pe_stu"]
+    return [{REVERSE_LIKELIHOOD: float(value)} for value in values]
+
+
+def forget_reverse() -> None:
+    """Close the ensemble that :func:`measure_reverse` keeps open."""
+    _open.cache_clear()
+
+
+@functools.lru_cache(maxsize=1)
+def _open(members: tuple[Path, ...], device: str) -> Ensemble:
+    from cgbench.models.ensemble import Ensemble
+
+    return Ensemble.open(members, device)
+
+
+def _one_shard(members: tuple[Path, ...], path: Path, targets: list[str], sources: list[str], device: str) -> int:
+    rows = measure_reverse(members, targets, sources, device=device)
+    write_atomic(path, "".join(json.dumps(row) + "\n" for row in rows))
+    return len(sources)

@@ -1,0 +1,159 @@
+"""The compiled loops that cover sentences with known n-grams: how few known pieces a sentence needs.
+
+With the known n-grams of the example in ``trie_kernels.py`` (``a b c d e`` and what it holds)::
+
+    sentence  a b c x b c d e a
+    ids       0 1 2 ? 1 2 3 4 0
+    begins    1 0 0 1 1 0 0 0 1
+    pieces    4
+
+``x`` is in no known n-gram of two words or more, so it is a piece of its own; the ids of words that are not known at
+all stand for themselves in the same way. The table that is read is described in ``trie_table.py``.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgbench.benchmark.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
+from cgbench.compiled import kernel, kernel_of, part
+from cgbench.text.word_kernels import _0, _1, trailing_zeros
+
+NOWHERE = 0x7FFFFFFD
+"""The node before a sentence's first word: no entry has it as its parent."""
+
+_LANES = 8
+"""Sentences that take turns in :func:`cover_greedy`."""
+
+
+@part
+def _find_tail(slot, tail_nodes):
+    """The row of the tail of the node in ``slot``, by bisection."""
+    low, high = 0, tail_nodes.size
+    while low < high:
+        middle = (low + high) >> 1
+        if tail_nodes[middle] < slot:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces):
+    """Leftmost-longest covers of sentences by a set of n-grams that is closed under substrings.
+
+    A piece that cannot go on ends, and the word at hand begins the next one, so each word costs one look-up. A
+    look-up must wait for the one before it: several sentences take turns, so that one computes while another waits.
+
+    :param ids: int32, the words of all sentences; ``lengths`` int32, words a sentence.
+    :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces a sentence.
+    """
+    tails = tail_nodes, tail_starts, tail_lengths, tail_text
+    lanes = (np.zeros(_LANES, np.int64) for _ in range(6))
+    _cover_greedy(ids, lengths, words, slots, *tails, begins, pieces, np.full(_LANES, -1, np.int64), *lanes)
+
+
+@kernel_of(
+    "(i4[::1], i4[::1], i8, u8[::1], i4[::1], i4[::1], i4[::1], i4[::1], u1[::1], i4[::1], i8[::1], i8[::1], "
+    "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
+)
+def _cover_greedy(
+    ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces,
+    sentence, position, end, node, count, tail, tail_end,
+):  # fmt: skip
+    next_sentence = 0
+    next_position = 0
+    working = _LANES
+    while working > 0:
+        for lane in range(_LANES):
+            i = position[lane]
+            if i == end[lane]:
+                if sentence[lane] == lengths.size:
+                    continue
+                if sentence[lane] >= 0:
+                    pieces[sentence[lane]] = count[lane]
+                sentence[lane] = next_sentence
+                if next_sentence == lengths.size:
+                    working -= 1
+                    continue
+                position[lane] = next_position
+                next_position += lengths[next_sentence]
+                end[lane] = next_position
+                next_sentence += 1
+                node[lane] = NOWHERE
+                count[lane] = 0
+                tail[lane] = tail_end[lane] = 0
+                continue
+            position[lane] = i + 1
+            word = np.int64(ids[i])
+            if tail[lane] < tail_end[lane]:
+                goes_on = np.int64(tail_text[tail[lane]] == word)
+                tail[lane] += 1
+                tail_end[lane] *= goes_on
+                onward = node[lane]
+            else:
+                # Whether a piece goes on cannot be foreseen, so no branch depends on it: 0 and 1 are multiplied.
+                entry = entry_of(node[lane], word)
+                slot = home_slot(entry, slots.size)
+                found = match_bucket(slots, slot, entry)
+                if slots[slot + BUCKET - 1] != _0 and found == _0:  # in this order: few buckets are full
+                    slot = max(find_entry(entry, slots), 0)
+                    found = match_bucket(slots, slot - slot % BUCKET, entry)
+                else:
+                    slot += trailing_zeros(found) & (BUCKET - 1)
+                goes_on = np.int64(found != _0)
+                onward = words + slot
+                if slots[slot] & np.uint64(goes_on) != _0:
+                    row = _find_tail(slot, tail_nodes)
+                    tail[lane] = tail_starts[row]
+                    tail_end[lane] = np.int64(tail_starts[row]) + tail_lengths[row]
+            node[lane] = word + (onward - word) * goes_on
+            count[lane] += 1 - goes_on
+            begins[i] = 1 - goes_on
+
+
+def cover_least(ids, lengths, words, slots, begins, pieces):
+    """Covers with the fewest pieces, by dynamic programming, for a set that is not closed under substrings.
+
+    ``best[j]`` is the least number of pieces for the first ``j`` words, ``back[j]`` where the last of them begins;
+    single words are always pieces. Among equal covers the one whose last piece is longest is taken, and so on towards
+    the front. Arguments as above.
+    """
+    longest = int(lengths.max(initial=0))
+    _cover_least(
+        ids, lengths, words, slots, begins, pieces, np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
+    )
+
+
+@kernel
+def _cover_least(ids, lengths, words, slots, begins, pieces, best, back):
+    offset = 0
+    for sentence in range(lengths.size):
+        length = np.int64(lengths[sentence])
+        for j in range(length + 1):
+            best[j] = length + 1
+        best[0] = 0
+        for i in range(length):
+            cost = best[i] + 1
+            if cost < best[i + 1]:
+                best[i + 1] = cost
+                back[i + 1] = i
+            node = np.int64(ids[offset + i])
+            for j in range(i + 1, length):
+                slot = find_entry(entry_of(node, np.int64(ids[offset + j])), slots)
+                if slot < 0:
+                    break
+                if slots[slot] & _1 != _0 and cost < best[j + 1]:
+                    best[j + 1] = cost
+                    back[j + 1] = i
+                node = words + slot
+        pieces[sentence] = best[length]
+        for j in range(length):
+            begins[offset + j] = 0
+        j = length
+        while j > 0:
+            j = np.int64(back[j])
+            begins[offset + j] = 1
+        offset += length

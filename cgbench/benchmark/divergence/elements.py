@@ -1,0 +1,208 @@
+"""Which atoms and compounds each example has, as a user asks for them: words, syntax, logical forms, a table.
+
+``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs``, ``cfq`` and ``lispress`` are of the text
+itself; ``triples:FILE`` and ``lemmas:FILE`` are of a CoNLL-U file with a sentence an example, ``table:FILE`` of a
+table of one's own, a row an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.benchmark.divergence.forms import FORMS, anonymous
+from cgbench.benchmark.divergence.graphs import Graph, atoms_and_compounds
+from cgbench.benchmark.divergence.ngrams import words_and_ngrams
+from cgbench.benchmark.divergence.occurrences import Occurrences
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, read_sentences
+from cgbench.text.streams import read_lines
+
+WEIGHTS = ("specific", "count")
+OF_FILES = ("triples", "lemmas", "table")
+KINDS = ("words", *FORMS, *OF_FILES)
+LONGEST = 16  # of n-grams
+
+
+@dataclass(frozen=True)
+class Elements:
+    """``atoms`` and ``compounds`` of the same examples, and the ``templates`` of these, where their kind has any."""
+
+    atoms: Occurrences
+    compounds: Occurrences
+    templates: Sequence[str]
+
+    @property
+    def examples(self) -> int:
+        """How many examples there are."""
+        return self.atoms.examples
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What atoms and compounds are: a name of :data:`KINDS`, lengths of n-grams, files, and how compounds weigh."""
+
+    name: str
+    orders: tuple[int, ...] = (2,)
+    files: tuple[Path, ...] = ()
+    weights: str = "specific"
+
+    @property
+    def said(self) -> str:
+        """As the user names it, without files."""
+        return f"words:{','.join(map(str, self.orders))}" if self.name == "words" else self.name
+
+
+def kind_of(given: str, weights: str = "specific", name: str = "elements") -> Kind:
+    """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``scan``.
+
+    :param name: what the argument is called, in messages.
+    :raises InputError: there is no such kind, it needs a file, or lengths are no numbers.
+    """
+    kind, sign, rest = given.partition(":")
+    if kind not in KINDS:
+        raise InputError(f"{argument(name, given)}: no such kind{did_you_mean(kind, KINDS)}")
+    if weights not in WEIGHTS:
+        raise InputError(f"{argument('weights', weights)}: no such weights{did_you_mean(weights, WEIGHTS)}")
+    if kind in OF_FILES:
+        if not all(rest.split(",")) or not rest:
+            raise InputError(f"{argument(name, given)}: name the file, as {kind}:FILE")
+        return Kind(kind, (), tuple(map(Path, rest.split(","))), weights)
+    if kind != "words":
+        if sign:
+            raise InputError(f"{argument(name, given)}: {kind} is read from the text itself; leave {sign}{rest} out")
+        return Kind(kind, (), (), weights)
+    try:
+        orders = tuple(sorted({int(one) for one in rest.split(",")})) if sign else (2,)
+    except ValueError:
+        orders = ()
+    if not orders or orders[0] < 2 or orders[-1] > LONGEST:
+        raise InputError(
+            f"{argument(name, given)}: lengths of n-grams are numbers from 2 to {LONGEST}, such as words:2,3"
+        )
+    return Kind("words", orders, (), weights)
+
+
+def elements_of(kind: Kind, texts: Sequence[tuple[str, Sequence[str]]]) -> Elements:
+    """The elements of several texts, one after the other, over the same names.
+
+    :param texts: each with its name, a line an example; of kinds of files, each text has one, in this order.
+    :raises InputError: a file has other examples than its text, a line is not of its kind (with its number), or no
+        example has a compound.
+    """
+    if kind.name in OF_FILES and len(kind.files) != len(texts):
+        raise InputError(
+            f"{kind.name}: {len(texts)} file(s) are needed, one a text ({', '.join(name for name, _ in texts)}), "
+            f"with commas between; {len(kind.files)} given"
+        )
+    specific = kind.weights == "specific"
+    if kind.name == "words":
+        lines = [line for _, text in texts for line in text]
+        atoms, compounds = words_and_ngrams(lines, kind.orders, specific=specific)
+        found = Elements(atoms, compounds, _Templates(lines))
+    else:
+        if kind.name in FORMS:
+            graphs = (graph for name, text in texts for graph in _form_graphs(kind.name, name, text))
+        else:
+            read = {"triples": _triples, "lemmas": _lemmas, "table": _table}[kind.name]
+            pairs = zip(kind.files, texts, strict=True)
+            graphs = (graph for path, (name, text) in pairs for graph in _as_many(read(path), path, name, len(text)))
+        found = Elements(*atoms_and_compounds(graphs, specific=specific))
+    if not len(found.compounds.ids):
+        raise InputError(
+            f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.said}; choose other "
+            f"{argument('elements')}"
+        )
+    return found
+
+
+class _Templates(Sequence[str]):
+    """Templates of lines, made when they are asked for."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = lines
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        return anonymous(self.lines[number])
+
+
+def part(found: Elements, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The counts of atoms and of compounds of some examples (bool ``[examples]``)."""
+    return found.atoms.counts(chosen), found.compounds.counts(chosen)
+
+
+def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
+    make = FORMS[form]
+    for number, line in enumerate(text, 1):
+        where = f"{name}, row {number}"
+
+        def problem(what: str, where: str = where) -> InputError:
+            return InputError(f"{where}: {what}; {argument('elements', form)} reads nothing else")
+
+        yield make(line, problem)
+
+
+def _as_many(graphs: Iterable[Graph], path: Path, name: str, examples: int) -> Iterator[Graph]:
+    count = 0
+    for count, graph in enumerate(graphs, 1):
+        if count <= examples:
+            yield graph
+    if count != examples:
+        raise InputError(
+            f"{path} has {count:,} examples and {name} {examples:,}: one each is needed, in the same order"
+        )
+
+
+def _triples(path: Path) -> Iterator[Graph]:
+    """Lemmas and relations as atoms, (head, relation, dependent) as compounds (Moisio et al. 2023, GenBench)."""
+    for sentence in read_sentences(path):
+        graph = Graph(rules=False)
+        relations = sentence.column(DEPREL)
+        for word, lemma in zip(sentence.column(FORM), sentence.column(LEMMA), strict=True):
+            graph.node(lemma if lemma not in ("", "_") else word)
+        for child, head in enumerate(sentence.heads(path)):
+            if relations[child] in ("", "_"):
+                raise InputError(f"{path}, line {sentence.lines[child]}: no relation in column 8; parse the text first")
+            graph.atoms.append(relations[child])
+            if head:
+                graph.edge(head - 1, relations[child], child)
+        graph.template = " ".join(sentence.column(UPOS))
+        yield graph
+
+
+def _lemmas(path: Path) -> Iterator[Graph]:
+    """Lemmas and morphological features as atoms, a lemma with all its features as a compound (Moisio et al. 2023,
+    NoDaLiDa); where a treebank has no features, its universal tags stand for them."""
+    for sentence in read_sentences(path):
+        graph = Graph(rules=False)
+        for fields, line in zip(sentence.words, sentence.lines, strict=True):
+            if fields[LEMMA] in ("", "_"):
+                raise InputError(f"{path}, line {line}: no lemma in column 3; parse the text first")
+            features = fields[FEATS] if fields[FEATS] not in ("", "_") else fields[UPOS]
+            if features in ("", "_"):
+                continue
+            graph.labels += [fields[LEMMA], *features.split("|")]
+            graph.extra.append(f"{fields[LEMMA]}|{features}")
+        graph.template = " ".join(sentence.column(UPOS))
+        yield graph
+
+
+def _table(path: Path) -> Iterator[Graph]:
+    """A row an example: what it is called, then its atoms, and its compounds as entries of several words, a tab before
+    each. The template is what the row holds."""
+    for number, line in enumerate(read_lines(path), 1):
+        fields = line.rstrip("\r").split("\t")
+        names = [" ".join(name.split()) for name in fields[1:]]
+        if len(fields) < 2 or not all(names):
+            raise InputError(
+                f"{path}, row {number}: an example, then its atoms (compounds: of several words), a tab before each"
+            )
+        atoms, compounds = ([name for name in names if (" " in name) == whole] for whole in (False, True))
+        yield Graph(atoms, extra=compounds, template="\t".join(sorted(set(names))), rules=False)

@@ -1,0 +1,89 @@
+"""Atoms and compounds of graphs: labels of nodes, edges between them, and nodes with everything below them.
+
+Dependencies and logical forms are such graphs. An atom is a label (and a role, where the caller names roles as atoms);
+a compound is an edge (parent, role, child), or a node with two children or more, of which its edges are parts.
+Shaw et al. 2021 (TMCD) take the edges; the larger compounds are those that the weights of Keysers et al.
+2020 are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from cgbench.benchmark.divergence.occurrences import Names, Occurrences, from_entries, from_weights
+from cgbench.benchmark.divergence.specificity import occurrence_weights
+
+
+@dataclass
+class Graph:
+    """``labels`` of nodes; ``edges`` as (parent, role, child) with nodes by number; further ``atoms`` (roles), and
+    compounds that no edge is (``extra``).
+
+    ``template`` is the graph's shape with what is interchangeable left out; ``rules``: whether nodes with all their
+    children are compounds, too.
+    """
+
+    labels: list[str] = field(default_factory=list)
+    edges: list[tuple[int, str, int]] = field(default_factory=list)
+    atoms: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    template: str = ""
+    rules: bool = True
+
+    def node(self, label: str) -> int:
+        """A further node: its number."""
+        self.labels.append(label)
+        return len(self.labels) - 1
+
+    def edge(self, parent: int, role: str, child: int) -> None:
+        """A further edge."""
+        self.edges.append((parent, role, child))
+
+    def compounds(self) -> tuple[list[str], list[tuple[int, int]]]:
+        """The compounds that occur, edges first; and which of them lies in which, by their places in that list."""
+        found = [f"{self.labels[parent]} {role} {self.labels[child]}" for parent, role, child in self.edges]
+        within = []
+        children: dict[int, list[int]] = {}
+        for number, (parent, _, _) in enumerate(self.edges):
+            children.setdefault(parent, []).append(number)
+        for parent, numbers in children.items() if self.rules else ():
+            if len(numbers) > 1:
+                parts = sorted(f"{self.edges[one][1]} {self.labels[self.edges[one][2]]}" for one in numbers)
+                within += [(one, len(found)) for one in numbers]
+                found.append(f"{self.labels[parent]} ( {' , '.join(parts)} )")
+        return found + self.extra, within
+
+
+def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences, list[str]]:
+    """Atoms, compounds and templates of graphs, a row a graph.
+
+    :param specific: weight the compounds (:mod:`cgbench.benchmark.divergence.specificity`); else each counts 1.
+    """
+    atom_names, compound_names = Names(), Names()
+    atoms: list[list[int]] = []
+    compounds: list[list[int]] = []
+    parts, wholes, templates, seen = [], [], [], 0
+    for graph in graphs:
+        atoms.append(atom_names.all([*graph.labels, *graph.atoms]))
+        found, within = graph.compounds()
+        numbers = compound_names.all(found)
+        compounds.append(numbers)
+        parts += [seen + part for part, _ in within]
+        wholes += [numbers[whole] for _, whole in within]
+        seen += len(numbers)
+        templates.append(graph.template)
+    examples = len(templates)
+    first = from_entries(*_flat(atoms), examples, atom_names.listed())
+    rows, ids = _flat(compounds)
+    if not specific or not parts:
+        return first, from_entries(rows, ids, examples, compound_names.listed()), templates
+    weights = occurrence_weights(ids, np.array(parts), np.array(wholes))
+    return first, from_weights(rows, ids, weights, examples, compound_names.listed()), templates
+
+
+def _flat(lists: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.repeat(np.arange(len(lists)), [len(one) for one in lists])
+    return rows, np.array([number for one in lists for number in one], np.int64)

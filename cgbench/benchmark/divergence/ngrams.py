@@ -1,0 +1,103 @@
+"""Words as atoms, their n-grams as compounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from cgbench.benchmark.divergence.occurrences import Names, Occurrences, from_entries, from_weights
+from cgbench.benchmark.divergence.specificity import occurrence_weights
+from cgbench.text.plain_text import words_of
+
+
+class NgramNames(Sequence[str]):
+    """The n-grams by number, made of words when they are asked for: millions of strings would fill the memory."""
+
+    def __init__(self, words: list[str], ids: np.ndarray, places: np.ndarray, lengths: np.ndarray) -> None:
+        """``ids``: the words of the text; the n-gram number k is at ``places[k]``, of ``lengths[k]`` words."""
+        self.words, self.ids, self.places, self.lengths = words, ids, places, lengths
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        place = self.places[number]
+        return " ".join(self.words[one] for one in self.ids[place : place + self.lengths[number]])
+
+
+def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: bool) -> tuple[Occurrences, Occurrences]:
+    """Atoms and compounds of texts, a row a line.
+
+    :param orders: lengths of the n-grams that are compounds.
+    :param specific: weight them (:mod:`cgbench.benchmark.divergence.specificity`); else each counts 1.
+    """
+    names, found, lengths = Names(), [], []
+    for line in lines:
+        words = words_of(line)
+        found.append(np.array(names.all(words), np.int32))
+        lengths.append(len(words))
+    examples = len(lengths)
+    ids = np.concatenate([*found, np.zeros(0, np.int32)])
+    ends = np.cumsum(lengths, dtype=np.int64)
+    rows = np.repeat(np.arange(examples), lengths)
+    words = names.listed()
+    atoms = from_entries(rows, ids, examples, words)
+
+    # A number for each n-gram: that of its first n - 1 words and its last word, made one.
+    room = (ends[rows] if examples else ends) - np.arange(len(ids))  # words up to the end of the line
+    numbers = {1: ids.astype(np.int64)}
+    places: dict[int, np.ndarray] = {1: np.arange(len(ids))}
+    firsts: dict[int, np.ndarray] = {}
+    for order in range(2, max(orders) + 1):
+        place = np.flatnonzero(room >= order)
+        before = np.full(len(ids), -1, np.int64)
+        before[places[order - 1]] = numbers[order - 1]
+        keys = before[place] * max(len(words), 1) + ids[place + order - 1]
+        _, first, numbers[order] = np.unique(keys, return_index=True, return_inverse=True)
+        numbers[order], places[order] = numbers[order].ravel(), place
+        firsts[order] = place[first]
+    offsets, offset = {}, 0
+    for order in orders:
+        offsets[order] = offset
+        offset += len(firsts[order])
+    listed = NgramNames(
+        words,
+        ids,
+        np.concatenate([firsts[order] for order in orders]),
+        np.repeat(list(orders), [len(firsts[order]) for order in orders]),
+    )
+    at = np.concatenate([places[order] for order in orders])
+    compounds = np.concatenate([numbers[order] + offsets[order] for order in orders])
+    if not specific or len(orders) == 1:
+        return atoms, from_entries(rows[at], compounds, examples, listed)
+    parts, wholes = _within(orders, places, numbers, offsets, len(ids))
+    weights = occurrence_weights(compounds, parts, wholes)
+    return atoms, from_weights(rows[at], compounds, weights, examples, listed)
+
+
+def _within(
+    orders: Sequence[int],
+    places: dict[int, np.ndarray],
+    numbers: dict[int, np.ndarray],
+    offsets: dict[int, int],
+    size: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which occurrence lies in which longer n-gram: both as :func:`occurrence_weights` takes them.
+
+    Of every longer order, not the next alone: ``c a c a`` holds both of its ``c a``, and no 3-gram does.
+    """
+    parts, wholes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    begin = 0
+    for order in orders:
+        for longer in (one for one in orders if one > order):
+            there = np.full(size, -1, np.int64)
+            there[places[longer]] = numbers[longer] + offsets[longer]
+            for shift in range(longer - order + 1):
+                start = places[order] - shift
+                whole = np.where(start >= 0, there[np.maximum(start, 0)], -1)
+                inside = np.flatnonzero(whole >= 0)  # of the same line, within which the longer one ends
+                parts.append(inside + begin)
+                wholes.append(whole[inside])
+        begin += len(places[order])
+    return np.concatenate(parts), np.concatenate(wholes)

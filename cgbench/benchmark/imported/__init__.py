@@ -1,0 +1,1 @@
+"""Scores that other programs gave: read from their files, or asked for in a process of theirs."""

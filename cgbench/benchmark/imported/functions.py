@@ -1,0 +1,209 @@
+"""Scores from outside, with everything that our own metrics have: what ``cgbench score import`` does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.imported.reading import common_order, read_systems
+from cgbench.benchmark.imported.score_files import ScoreColumn, split_field
+from cgbench.benchmark.metrics.features import release_files
+from cgbench.benchmark.metrics.functions import evaluate, read_references
+from cgbench.benchmark.metrics.functions import read_systems as read_texts
+from cgbench.benchmark.metrics.result import Evaluation
+from cgbench.benchmark.metrics.segment_scores import SegmentScores, scores_of
+from cgbench.errors import InputError, argument
+from cgbench.text.columns import Column
+from cgbench.text.given import AnyPath
+from cgbench.text.streams import form
+
+NAMED = 5  # so many rows are named in a message
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a user says of scores: ``name`` of the metric, ``statistic``, ``scale``, and which end is better."""
+
+    name: str = "scores"
+    statistic: str = "mean"
+    scale: tuple[float, float] | None = None
+    lower_is_better: bool = False
+    drop_missing: bool = False
+    origin: tuple[tuple[str, str], ...] = ()
+
+
+def import_scores(
+    systems: Mapping[str, Any],
+    *,
+    name: str = "scores",
+    statistic: str = "mean",
+    scale: str | tuple[float, float] | None = None,
+    lower_is_better: bool = False,
+    drop_missing: bool = False,
+    ids: str | None = None,
+    align: bool = False,
+    control_systems: Mapping[str, Any] | None = None,
+    hypotheses: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Intervals, tests, bins and seeds for segment scores of any metric.
+
+    :param systems: by name, a file (:mod:`cgbench.benchmark.imported.score_files`, or a log of a harness) or numbers;
+        of several runs a list of these. The order of examples is that of the first.
+    :param name: of the metric, in tables and the signature.
+    :param statistic: what the scores of a system become: ``mean``, ``rms``, ``geometric``, ``harmonic``, ``share:X``.
+    :param scale: the lowest and the highest score that there can be, ``"0:1"``: a score beyond is an error, intervals
+        stay within, and 0:1 is given in percent. Scores of which each is 0 or 1 have that scale.
+    :param lower_is_better: as of error rates, and MetricX.
+    :param drop_missing: leave out, of all systems, examples that some run has no finite score of.
+    :param ids: the column of tables that says which example a row is of; ``align``: put rows in the same order by it.
+    :param control_systems: the scores of the same systems on a control set.
+    :param hypotheses: what the systems said, as :func:`cgbench.evaluate` takes it: to be shown in the report.
+    :param options: of :func:`cgbench.evaluate`: references, sources, release, by, paired, all_pairs and others.
+    :raises InputError: a file cannot be read, runs are not of the same examples, or a score is missing, or beyond the
+        scale.
+    """
+    kind = Kind(name, statistic, read_scale(scale), lower_is_better, drop_missing)
+    return score_columns(
+        read_systems(systems, ids), kind, align=align, hypotheses=hypotheses,
+        control=None if control_systems is None else read_systems(control_systems, ids), **options,
+    )  # fmt: skip
+
+
+def score_columns(
+    systems: Mapping[str, Sequence[ScoreColumn]],
+    kind: Kind,
+    *,
+    align: bool = False,
+    control: Mapping[str, Sequence[ScoreColumn]] | None = None,
+    hypotheses: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Evaluation:
+    """The same for scores that have been read: those of each run of each system."""
+    metric, runs = _metric_of(systems, kind, align)
+    against = next(iter(systems.values()))[0].name
+    if control is not None:
+        # Both sets have one scale: what is 0 or 1 on one alone is so by chance.
+        metric.control, easy = _metric_of(control, replace(kind, scale=metric.scale), align)
+        options["control_systems"] = easy
+    _check_length(options, metric.n, against)
+    given = any(options.get(key) for key in ("table", "release", "references", "sources"))
+    if not given and str(options.get("by")).startswith("column:"):
+        options["table"] = _table_of(next(iter(systems.values()))[0])
+    said: dict[str, tuple[Sequence[str], ...]] = {}
+    if hypotheses:
+        said = {system.name: system.runs for system in read_texts(hypotheses, metric.n, against)}
+        if strange := [one for one in said if one not in systems]:
+            raise InputError(f"{argument('systems', strange[0])}: no scores of a system of that name are given")
+        for one, texts in said.items():
+            if len(texts) not in (1, len(systems[one])):
+                raise InputError(f"{one}: {len(texts)} files of hypotheses for {len(systems[one])} runs of scores")
+    return evaluate(metric, runs, options.pop("references", None), texts=said, **options)
+
+
+def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] | None:
+    """``LOW:HIGH`` as its ends.
+
+    :raises InputError: it is not two rising numbers.
+    """
+    if given is None:
+        return None
+    try:
+        low, high = map(float, given.split(":") if isinstance(given, str) else given)
+    except ValueError:
+        low, high = math.nan, math.nan
+    if not -math.inf < low < high < math.inf:
+        raise InputError(f"{argument('scale', given)}: the lowest and the highest score are needed, such as 0:1")
+    return low, high
+
+
+def _metric_of(
+    systems: Mapping[str, Sequence[ScoreColumn]], kind: Kind, align: bool
+) -> tuple[SegmentScores, dict[str, list[Column]]]:
+    """The metric of these scores, and the runs of each system as it takes them."""
+    flat = [column for columns in systems.values() for column in columns]
+    ordered = common_order(flat, align)
+    if not len(ordered[0]):
+        raise InputError(f"{ordered[0].name}: there is no score in it")
+    values = [scores_of(column.values, column.name) for column in ordered]
+    lacking = [np.isnan(one) for one in values]
+    missing = np.logical_or.reduce(lacking)
+    notes = []
+    if missing.any():
+        if not kind.drop_missing:
+            _refuse_missing(ordered, lacking)
+        if missing.all():
+            raise InputError("no example is left: of each, some run has no finite score")
+        told = ", ".join(
+            f"{column.name} {np.count_nonzero(one):,}"
+            for column, one in zip(ordered, lacking, strict=True)
+            if one.any()
+        )
+        notes.append(
+            f"{np.count_nonzero(missing):,} of {len(missing):,} examples are left out of all systems, for a score of "
+            f"them is missing or infinite ({told})"
+        )
+    kept = ~missing
+    zero_or_one = all(bool(np.isin(one[kept], (0.0, 1.0)).all()) for one in values)
+    scale = kind.scale or ((0.0, 1.0) if zero_or_one else None)
+    if scale:
+        _check_scale(ordered, values, scale)
+    metric = SegmentScores(
+        len(ordered[0]), name=kind.name, statistic=kind.statistic, scale=scale, lower_is_better=kind.lower_is_better,
+        binary=zero_or_one and scale == (0.0, 1.0), missing=missing, origin=kind.origin, notes=notes,
+    )  # fmt: skip
+    rows = iter(ordered)
+    runs = {
+        name: [Column(column.name, column.values) for column in islice(rows, len(columns))]
+        for name, columns in systems.items()
+    }
+    return metric, runs
+
+
+def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray]) -> None:
+    column, bad = next((column, np.flatnonzero(one)) for column, one in zip(columns, lacking, strict=True) if one.any())
+    named = ", ".join(f"{row + 1} ({column.values[row] or 'empty'})" for row in bad[:NAMED].tolist())
+    more = f" and {len(bad) - NAMED:,} more" if len(bad) > NAMED else ""
+    files = sum(bool(one.any()) for one in lacking)
+    others = f"; {files - 1:,} more {'files lack' if files > 2 else 'file lacks'} some" if files > 1 else ""
+    raise InputError(
+        f"{column.name}: {len(bad):,} of {len(column):,} scores are missing or infinite: row{'s' * (len(bad) > 1)} "
+        f"{named}{more}{others}. {argument('drop_missing')} leaves these examples out of all systems, and counts them"
+    )
+
+
+def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], scale: tuple[float, float]) -> None:
+    for column, one in zip(columns, values, strict=True):
+        beyond = np.flatnonzero((one < scale[0]) | (one > scale[1]))
+        if len(beyond):
+            row = int(beyond[0])
+            raise InputError(
+                f"{column.row(row)}: {column.values[row]} is beyond the scale that is stated, {scale[0]:g} to "
+                f"{scale[1]:g} ({len(beyond):,} of {len(one):,} scores are); state the scale of these scores "
+                f"({argument('scale')}), or none"
+            )
+
+
+def _check_length(options: dict[str, Any], n: int, against: str) -> None:
+    """Check that references and sources are of the same examples, by their number; read references stay read."""
+    release = options.get("release")
+    files = release_files(Path(release)) if release is not None else {}
+    references = options.get("references") or files.get("reference")
+    if references is not None:
+        examples, names = read_references(references)
+        if len(examples) != n:
+            raise InputError(
+                f"{against} has {n:,} scores and {names[0]} has {len(examples):,} lines: check where they part"
+            )
+
+
+def _table_of(column: ScoreColumn) -> AnyPath | None:
+    """The file of scores if it is a table: its other columns are about the same examples."""
+    path = split_field(column.name)[0]
+    return path if form(path) != "plain" and path.is_file() else None

@@ -1,0 +1,177 @@
+"""Scores as a user names them: of which system and run, from a file of any kind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cgbench.benchmark.imported.harness_logs import read_log
+from cgbench.benchmark.imported.score_files import (
+    ScoreColumn,
+    is_of_systems,
+    read_plain,
+    read_table,
+    split_field,
+    systems_of,
+)
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+from cgbench.text.columns import short_name
+from cgbench.text.given import is_path
+from cgbench.text.remote import local
+from cgbench.text.streams import form
+
+
+def read_systems(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
+    """The scores of every system, a column a run.
+
+    :param given: by the name of a system a file, a list of numbers, or a list of either, one a run; files among these
+        are :class:`pathlib.Path`. Under an empty name a file that holds several systems.
+    :param ids: the column of tables that says which example a row is of.
+    :raises InputError: a file is not what its name says, or a system is given twice.
+    """
+    systems: dict[str, list[ScoreColumn]] = {}
+    for name, runs in given.items():
+        several = [runs] if is_path(runs) or not _of_runs(runs) else list(runs)
+        found: dict[str, list[ScoreColumn]] = {}
+        for number, run in enumerate(several, 1):
+            if not is_path(run):
+                label = f"{name}, run {number}" if len(several) > 1 else str(name)
+                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run])]}
+            elif not name:
+                columns = _all_of(local(os.fspath(run)))
+            else:
+                columns = {str(name): read_scores(local(os.fspath(run)), str(name), ids)}
+            for one, added in columns.items():
+                found.setdefault(one, []).extend(added)
+        for one, columns_of in found.items():
+            if one in systems:
+                raise InputError(f"{argument('scores')}: the system {one} is given twice; name systems apart")
+            systems[one] = columns_of
+    if not systems:
+        raise InputError(f"no system is given; give {argument('scores')}")
+    return systems
+
+
+def _all_of(given: str) -> dict[str, list[ScoreColumn]]:
+    """A file without the name of a system: all that it holds, or the one of a log, by the name of the file."""
+    path, field = split_field(given)
+    if log := read_log(path, field):
+        return {short_name(path): log}
+    return {one: [column] for one, column in systems_of(given).items()}
+
+
+def _of_runs(given: Any) -> bool:
+    """Whether something is a list of runs, not of numbers."""
+    return isinstance(given, (list, tuple)) and bool(given) and not isinstance(given[0], (int, float, str))
+
+
+def _as_text(value: Any) -> str:
+    return "nan" if value is None else str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreColumn]:
+    """The scores of a file, of the system of this name where the file has several.
+
+    :param ids: the column of a table that says which example a row is of.
+    :returns: one run; the epochs of a log of inspect are runs.
+    :raises InputError: there is no such file, column or system, or the file is not what its name says.
+    """
+    path, field = split_field(given)
+    found = read_log(path, field)
+    if found is not None:
+        if ids:
+            raise InputError(f"{argument('id', ids)}: {path} is a log of a harness, which has ids of its own")
+        return found
+    if form(path) != "plain":
+        return [read_table(path, field, ids)]
+    if ids:
+        raise InputError(f"{argument('id', ids)} names a column, and {path} is no table (.tsv, .jsonl, .parquet)")
+    if not is_of_systems(path):
+        return [read_plain(path)]
+    systems = systems_of(given)
+    near = [name for name in systems if system in (name, short_name(name))]
+    if len(systems) == 1:
+        return list(systems.values())
+    if len(near) != 1:
+        raise InputError(
+            f"{path}: no system {system!r}{did_you_mean(system, systems)}; write the name that it has there"
+        )
+    return [systems[near[0]]]
+
+
+def common_order(columns: Sequence[ScoreColumn], align: bool = False) -> list[ScoreColumn]:
+    """The same runs, every row of the same example in all: in the order of the first.
+
+    :param align: put rows with the same ids in the same order; the rows of logs always are.
+    :raises InputError: lengths, ids, examples or versions of the task differ; the row is named.
+    """
+    for column in columns:
+        _check_ids(column)
+    first, *others = columns
+    ordered = [first]
+    for column in others:
+        if first.version is not None and column.version is not None and first.version != column.version:
+            raise InputError(
+                f"{column.name} is of version {column.version} of its task and {first.name} of version "
+                f"{first.version}: run both on the same version"
+            )
+        if first.ids is not None and column.ids is not None:
+            column = _in_order(first, column, align)
+        elif len(column) != len(first):
+            raise InputError(
+                f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: a score is needed for "
+                "each example; check where they part"
+            )
+        if first.prints is not None and column.prints is not None:
+            for index, (ours, theirs) in enumerate(zip(first.prints, column.prints, strict=True)):
+                if ours != theirs:
+                    raise InputError(
+                        f"{column.row(index)} is of another example than {first.row(index)}: the logs are of other "
+                        "versions of the task, or of other data"
+                    )
+        ordered.append(column)
+    return ordered
+
+
+def _check_ids(column: ScoreColumn) -> None:
+    places: dict[str, int] = {}
+    for index, one in enumerate(column.ids or ()):
+        if one in places:
+            raise InputError(
+                f"{column.name}, row {index + 1}: the id {one!r} is in row {places[one] + 1}, too; an example has one "
+                "row"
+            )
+        places[one] = index
+
+
+def _in_order(first: ScoreColumn, column: ScoreColumn, align: bool) -> ScoreColumn:
+    """A run in the order of the first, by ids."""
+    assert first.ids is not None
+    assert column.ids is not None
+    if column.ids == first.ids:
+        return column
+    places = {one: index for index, one in enumerate(column.ids)}
+    known = set(first.ids)
+    for owner, other, missing in (
+        (first, column, [one for one in first.ids if one not in places]),
+        (column, first, [one for one in column.ids if one not in known]),
+    ):
+        if missing:
+            assert owner.ids is not None
+            raise InputError(
+                f"{owner.row(owner.ids.index(missing[0]))} has no row in {other.name} ({len(missing):,} such rows): "
+                "give scores of the same examples"
+            )
+    if not (align or (first.sort and column.sort)):
+        row = next(row for row, (a, b) in enumerate(zip(first.ids, column.ids, strict=True)) if a != b)
+        raise InputError(
+            f"{column.row(row)} stands where {first.name} has id {first.ids[row]}; {argument('align')} puts rows in "
+            "the order of the first file"
+        )
+    order = [places[one] for one in first.ids]
+    prints = None if column.prints is None else [column.prints[index] for index in order]
+    return ScoreColumn(
+        column.name, [column.values[index] for index in order], list(first.ids), prints, column.version, column.sort
+    )

@@ -1,0 +1,210 @@
+"""Files that hold a score a segment, as other programs write them.
+
+=============================  ========================================================================================
+plain text                     a number a line; also what ``comet-score`` prints (``FILE  Segment 3  score: 0.8``)
+``NAME.seg.score``             mt-metrics-eval: ``SYSTEM  SCORE`` a line, all systems of a metric in one file
+``.tsv`` ``.jsonl``            a column; by default ``score``, ``COMET``, ``prediction`` (MetricX), ``rating``,
+``.parquet``                   ``value``, ``correct``
+``.json``                      COMET (``comet-score --to_json``); a list of numbers, or of objects
+=============================  ========================================================================================
+
+Logs of evaluation harnesses are read in ``harness_logs.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+from cgbench.text.columns import short_name
+from cgbench.text.rows import Table, is_number
+from cgbench.text.streams import COMPRESSED, form, is_there, read_lines, split_name
+
+ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
+"""What a column of scores is called where none is named, the first of these that there is."""
+_COMET_LINE = re.compile(r"(.*)\tSegment ([0-9]{1,12})\tscore: (\S+)(?:\tvariance: \S+)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """The scores of one run, as text, and what tells that two runs are of the same examples.
+
+    ``ids`` and ``prints`` (a digest or the text of an example) are of each row; None where the file has none.
+    ``version``: of the task. ``sort``: rows may stand in any order, for their ids say which is which.
+    """
+
+    name: str
+    values: list[str]
+    ids: list[str] | None = None
+    prints: list[str] | None = None
+    version: str | None = None
+    sort: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def row(self, index: int) -> str:
+        """How a message names the row ``index`` (from 0)."""
+        known = "" if self.ids is None else f" (id {self.ids[index]})"
+        return f"{self.name}, row {index + 1}{known}"
+
+
+def split_field(given: str) -> tuple[Path, str | None]:
+    """``FILE:COLUMN`` as its parts, where FILE may be a ``.json`` or ``.eval``, too; None where no column is named."""
+    path, sign, field = given.rpartition(":")
+    if sign and field and Path(path).suffix in (".json", ".eval") and not is_there(Path(given)):
+        return Path(path), field
+    return split_name(given)
+
+
+def is_of_systems(path: Path) -> bool:
+    """Whether a file may hold the scores of several systems, each under its name."""
+    name = path.with_suffix("") if path.suffix in COMPRESSED else path
+    return name.name.endswith(".seg.score") or name.suffix == ".json"
+
+
+def systems_of(given: str) -> dict[str, ScoreColumn]:
+    """All systems of a file that holds several (:func:`is_of_systems`).
+
+    :raises InputError: it is not what its name says.
+    """
+    path, field = split_field(given)
+    if (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix == ".json":
+        return _read_json(path, field)
+    systems: dict[str, list[str]] = {}
+    for number, line in enumerate(read_lines(path), 1):
+        name, sign, value = line.rstrip("\r").rpartition("\t")
+        if not sign or not name:
+            raise InputError(f"{path}, row {number}: a system, a tab and a score are needed; there is {line[:60]!r}")
+        systems.setdefault(name, []).append(value)
+    if not systems:
+        raise InputError(f"{path}: there is no score in it")
+    return {name: ScoreColumn(f"{path}, {name}", values) for name, values in systems.items()}
+
+
+def read_plain(path: Path) -> ScoreColumn:
+    """Plain text: a number a line, or what ``comet-score`` prints.
+
+    :raises InputError: the file is missing, damaged or not UTF-8.
+    """
+    lines = [line.rstrip("\r") for line in read_lines(path)]
+    if lines and _COMET_LINE.fullmatch(lines[0]):
+        return _read_printed(path, lines)
+    return ScoreColumn(str(path), lines)
+
+
+def _read_printed(path: Path, lines: Sequence[str]) -> ScoreColumn:
+    """What ``comet-score`` prints: a line a segment, then the score of the system."""
+    values: list[str] = []
+    for number, line in enumerate(lines, 1):
+        found = _COMET_LINE.fullmatch(line)
+        if not found:
+            continue
+        if int(found[2]) != len(values):
+            raise InputError(
+                f"{path}, row {number}: segment {found[2]} comes where segment {len(values)} should; the output of "
+                "one system, a file each, is needed"
+            )
+        values.append(found[3])
+    return ScoreColumn(str(path), values)
+
+
+def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
+    """A column of a table, and the column of ids if one is named.
+
+    :raises InputError: there is no such column, or an id is missing.
+    """
+    numbered = wanted is not None and form(path) == "tsv" and is_number(wanted)
+    if numbered and (ids is None or is_number(ids)):
+        table, column = Table(path, named=False), str(wanted)
+        if "0" in (column.lstrip("0") or "0", ids):
+            raise InputError(f"{path}:{wanted}: columns are counted from 1")
+    else:
+        table = Table(path, named=True)
+        column = _choose(table, wanted)
+        if ids is not None and ids not in table.names:
+            raise InputError(f"{path}: no column {ids!r} ({argument('id')}){did_you_mean(ids, table.names)}")
+    values, keys = [], []
+    for number, row in table.read((column, ids) if ids else (column,)):
+        values.append(as_score(row[0], path, number, column))
+        if ids:
+            if row[1] is None:
+                raise InputError(f"{path}, row {number}: no value in the column {ids!r}")
+            keys.append(str(row[1]))
+    return ScoreColumn(f"{path}:{column}", values, keys if ids else None)
+
+
+def _choose(table: Table, wanted: str | None) -> str:
+    path, names = table.path, table.names
+    if wanted is not None:
+        if wanted not in names:
+            raise InputError(f"{path}: no column {wanted!r}{did_you_mean(wanted, names)}")
+        return wanted
+    for name in (*ROLES, *(names if len(names) == 1 else ())):
+        if name in names:
+            return name
+    raise InputError(f"{path}: which column has the scores? Write {path}:COLUMN; there is {', '.join(names)}")
+
+
+def as_score(value: Any, path: Path, number: int, column: str) -> str:
+    """A value of a table or of JSON as the text of a score; none at all as ``nan``.
+
+    :raises InputError: it is an object, or a list.
+    """
+    if value is None:
+        return "nan"
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, str):
+        return value
+    raise InputError(f"{path}, row {number}: {column!r} holds {type(value).__name__}, where a number is needed")
+
+
+def _read_json(path: Path, field: str | None) -> dict[str, ScoreColumn]:
+    """COMET's JSON: ``{hypotheses: [{"src": ..., "mt": ..., "COMET": 0.8}, ...]}``; or a list alone."""
+    data = read_json(path)
+    if isinstance(data, list):
+        data = {short_name(path): data}
+    if not isinstance(data, dict) or not data or not all(isinstance(rows, list) for rows in data.values()):
+        raise InputError(f"{path}: no JSON of scores: a list is needed, or an object with a list a system")
+    return {
+        name: ScoreColumn(f"{path}, {name}" if len(data) > 1 else str(path), list(_json_values(path, rows, field)))
+        for name, rows in data.items()
+    }
+
+
+def _json_values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator[str]:
+    name = field
+    for number, row in enumerate(rows, 1):
+        value = row
+        if isinstance(row, Mapping):
+            if name is None:
+                name = next((role for role in ROLES if role in row), None)
+                if name is None:
+                    raise InputError(
+                        f"{path}: which field has the scores? Write {path}:FIELD; there is {', '.join(row)}"
+                    )
+            if name not in row:
+                raise InputError(f"{path}, row {number}: no field {name!r}{did_you_mean(name, row)}")
+            value = row[name]
+        yield as_score(value, path, number, name or "score")
+
+
+def read_json(path: Path) -> Any:
+    """A whole file of JSON.
+
+    :raises InputError: it is none.
+    """
+    text = "\n".join(read_lines(path))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON ({error})") from None

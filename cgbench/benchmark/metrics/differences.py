@@ -1,0 +1,324 @@
+"""Where two systems differ: n-grams, words by how often training has them, kinds of examples, single examples.
+
+As compare-mt asks (Neubig et al. 2019), but with tests. Many things are compared, so p-values are adjusted to the false
+discovery rate (Benjamini and Hochberg 1995; it holds for figures that rise and fall together, as n-grams within each
+other do): of those that are shown as different at 0.05, 5 % are not so on average.
+
+- N-grams of a reference, right as often as a hypothesis has them, too: an exact sign test over the examples on which
+  the systems differ. Those of few examples are left out before anything is compared.
+- Words by their count in training: F1 of the words of each group, by the calibrated test over examples.
+- Kinds: of compounds for CTER, else the bins of ``by``: the figure itself, by the calibrated test.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.buckets import Bin
+from cgbench.benchmark.metrics.cter import Cter
+from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison, Result, System, parts_of
+from cgbench.benchmark.metrics.features import Material, training_lines
+from cgbench.benchmark.metrics.ngram_leads import ngrams_of
+from cgbench.benchmark.metrics.significance import (
+    LEVEL,
+    bootstrap,
+    bootstrap_p,
+    calibrated_test,
+    randomization_of_pairs,
+)
+from cgbench.errors import InputError, argument
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
+
+FEWEST = 6
+"""An n-gram of fewer examples cannot differ significantly: 2 / 2^6 is the first below 0.05."""
+SHOWN = 10
+COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
+"""Groups of words by their count in training: the least and the most of each."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing on which two systems were compared: ``ours`` and ``theirs``, p-value and adjusted ``q_value``.
+
+    Of an n-gram how often each has it right (the mean of its runs); else a figure. ``count``: examples that it is in.
+    """
+
+    what: str
+    count: int
+    ours: float
+    theirs: float
+    p_value: float | None
+    q_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """An example with the scores of both systems, and what they said, if that is known."""
+
+    row: int
+    ours: float
+    theirs: float
+    texts: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Where the system ``system`` differs from ``against``.
+
+    ``ngrams``: those with a q-value below the level, the most telling first, of ``tested``; ``words`` and ``kinds``:
+    all; ``examples``: of each sign, the largest.
+    """
+
+    system: str
+    against: str
+    tested: int
+    ngrams: tuple[Difference, ...]
+    words: tuple[Difference, ...]
+    kinds: tuple[Difference, ...]
+    examples: tuple[Example, ...]
+
+
+def find_differences(
+    metric: Metric,
+    systems: Sequence[System],
+    results: Sequence[Result],
+    references: Sequence[Sequence[str]] | None,
+    material: Material,
+    comparison: Comparison,
+) -> tuple[Differences, ...]:
+    """Every system against the baseline (the first, if none is named).
+
+    :param references: those of each example; without them there are no n-grams and no words, and neither for scores
+        from elsewhere whose texts are not known.
+    :raises InputError: there is one system.
+    """
+    if len(results) < 2:
+        raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
+    names = [result.system for result in results]
+    base = 0 if comparison.baseline is None else names.index(comparison.baseline)
+    said = [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
+    scores, typical = example_scores(metric, systems, results)
+    kinds = _bins_of(metric, results)
+    counts = _counter(material) if material.train is not None and references is not None else None
+    split: Callable[[str], list[str]] = words_of
+    if references is not None and is_unspaced([example[0] for example in references]):
+        split = _characters
+    expected = [_expected(example, split) for example in references] if references is not None else []
+    found = []
+    for number, name in enumerate(names):
+        if number == base:
+            continue
+        pair = (number, base)
+        texts = [said[one] for one in pair]
+        known = bool(expected) and all(texts)
+        tested, ngrams = _ngrams(expected, texts, split) if known else (0, ())
+        words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
+        of_kinds = _kinds(metric, [results[one] for one in pair], comparison, kinds)
+        examples = _examples(metric, scores[list(pair)], typical[list(pair)], texts)
+        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples))
+    return tuple(found)
+
+
+def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:
+    """Benjamini and Hochberg's (1995) adjusted p-values; None stays None and is not counted."""
+    tested = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
+    adjusted: list[float | None] = [None] * len(p_values)
+    least = 1.0
+    for rank, (p, index) in reversed(list(enumerate(tested, 1))):
+        least = min(least, p * len(tested) / rank)
+        adjusted[index] = least
+    return adjusted
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """The exact two-sided binomial test of as many wins as losses."""
+    total = wins + losses
+    tail = sum(math.comb(total, one) for one in range(min(wins, losses) + 1))
+    return min(1.0, 2 * tail / 2**total)
+
+
+def example_scores(
+    metric: Metric, systems: Sequence[System], results: Sequence[Result]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The score of each example of each system, the mean of its runs, float64 ``[systems, n]``; and the number of the
+    run whose score is nearest to that, int64 ``[systems, n]``.
+
+    sacrebleu's score of a sentence; 100 for a row that is right and 0 for one that is wrong.
+    """
+    found, typical = [], []
+    for system, result in zip(systems, results, strict=True):
+        runs = []
+        for texts, statistics in zip(system.runs, result.statistics, strict=True):
+            rows = metric.per_example(texts, statistics)
+            key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
+            runs.append([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
+        found.append(np.mean(runs, axis=0))
+        typical.append(np.argmin(np.abs(np.array(runs) - found[-1]), axis=0))
+    return np.array(found), np.array(typical)
+
+
+def _characters(text: str) -> list[str]:
+    return [sign for sign in text if not sign.isspace()]
+
+
+Words = Callable[[str], list[str]]
+Ngram = tuple[str, ...]
+
+
+def _expected(example: Sequence[str], split: Words) -> Counter[Ngram]:
+    most: Counter[Ngram] = Counter()
+    for text in example:
+        most |= ngrams_of(split(text))
+    return most
+
+
+def _ngrams(
+    expected: Sequence[Counter[Ngram]], texts: Sequence[Sequence[Sequence[str]]], split: Words
+) -> tuple[int, tuple[Difference, ...]]:
+    """How many n-grams were tested, and those that differ."""
+    inside: Counter[Ngram] = Counter()
+    for one in expected:
+        inside.update(one.keys())
+    tested = {ngram for ngram, count in inside.items() if count >= FEWEST}
+    right: list[defaultdict[Ngram, float]] = [defaultdict(float), defaultdict(float)]
+    signs: list[Counter[Ngram]] = [Counter(), Counter()]  # examples won, and lost
+    for row, wanted in enumerate(expected):
+        got = [[ngrams_of(split(run[row])) for run in runs] for runs in texts]
+        for ngram, most in wanted.items():
+            if ngram not in tested:
+                continue
+            ours, theirs = (sum(min(most, run.get(ngram, 0)) for run in runs) / len(runs) for runs in got)
+            right[0][ngram] += ours
+            right[1][ngram] += theirs
+            if ours != theirs:
+                signs[ours < theirs][ngram] += 1
+    order = sorted(tested)
+    p_values = [sign_test(signs[0][ngram], signs[1][ngram]) for ngram in order]
+    blank = " " if split is words_of else ""
+    found = [
+        Difference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q)
+        for ngram, p, q in zip(order, p_values, false_discovery(p_values), strict=True)
+        if q is not None and q < LEVEL
+    ]
+    return len(order), tuple(sorted(found, key=lambda one: (one.q_value, one.p_value, one.what)))
+
+
+def _counter(material: Material) -> Counter[str]:
+    assert material.train is not None
+    counts: Counter[str] = Counter()
+    for line in training_lines(material.train):
+        counts.update(words_of(line))
+    return counts
+
+
+def _f1(sums: np.ndarray) -> np.ndarray:
+    """F1 in percent of matches, words said, words wanted."""
+    with np.errstate(invalid="ignore"):
+        return 200 * sums[:, :1] / (sums[:, 1:2] + sums[:, 2:])
+
+
+def _words(
+    expected: Sequence[Counter[Ngram]],
+    texts: Sequence[Sequence[Sequence[str]]],
+    split: Words,
+    counts: Counter[str],
+    comparison: Comparison,
+) -> tuple[Difference, ...]:
+    """F1 of the words of each group by their count in training."""
+    if split is not words_of:
+        return ()  # the training text is in words
+    groups = {word: _group(counts[word]) for word in counts}
+    systems = [np.zeros((len(runs), len(expected), len(COUNTS), 3)) for runs in texts]
+    for row, wanted in enumerate(expected):
+        own = {ngram[0]: count for ngram, count in wanted.items() if len(ngram) == 1}
+        for system, runs in zip(systems, texts, strict=True):
+            for run, lines in enumerate(runs):
+                said = Counter(split(lines[row]))
+                for word, count in said.items():
+                    place = groups.get(word, 0)
+                    system[run, row, place, :2] += (min(count, own.get(word, 0)), count)
+                for word, count in own.items():
+                    system[run, row, groups.get(word, 0), 2] += count
+    found = []
+    for place, (least, most) in enumerate(COUNTS):
+        pair = [system[:, :, place] for system in systems]
+        rows = np.flatnonzero(sum(one.sum(axis=(0, 2)) for one in pair))
+        if len(rows) < 2:
+            continue
+        pair = [one[:, rows] for one in pair]
+        ours, theirs = (float(_f1(one.sum(axis=1)).mean()) for one in pair)
+        p = _calibrated_p(pair, [ours, theirs], comparison)
+        label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
+        found.append(Difference(label, len(rows), ours, theirs, p))
+    return _adjusted(found)
+
+
+def _group(count: int) -> int:
+    return next(place for place, (_, most) in enumerate(COUNTS) if most is None or count <= most)
+
+
+def _calibrated_p(pair: Sequence[np.ndarray], values: Sequence[float], comparison: Comparison) -> float | None:
+    samples = comparison.count("bootstrap")
+    if calibrated_test([len(one) for one in pair]) == "randomization":
+        return randomization_of_pairs(pair, [(0, 1)], _f1, samples, comparison.seed)[0][0]
+    first, second = (one[:, 0] for one in bootstrap(pair, _f1, samples, comparison.seed))
+    return bootstrap_p(first, second, values[0] - values[1])
+
+
+def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
+    q_values = false_discovery([one.p_value for one in found])
+    return tuple(replace(one, q_value=q) for one, q in zip(found, q_values, strict=True))
+
+
+def _bins_of(metric: Metric, results: Sequence[Result]) -> list[Bin]:
+    """The kinds of compounds of CTER; else the bins that were asked for."""
+    if results[0].bins or not isinstance(metric, Cter):
+        return [one for one, _ in results[0].bins]
+    kinds = np.array(metric.kinds)
+    return [Bin(str(kind), np.flatnonzero(kinds == kind)) for kind in dict.fromkeys(metric.kinds)]
+
+
+def _kinds(
+    metric: Metric, pair: Sequence[Result], comparison: Comparison, bins: Sequence[Bin]
+) -> tuple[Difference, ...]:
+    if not bins:
+        return ()
+    asked = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
+    figure = metric.figures[0]
+    found = []
+    for one, (ours, theirs) in zip(bins, parts_of(metric, pair, asked, bins), strict=True):
+        values = [part.figures[figure].value for part in (ours, theirs)]
+        if None in values:
+            continue
+        (test,) = theirs.figures[figure].pairs
+        found.append(Difference(one.label, ours.examples, values[0] or 0.0, values[1] or 0.0, test.p_value))
+    return _adjusted(found)
+
+
+def _examples(
+    metric: Metric, scores: np.ndarray, typical: np.ndarray, texts: Sequence[Sequence[Sequence[str]]]
+) -> tuple[Example, ...]:
+    """Those on which the first system is furthest ahead, then those on which the second is."""
+    gap = np.where(np.isfinite(scores).all(axis=0), scores[0] - scores[1], 0.0)
+    gap = -gap if metric.lower_is_better and not isinstance(metric, Cter) else gap
+    found: list[Example] = []
+    for sign in (1.0, -1.0):
+        order = np.argsort(-sign * gap, kind="stable")[:SHOWN].tolist()
+        for row in order:
+            if sign * gap[row] <= 0:
+                break
+            said: Any = None
+            if all(texts):
+                said = tuple(
+                    runs[min(int(run), len(runs) - 1)][row] for runs, run in zip(texts, typical[:, row], strict=True)
+                )
+            found.append(Example(row + 1, float(scores[0, row]), float(scores[1, row]), said))
+    return tuple(found)

@@ -1,0 +1,150 @@
+"""What a system loses from a control set to the test set, with an interval from a joint bootstrap.
+
+Both sets are resampled, apart from each other, for they share no example; the resamples are the same for all systems,
+and a run (a training seed) is the same model on both, so that its two figures stay together. DBCA reports such a loss
+as a ratio (Moisio et al. 2023), which is here beside the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
+from cgbench.benchmark.metrics.intervals import OfRuns, difference_interval
+from cgbench.benchmark.metrics.significance import bootstrap_p, draw_runs, holm, resampled_runs
+from cgbench.errors import InputError
+
+CONTROL_DRAWS = 2  # with a comparison's seed, the generator of the control set's resamples
+
+
+@dataclass(frozen=True)
+class ControlSet:
+    """The metric of the control set, and what the systems said to it, in the order of those of the test set."""
+
+    metric: Metric
+    systems: tuple[System, ...]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """How much worse a figure is on the test set than on the control set, in percent points; means over runs.
+
+    ``value`` is above 0 where the test set is harder, whatever way the metric goes; ``runs`` has that of each run, and
+    the interval is of 95 %. ``ratio`` is the figure of the test set over that of the control set. ``difference`` is
+    from the drop of the baseline, with its p-value by the bootstrap. None: not asked for, or not defined.
+    """
+
+    control: float | None
+    value: float | None = None
+    runs: tuple[float, ...] = ()
+    stdev: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ratio: float | None = None
+    difference: float | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
+
+
+def drops(
+    metric: Metric, results: Sequence[Result], control: ControlSet, comparison: Comparison, baseline: str | None
+) -> dict[str, dict[str, Drop]]:
+    """The drop of every figure of every system, by its name.
+
+    :param results: of the test set, as :func:`~cgbench.benchmark.metrics.evaluation.evaluate` gives them.
+    :param baseline: the system that differences are from; None for no differences.
+    :raises InputError: the systems of both sets, or their numbers of runs, are not the same.
+    """
+    check_systems([(result.system, result.runs) for result in results], control.systems)
+    found = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
+    statistics = [np.stack([next(found) for _ in system.runs]) for system in control.systems]
+    test = _Set(metric, [result.statistics for result in results], comparison, [comparison.seed])
+    easy = _Set(control.metric, statistics, comparison, [comparison.seed, CONTROL_DRAWS])
+    sign = -1.0 if metric.lower_is_better else 1.0
+    names = [result.system for result in results]
+    base = None if baseline is None else names.index(baseline)
+    losses = [sign * (a - b) for a, b in zip(easy.samples, test.samples, strict=True)]  # [samples, runs, figures] each
+    drawn = draw_runs(losses, comparison.seed)
+    table: list[dict[str, Drop]] = []
+    for number in range(len(results)):
+        row = {}
+        for figure, name in enumerate(metric.figures):
+            ours, theirs = test.values[number][:, figure], easy.values[number][:, figure]
+            one = _drop(ours, theirs, sign)
+            if one.value is not None and min(test.units, easy.units) > 1:
+                better, worse = (easy, test) if sign > 0 else (test, easy)
+                bounds = difference_interval(
+                    better.of(number, figure), worse.of(number, figure), top=metric.top, bottom=metric.bottom
+                )
+                if bounds:
+                    one = replace(one, ci_low=bounds[0], ci_high=bounds[1])
+            row[name] = one
+        table.append(row)
+    if base is not None:
+        table = _against(table, base, drawn, metric.figures)
+    return dict(zip(names, table, strict=True))
+
+
+def check_systems(test: Sequence[tuple[str, int]], control: Sequence[System]) -> None:
+    """Check that the same systems, with as many runs, have answered both sets.
+
+    :param test: name and number of runs of each system.
+    :raises InputError: they have not.
+    """
+    runs = {system.name: len(system.runs) for system in control}
+    for name, count in test:
+        if runs[name] != count:
+            raise InputError(
+                f"{name}: {count} runs on the test set and {runs[name]} on the control set; give as many files, in the "
+                "same order: a run is the same model on both"
+            )
+
+
+class _Set:
+    """Every system on one of the two sets: figures of runs ``[runs, figures]``, and the same on resamples."""
+
+    def __init__(
+        self, metric: Metric, statistics: Sequence[np.ndarray], comparison: Comparison, seed: Sequence[int]
+    ) -> None:
+        rows = metric.counted(np.arange(metric.n))
+        units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
+        self.units = units[0].shape[1]
+        self.values = [metric.compute(system.sum(axis=1)) for system in units]
+        self.samples = resampled_runs(units, metric.compute, comparison.count("bootstrap"), seed)
+
+    def of(self, system: int, figure: int) -> OfRuns:
+        """One figure of one system, as intervals are made from it."""
+        return self.samples[system][:, :, figure], self.values[system][:, figure], self.units
+
+
+def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:
+    """The drop of one figure from its values in every run."""
+    hard, easy = float(test.mean()), float(control.mean())
+    if np.isnan(hard) or np.isnan(easy):
+        return Drop(None if np.isnan(easy) else easy)
+    runs = sign * (control - test)
+    spread = float(runs.std(ddof=1)) if len(runs) > 1 else None
+    return Drop(easy, float(runs.mean()), tuple(runs.tolist()), spread, ratio=hard / easy if easy else None)
+
+
+def _against(
+    table: Sequence[dict[str, Drop]], base: int, drawn: Sequence[np.ndarray], figures: Sequence[str]
+) -> list[dict[str, Drop]]:
+    """The drops with their differences from that of the system ``base``, p-values adjusted over the systems."""
+    rows = [dict(row) for row in table]
+    for figure, name in enumerate(figures):
+        p_values: list[float | None] = []
+        for number, row in enumerate(rows):
+            ours, theirs = row[name].value, rows[base][name].value
+            p = None
+            if number != base and ours is not None and theirs is not None:
+                p = bootstrap_p(drawn[number][:, figure], drawn[base][:, figure], ours - theirs)
+                row[name] = replace(row[name], difference=ours - theirs, p_value=p)
+            p_values.append(p)
+        for row, p_holm in zip(rows, holm(p_values), strict=True):
+            row[name] = replace(row[name], p_holm=p_holm)
+    return rows

@@ -1,0 +1,153 @@
+"""95 % intervals of figures: they stay within the range of the figure, and know how few runs there are.
+
+A figure is a mean over runs (training seeds), each over the same units. Its variance has two parts: of the units, from
+the bootstrap, and of the runs, from the figures of the runs themselves. Each comes with the quantile of Student's t
+that its own number of units or runs asks for, as in intervals of sums of variance components (Graybill and Wang 1980):
+three runs know little of how runs vary, and the quantiles of means of draws from three runs hide it.
+
+The range is kept by Wilson's score interval (1927) with as many examples as the variance is worth, as survey statistics
+has it (Korn and Graubard 1998): the variance at a limit of the interval is that of a figure which stands there, so that
+it vanishes at 0 and at 100, and the interval reaches neither unless the figure does. How often such intervals hold the
+truth is measured by ``perf/coverage.py``; docs/scoring.md has the figures.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+
+import numpy as np
+
+CONFIDENCE = 0.95
+FEWEST = 40
+"""An interval needs at least so many samples."""
+STEPS = 400  # of the integral below; even
+_CLOSE = 1e-9  # in percent points: rounding of sums
+
+
+def percentile_interval(values: np.ndarray) -> tuple[float, float] | None:
+    """The 95 % percentile interval of samples ``[samples]``: sacrebleu's, for single runs of its metrics.
+
+    None where the figure is undefined on one of them, or where a 40th of them is less than one.
+    """
+    if np.isnan(values).any() or len(values) < FEWEST:
+        return None
+    ordered = np.sort(values)
+    cut = len(ordered) // 40
+    return float(ordered[cut]), float(ordered[-1 - cut])
+
+
+def score_interval(
+    samples: np.ndarray,
+    figures: np.ndarray,
+    units: int,
+    top: float | None = 100.0,
+    bottom: float | None = 0.0,
+) -> tuple[float, float] | None:
+    """The 95 % interval of the mean of several runs, or of one.
+
+    :param samples: ``[samples, runs]``, the figures of each run on bootstrap samples of the units, the same for all.
+    :param figures: ``[runs]``, as they are; ``units``: how many there are.
+    :param top: the highest value that the figure can have, None for no limit (TER); ``bottom``: the lowest. Without a
+        lowest value the interval is symmetrical.
+    :returns: None where the figure is undefined on a sample, or for fewer than 40 samples.
+    """
+    if np.isnan(samples).any() or len(samples) < FEWEST:
+        return None
+    mean, error = float(figures.mean()), _squared_error(samples, figures, units)
+    if bottom is None:
+        return mean - math.sqrt(error), mean + math.sqrt(error)
+    low, high = _within(mean - bottom, error, units, None if top is None else top - bottom)
+    return low + bottom, high + bottom
+
+
+OfRuns = tuple[np.ndarray, np.ndarray, int]
+"""``[samples, runs]``, ``[runs]`` and the number of units: what :func:`score_interval` takes."""
+
+
+def difference_interval(
+    first: OfRuns, second: OfRuns, *, top: float | None = 100.0, bottom: float | None = 0.0
+) -> tuple[float, float] | None:
+    """The 95 % interval of the first figure minus the second, of the same runs on two sets that share no unit.
+
+    Of a single run it is made from the score intervals of both figures (Newcombe 1998, his method 10; Zou and Donner
+    2008 for figures of any kind), which holds near the limits, too. Several runs give a difference each, and how these
+    vary is known from them alone: a run that is good on one set is good on the other.
+
+    :returns: None where a figure is undefined on a sample, or for fewer than 40 samples.
+    """
+    if any(np.isnan(samples).any() or len(samples) < FEWEST for samples, _, _ in (first, second)):
+        return None
+    difference = float(first[1].mean() - second[1].mean())
+    units = min(first[2], second[2])
+    error = 0.0
+    if len(first[1]) > 1:
+        error = _squared_error(first[0] - second[0], first[1] - second[1], units)
+    if error < _CLOSE**2:
+        one, other = (score_interval(*figure, top=top, bottom=bottom) for figure in (first, second))
+        if one is None or other is None:
+            return None
+        a, b = float(first[1].mean()), float(second[1].mean())
+        return difference - math.hypot(a - one[0], other[1] - b), difference + math.hypot(one[1] - a, b - other[0])
+    return difference - math.sqrt(error), difference + math.sqrt(error)
+
+
+def _squared_error(samples: np.ndarray, figures: np.ndarray, units: int) -> float:
+    """The square of half an interval of the mean of several runs, or of one; as for :func:`score_interval`."""
+    runs = len(figures)
+    # The bootstrap of n units varies (n - 1) / n as much as new units do.
+    covariance = np.cov(samples.T, ddof=1).reshape(runs, runs) * (units / (units - 1))
+    error = student_quantile((1 + CONFIDENCE) / 2, units - 1) ** 2 * float(covariance.mean())
+    if runs > 1:
+        # Two runs share what their units have in common; the rest of each run's variance is in that of the runs.
+        common = float(covariance.sum() - np.trace(covariance)) / (runs * (runs - 1))
+        between = float(figures.var(ddof=1)) / runs
+        own = student_quantile((1 + CONFIDENCE) / 2, runs - 1) ** 2 * between
+        error = max(error, own + student_quantile((1 + CONFIDENCE) / 2, units - 1) ** 2 * max(common, 0.0))
+    return error
+
+
+def _within(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:
+    """The ends x of the interval of a figure whose squared error is ``error``: (mean - x)² = error · h(x) / h(mean).
+
+    h is how the variance goes with the figure: x (top - x), or x where there is no top.
+    """
+    mean = 0.0 if abs(mean) < _CLOSE else top if top is not None and abs(top - mean) < _CLOSE else mean
+    height = mean if top is None else mean * (top - mean)
+    error = 0.0 if error < _CLOSE**2 else error
+    if height < 0 or (error > 0 and height == 0):  # no figure of this range
+        return mean - math.sqrt(error), mean + math.sqrt(error)
+    if error == 0:
+        # Every unit is right, or wrong, or the same mean of runs: each is worth one draw, as in Wilson's interval.
+        ratio = student_quantile((1 + CONFIDENCE) / 2, units - 1) ** 2 * (100.0 if top is None else 1.0) / units
+    else:
+        ratio = error / height
+    if top is None:
+        middle, root = mean + ratio / 2, math.sqrt(ratio * mean + ratio**2 / 4)
+        return max(0.0, middle - root), middle + root
+    middle = (mean + ratio * top / 2) / (1 + ratio)
+    root = math.sqrt(ratio * mean * (top - mean) + ratio**2 * top**2 / 4) / (1 + ratio)
+    return max(0.0, middle - root), min(top, middle + root)
+
+
+@lru_cache(maxsize=4096)
+def student_quantile(probability: float, degrees: float) -> float:
+    """The quantile of Student's t, for probabilities above 0.5 and at least one degree of freedom, whole or not."""
+    if degrees > 500:  # the density is narrower than the steps below; Cornish and Fisher's series is exact to 1e-8
+        z = NormalDist().inv_cdf(probability)
+        return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _below(middle, degrees) < probability else (low, middle)
+    return math.sqrt(degrees) * math.tan(low)
+
+
+def _below(angle: float, degrees: float) -> float:
+    """The probability of a t below sqrt(degrees) · tan(angle); in the angle, its density is a power of the cosine."""
+    scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
+    step = angle / STEPS
+    heights = [math.cos(number * step) ** (degrees - 1) for number in range(STEPS + 1)]
+    simpson = heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
+    return 0.5 + scale * simpson * step / 3

@@ -1,0 +1,77 @@
+"""Tables of ``cgbench score --format latex`` in the shape that papers have: a row a system, a column a bin.
+
+The best figure of a column is in bold; runs have their standard deviation as a subscript; a difference from the
+baseline is marked by stars where its p-value, adjusted by Holm's method, is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cgbench.benchmark.metrics.base import Estimate
+from cgbench.benchmark.metrics.scoring import Scored
+from cgbench.tables import Ready, latex_cell, latex_table
+
+MARKS = ((0.01, "**"), (0.05, "*"))
+
+
+def bins_table(scored: Scored, figure: str, width: int) -> str:
+    """One figure of every system, in all and in each bin; empty where no bin has a figure."""
+    labels = [one.label for one, _ in scored.results[0].bins]
+    columns = _columns(scored, figure)
+    if all(estimate.value is None for column in columns[1:] for estimate in column):
+        return ""
+    best = [_best(scored, column, width) for column in columns]
+    sizes = [part.examples for part in (scored.results[0].whole, *(part for _, part in scored.results[0].bins))]
+    metric = scored.metric
+    name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
+    head = [latex_cell(f"{name} by {scored.by}"), "all", *map(latex_cell, labels)]
+    rows = [["$n$", *(f"{size:,}".replace(",", "{,}") for size in sizes)]]
+    for place, result in enumerate(scored.results):
+        cells = [_cell(column[place], best[number], width) for number, column in enumerate(columns)]
+        rows.append([latex_cell(result.system), *cells])
+    table = latex_table(head, rows)
+    if scored.baseline:
+        table += (
+            f"\n% differs from {scored.baseline.replace(chr(10), ' ')} ({scored.star_test}, p adjusted by Holm's "
+            "method): * p < 0.05, ** p < 0.01"
+        )
+    return table
+
+
+def bold_best(scored: Scored, figure: str, width: int) -> list[Ready]:
+    """A figure of every system over all examples, the best in bold."""
+    column = _columns(scored, figure)[0]
+    best = _best(scored, column, width)
+    return [Ready(_value(estimate, best, width)) for estimate in column]
+
+
+def _columns(scored: Scored, figure: str) -> list[list[Estimate]]:
+    """The figures of all systems: over all examples, then in each bin."""
+    number = len(scored.results[0].bins)
+    parts = [[result.whole, *(part for _, part in result.bins)] for result in scored.results]
+    return [[own[place].figures[figure] for own in parts] for place in range(number + 1)]
+
+
+def _best(scored: Scored, column: Sequence[Estimate], width: int) -> str | None:
+    """The best figure of a column as it is printed; None where a single system has nothing to be better than."""
+    values = [estimate.value for estimate in column if estimate.value is not None]
+    if len(column) < 2 or not values:
+        return None
+    return f"{(min if scored.metric.lower_is_better else max)(values):.{width}f}"
+
+
+def _value(estimate: Estimate, best: str | None, width: int) -> str:
+    if estimate.value is None:
+        return "--"
+    text = f"{estimate.value:.{width}f}"
+    return rf"\textbf{{{text}}}" if text == best else latex_cell(text)
+
+
+def _cell(estimate: Estimate, best: str | None, width: int) -> str:
+    text = _value(estimate, best, width)
+    if estimate.value is not None and estimate.stdev is not None:
+        text += rf"$_{{\pm {estimate.stdev:.{max(width, 1)}f}}}$"
+    p = estimate.p_star
+    mark = next((mark for bound, mark in MARKS if p is not None and p < bound), "")
+    return text + (f"$^{{{mark}}}$" if mark else "")

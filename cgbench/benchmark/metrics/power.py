@@ -1,0 +1,246 @@
+"""How many examples and seeds are enough: the smallest difference that a test set shows, and what a difference needs.
+
+The variance of a difference between two systems has three parts. Of the units (examples, or groups of them) that both
+systems share: it falls with more of them. Of each run's own luck on them: it falls with more units and more runs. And
+of the runs themselves (training seeds): no number of examples removes it. A pilot tells them apart, by the bootstrap of
+its units and by the figures of its runs; a single run a system tells nothing of the last.
+
+Power is that of the calibrated test (:func:`~cgbench.benchmark.metrics.significance.calibrated_test`): it rejects where
+the difference is above 1.96 times its standard error as the test estimates it, which from few runs is uncertain itself.
+``perf/coverage.py --only power`` holds what is stated here against simulated tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.evaluation import Result
+from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
+from cgbench.errors import InputError, argument
+
+POWER = 0.8
+MOST_UNITS, MOST_RUNS = 10**9, 10_000
+DRAWS = 2000  # of the variance that few runs show
+_NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class Variance:
+    """The variance of a difference between two systems' figures, in points of the figure squared.
+
+    ``shared``: of the units, times their number; ``own``: of each run's luck on them, times units and runs;
+    ``between``: of runs, times their number. ``units`` and ``runs`` (of each system) are those of the pilot.
+    ``step``: half of what a difference changes by where a unit changes sides, times units; 0 where there are no steps.
+    """
+
+    shared: float
+    own: float = 0.0
+    between: float = 0.0
+    units: int = 0
+    runs: int = 1
+    step: float = 0.0
+
+    def of(self, units: float, runs: int) -> float:
+        """The variance with so many units and runs."""
+        return self.shared / units + self.own / (units * runs) + self.between / runs
+
+    def floor(self, runs: int) -> float:
+        """The part that more examples cannot remove."""
+        return self.between / runs
+
+
+def variance_of(metric: Metric, results: Sequence[Result], *, samples: int | None = None, seed: int = SEED) -> Variance:
+    """The parts of the variance of the difference between two systems, from a pilot.
+
+    :raises InputError: there are not two systems, runs differ in number, or there is nothing to resample.
+    """
+    if len(results) != 2:
+        raise InputError(f"a pilot has two systems, and {len(results)} are given; give {argument('systems')} twice")
+    first, second = results
+    if first.runs != second.runs:
+        raise InputError(
+            f"a pilot has as many runs of each system: {first.system} {first.runs}, {second.system} {second.runs}"
+        )
+    rows = metric.counted(np.arange(metric.n))
+    systems = [np.stack([metric.collect(run, rows) for run in result.statistics]) for result in results]
+    units, runs = systems[0].shape[1], first.runs
+    if units < 2:
+        raise InputError("one example: there is nothing to resample")
+    drawn = resampled_runs(systems, metric.compute, samples or SAMPLES["bootstrap"], seed)
+    figures = np.concatenate([one[:, :, 0] for one in drawn], axis=1)  # [samples, runs of both]
+    values = [metric.compute(system.sum(axis=1))[:, 0] for system in systems]
+    if np.isnan(figures).any() or any(np.isnan(one).any() for one in values):
+        raise InputError("the figure is not defined on every sample of these examples; more examples are needed")
+    covariance = np.cov(figures.T, ddof=1).reshape(2 * runs, 2 * runs) * (units / (units - 1))
+    signs = np.repeat((1.0, -1.0), runs) / runs
+    of_units = float(signs @ covariance @ signs)
+    if runs == 1:
+        right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
+        return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0)
+    own = between = 0.0
+    for place, figure in enumerate(values):
+        block = covariance[place * runs : (place + 1) * runs, place * runs : (place + 1) * runs]
+        common = float(block.sum() - np.trace(block)) / (runs * (runs - 1))
+        luck = max(0.0, float(np.trace(block)) / runs - common)
+        own += luck
+        between += max(0.0, float(figure.var(ddof=1)) - luck)
+    shared = max(0.0, of_units - own / runs)
+    return Variance(shared * units, own * units, between, units, runs)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test of a difference: its ``level``, and the ``power`` that is asked for."""
+
+    level: float = LEVEL
+    power: float = POWER
+
+    def __post_init__(self) -> None:
+        for name, value in (("level", self.level), ("power", self.power)):
+            if not 0 < value < 1:
+                raise InputError(f"{argument(name, value)} is a share, between 0 and 1")
+        if self.power <= self.level:
+            raise InputError(f"{argument('power', self.power)} is not above the level, {self.level:g}")
+
+    @cached_property
+    def critical(self) -> float:
+        """So many standard errors are significant."""
+        return _NORMAL.inv_cdf(1 - self.level / 2)
+
+    def power_of(self, difference: float, variance: Variance, units: float, runs: int) -> float:
+        """How often the test rejects where the true difference is ``difference``."""
+        total = variance.of(units, runs)
+        if total <= 0:
+            return 1.0 if difference else self.level
+        error = math.sqrt(total)
+        if runs == 1:
+            # Differences that change their signs vary around 0, not around their mean; and of steps, one that is as
+            # large as what was observed counts as larger: half a step is lost.
+            seen = math.sqrt((total + difference**2 / units) / total)
+            lost = variance.step / units / error
+            return _rejects(np.array([self.critical * seen + lost]), abs(difference) / error)
+        # The bootstrap sees a run's luck three times: in the units that it draws, in how runs differ, and in how they
+        # differ on drawn units; and it knows how runs vary from runs - 1 differences of each system.
+        luck = variance.own / (units * runs)
+        noise = _chi_squares(2 * (runs - 1))
+        seen_squared = variance.shared / units + 2 * luck + (luck + variance.floor(runs)) * noise
+        return _rejects(self.critical * np.sqrt(seen_squared / total), abs(difference) / error)
+
+    def smallest(self, variance: Variance, units: float, runs: int) -> float:
+        """The smallest difference that is significant with the power asked for."""
+        if variance.of(units, runs) <= 0:
+            return 0.0
+        error = math.sqrt(variance.of(units, runs))
+        return (
+            _least(lambda times: self.power_of(times * error, variance, units, runs) >= self.power, 0.0, 1000.0) * error
+        )
+
+    def units_for(self, difference: float, variance: Variance, runs: int) -> int | None:
+        """So many units show a difference; None where no number does."""
+        if self.power_of(difference, variance, MOST_UNITS, runs) < self.power:
+            return None
+        return _least_whole(lambda units: self.power_of(difference, variance, units, runs) >= self.power, 2, MOST_UNITS)
+
+    def runs_for(self, difference: float, variance: Variance, units: int) -> int | None:
+        """So many runs of each system show a difference on so many units; None where no number does."""
+        if self.power_of(difference, variance, units, MOST_RUNS) < self.power:
+            return None
+        return _least_whole(lambda runs: self.power_of(difference, variance, units, runs) >= self.power, 2, MOST_RUNS)
+
+
+def _chi_squares(degrees: int) -> np.ndarray:
+    """Draws of a chi-square over its degrees of freedom, always the same."""
+    return np.random.default_rng([SEED, degrees]).chisquare(degrees, DRAWS) / degrees
+
+
+def _rejects(critical: np.ndarray, shift: float) -> float:
+    """How often a normal variable around ``shift`` is beyond the critical values, of either sign."""
+    return float(np.mean([_NORMAL.cdf(shift - one) + _NORMAL.cdf(-shift - one) for one in critical.tolist()]))
+
+
+def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """The least number for which something holds that holds for all above it."""
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _least_whole(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The same of whole numbers."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a difference needs: ``examples`` with the pilot's number of runs, ``runs`` on the pilot's examples, and its
+    power with both. None: no number is enough, or the pilot does not tell."""
+
+    difference: float
+    power: float
+    examples: int | None
+    runs: int | None
+
+
+@dataclass(frozen=True)
+class Enough:
+    """What ``cgbench power`` prints: the smallest differences by number of units, and what given differences need."""
+
+    metric: str
+    variance: Variance
+    test: Test
+    runs: int
+    smallest: tuple[tuple[int | None, float], ...]
+    """By units (None: any number of them)."""
+    needs: tuple[Needs, ...]
+
+
+def enough(
+    variance: Variance,
+    test: Test,
+    *,
+    metric: str = "",
+    units: Sequence[int] = (),
+    runs: int | None = None,
+    differences: Sequence[float] = (),
+) -> Enough:
+    """Everything that a variance says of so many units and runs.
+
+    :param units: numbers of units; by default half, once, twice, four and ten times those of the pilot.
+    :param runs: of each system; by default those of the pilot.
+    :raises InputError: a number is not above 0, or runs are asked about that the pilot says nothing of.
+    """
+    count = variance.runs if runs is None else runs
+    if variance.runs == 1 and count > 1 and not variance.between:
+        raise InputError(
+            f"{argument('seeds', count)}: a pilot of one run a system says nothing of the variance between runs; give "
+            f"several files a system, or {argument('seed_variance')}"
+        )
+    numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
+    bad = [one for one in (*numbers, count) if one < 1] + [one for one in differences if not 0 < abs(one) < math.inf]
+    if bad:
+        raise InputError(f"{bad[0]:g}: numbers of examples and of seeds, and differences, are above 0")
+    smallest: list[tuple[int | None, float]] = [(one, test.smallest(variance, one, count)) for one in numbers]
+    if variance.floor(count):
+        smallest.append((None, test.smallest(variance, math.inf, count)))
+    own = variance.units or numbers[0]
+    needs = tuple(
+        Needs(
+            one,
+            test.power_of(one, variance, own, count),
+            test.units_for(one, variance, count),
+            test.runs_for(one, variance, own) if variance.between else None,
+        )
+        for one in differences
+    )
+    return Enough(metric, variance, test, count, tuple(smallest), needs)

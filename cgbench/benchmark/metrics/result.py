@@ -1,0 +1,149 @@
+"""What :func:`cgbench.evaluate` gives: the figures, to print, to put into a table, or to go on with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgbench.benchmark.metrics.differences import Differences
+from cgbench.benchmark.metrics.differences_report import as_tables, as_values
+from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
+from cgbench.benchmark.metrics.features import Material
+from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, values_only
+from cgbench.benchmark.metrics.scoring import Scored, as_json, write_per_example
+from cgbench.errors import InputWarning, argument, require
+from cgbench.files import check_output, write_atomic
+from cgbench.tables import safe_tsv
+
+if TYPE_CHECKING:
+    import pandas
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What figures were made from: the comparison, what features are made of, the texts, what was warned of.
+
+    ``references``: those of each example; None, where there are none (CTER).
+    """
+
+    comparison: Comparison
+    material: Material
+    sources: Sequence[str] | None
+    references: Sequence[Sequence[str]] | None
+    warned: tuple[InputWarning, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Figures of one or more systems.
+
+    ``repr`` is what ``cgbench score`` prints; a notebook shows the same as tables. ``scored`` has everything with its
+    types, ``systems`` the hypotheses, ``asked`` what else they were made from; ``differences`` where systems differ.
+    """
+
+    scored: Scored
+    systems: tuple[System, ...]
+    asked: Asked | None = None
+    differences: tuple[Differences, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """The headline figure of the first system, in percent (its mean over runs); NaN where it is not defined."""
+        return next(iter(next(iter(self.figures.values())).values()))
+
+    @property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """``{system: {figure: percent}}``, means over runs."""
+        return {
+            result.system: {
+                name: float("nan") if estimate.value is None else estimate.value
+                for name, estimate in result.whole.figures.items()
+            }
+            for result in self.results
+        }
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """A system's figures each, with runs, intervals, tests and bins."""
+        return self.scored.results
+
+    @property
+    def signature(self) -> str:
+        """How the figures were made: what to report beside them."""
+        return f"{self.scored.metric.name}|{self.scored.signature}"
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A row a figure, system and bin, numbers unrounded; the columns are those of ``--format tsv``.
+
+        :raises InputError: pandas is not installed.
+        """
+        pandas = require("pandas", "analysis")
+        table = pandas.DataFrame(long_rows(self.scored), columns=list(LONG))
+        for name, kind in NUMBERS.items():
+            # "" is what a table has for None; numbers are as Python reads them, to the last bit
+            values = [None if value == "" else float(value) for value in table[name]]
+            table[name] = pandas.array(values, dtype="Float64").astype(kind)
+        return table
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The results as JSON values, one a system; ``docs/formats.md`` has the schema."""
+        rows = as_json(self.scored)
+        if not self.differences:
+            return rows
+        return [row | {"differences": as_values(self.differences, str(row["system"]))} for row in rows]
+
+    def to_latex(self, width: int = 1) -> str:
+        """The tables in LaTeX (booktabs), figures with ``width`` decimals."""
+        return self.report("latex", width)
+
+    def to_markdown(self, width: int = 1) -> str:
+        """The same in Markdown."""
+        return self.report("markdown", width)
+
+    def report(self, form: str = "text", width: int = 1, reasons: bool = False, safe: bool = False) -> str:
+        """What ``cgbench score`` prints, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
+
+        :param reasons: for CTER, also why rows are wrong.
+        :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
+        """
+        if form == "json" and self.differences:
+            rows = self.to_json()
+            return json.dumps(rows, ensure_ascii=False, indent=1)
+        table = report(self.scored, form, width, reasons)
+        if form != "tsv":
+            table = "\n\n".join([table, *as_tables(self.differences, form, width)])
+        return safe_tsv(table) if safe and form == "tsv" else table
+
+    def values_only(self, width: int = 1) -> str:
+        """The figures alone: a line a system, its figures separated by tabs."""
+        return values_only(self.scored, width)
+
+    def plot(self, path: str | Path) -> None:
+        """Draw the figures over the bins of ``by``, with 95 % intervals, to a .svg, .png or .pdf.
+
+        :raises InputError: there are no bins, the name ends otherwise, or matplotlib is not installed.
+        """
+        from cgbench.benchmark.metrics.plot import draw
+        from cgbench.picture import check_picture
+
+        check_picture(Path(path), argument("plot", str(path)))
+        check_output(Path(path), [])
+        write_atomic(Path(path), draw(self.scored, Path(path).suffix[1:]))
+
+    def write_per_example(self, path: str | Path, safe: bool = False) -> None:
+        """Write a tab-separated row for each example, system and run, with a header.
+
+        :param safe: quote cells that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
+        :raises InputError: no file can be written there.
+        """
+        check_output(Path(path), [])
+        write_per_example(Path(path), self.scored, self.systems, safe)
+
+    def __repr__(self) -> str:
+        return self.report()
+
+    def _repr_html_(self) -> str:
+        return self.report("html")

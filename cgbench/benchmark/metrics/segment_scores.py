@@ -1,0 +1,203 @@
+"""Any metric's scores of segments, as other programs gave them: their mean, or another statistic that sums make.
+
+A run's "hypotheses" are the scores themselves, a number an example. Everything behind the statistics is as for our own
+metrics: intervals, tests, bins, seeds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric, Signature
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+
+Numbers = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """How scores of segments become one of the corpus: ``back`` of the mean of what ``inner`` makes of each."""
+
+    name: str
+    inner: Numbers
+    back: Numbers
+    above_zero: bool = False
+
+    @property
+    def linear(self) -> bool:
+        """Whether it is a mean as it stands."""
+        return self.name == "mean" or self.name.startswith("share:")
+
+
+STATISTICS = {
+    "mean": Statistic("mean", lambda values: values, lambda mean: mean),
+    "rms": Statistic("rms", np.square, np.sqrt),
+    "geometric": Statistic("geometric", np.log, np.exp, above_zero=True),
+    "harmonic": Statistic("harmonic", np.reciprocal, np.reciprocal, above_zero=True),
+}
+
+
+def statistic_of(name: str) -> Statistic:
+    """The statistic of this name; ``share:X`` is the share of scores from X on.
+
+    :raises InputError: there is no such statistic.
+    """
+    kind, sign, bound = name.partition(":")
+    if kind == "share" and sign:
+        least = number_of(bound)
+        if least is None or not np.isfinite(least):
+            raise InputError(f"{argument('statistic', name)}: {bound!r} is no number; write share:0.8")
+        return Statistic(name, lambda values: (values >= least).astype(np.float64), lambda mean: mean)
+    if name not in STATISTICS:
+        raise InputError(f"{argument('statistic', name)}{did_you_mean(name, [*STATISTICS, 'share:X'])}")
+    return STATISTICS[name]
+
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
+_NONE = frozenset(("", "nan", "none", "null", "na", "n/a", "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity"))
+_WORDS = {"true": 1.0, "false": 0.0}
+
+
+def number_of(text: str) -> float | None:
+    """A score as text: NaN where it says that there is none, or is not finite; None where it is no score."""
+    if _NUMBER.fullmatch(text):
+        value = float(text)
+        return value if np.isfinite(value) else float("nan")
+    word = text.strip().lower()
+    if word in _NONE:
+        return float("nan")
+    if word in _WORDS:
+        return _WORDS[word]
+    return None if word == text else number_of(word)
+
+
+class SegmentScores(Metric):
+    """The mean of scores of segments, or another :class:`Statistic`.
+
+    Scores from 0 to 1 (``scale``) are given in percent, as all shares are here; others as they are.
+    """
+
+    of_texts = False
+    figures = ("score",)
+
+    def __init__(
+        self,
+        n: int,
+        *,
+        name: str = "scores",
+        statistic: str = "mean",
+        scale: tuple[float, float] | None = None,
+        lower_is_better: bool = False,
+        binary: bool = False,
+        missing: np.ndarray | None = None,
+        origin: Sequence[tuple[str, str]] = (),
+        notes: Sequence[str] = (),
+    ) -> None:
+        """``n``: the number of segments.
+
+        :param scale: the lowest and the highest score that there can be; None: unknown, or no limits.
+        :param binary: every score is 0 or 1.
+        :param missing: bool ``[n]``, segments that some run has no score of: they count in none.
+        :param origin: more items of the signature: the model behind the scores, its revision.
+        :raises InputError: no such statistic.
+        """
+        self._n, self.name, self.scale, self.binary = n, name, scale, binary
+        self.lower_is_better, self.notes, self.origin = lower_is_better, tuple(notes), tuple(origin)
+        self.statistic = statistic_of(statistic)
+        self._kept = None if missing is None or not missing.any() else ~missing
+        self.percent = statistic.startswith("share:") or scale == (0.0, 1.0)
+        self.bottom, self.top = (0.0, 100.0) if self.percent else scale or (None, None)
+
+    @property
+    def n(self) -> int:
+        """The number of segments, those that are left out among them."""
+        return self._n
+
+    def signature(self) -> Signature:
+        """The statistic, the scale, the direction, and how many segments are left out."""
+        scale = "..".join(f"{end:g}" for end in self.scale) if self.scale else None
+        items = {"stat": self.statistic.name.replace(":", "-"), **dict(self.origin), "scale": scale}
+        items["unit"] = "percent" if self.percent else None
+        items["better"] = "lower" if self.lower_is_better else None
+        items["dropped"] = None if self._kept is None else str(int(np.count_nonzero(~self._kept)))
+        return Signature(items)
+
+    def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
+        """(what the statistic adds up, 1) a segment; zeros for one that is left out.
+
+        :raises InputError: a score is no number, or the statistic has no value for it.
+        """
+        self.check_hypotheses(hypotheses)
+        values = scores_of(hypotheses, self.name)
+        kept = np.ones(self.n, bool) if self._kept is None else self._kept
+        bad = np.flatnonzero(kept & ~np.isfinite(values))
+        if len(bad):
+            raise InputError(f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]!r} is no finite score")
+        bad = np.flatnonzero(kept & (values <= 0)) if self.statistic.above_zero else bad
+        if len(bad):
+            raise InputError(
+                f"{self.name}, row {bad[0] + 1}: {argument('statistic', self.statistic.name)} is of scores above "
+                f"0, and this one is {hypotheses[bad[0]]}"
+            )
+        found = np.zeros((self.n, 2))
+        found[kept, 0], found[kept, 1] = self.statistic.inner(values[kept]), 1.0
+        return found
+
+    def counted(self, rows: np.ndarray) -> np.ndarray:
+        """Those that are not left out."""
+        return rows if self._kept is None else rows[self._kept[rows]]
+
+    def compute(self, sums: np.ndarray) -> np.ndarray:
+        """The statistic, in percent where scores are from 0 to 1."""
+        factor = 100 if self.percent else 1
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if self.statistic.linear:
+                return factor * sums[:, :1] / sums[:, 1:]
+            return factor * self.statistic.back(sums[:, :1] / sums[:, 1:])
+
+    def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
+        """Of scores that are 0 or 1, and of shares: 1 is right."""
+        if not (self.binary or self.statistic.name.startswith("share:")):
+            return None
+        return {"score": statistics[self.counted(rows), 0]}
+
+    def describe(self, sums: np.ndarray) -> str:
+        """The counts."""
+        if self.binary and self.statistic.name == "mean":
+            return f"({sums[0]:,.0f} of {sums[1]:,.0f})"
+        return f"({sums[1]:,.0f} segments)"
+
+    def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
+        """``correct``, 1 or 0, of scores that are nothing else; ``score`` of others, NaN where there is none."""
+        if self.binary and self._kept is None:
+            return [{"correct": int(value)} for value in scores_of(hypotheses, self.name)]
+        return [{"score": value} for value in scores_of(hypotheses, self.name).tolist()]
+
+
+def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
+    """Scores from text, float64 ``[n]``; NaN where there is none.
+
+    :param name: what messages call them.
+    :raises InputError: one is no number, and does not say either that there is none.
+    """
+    try:
+        # The usual case, fast; Python would also read 1_1, which nobody writes for a score.
+        values = np.array(list(map(float, texts)))
+        if not any("_" in text for text in texts):
+            values[~np.isfinite(values)] = np.nan
+            return values
+    except ValueError:
+        pass
+    found = np.empty(len(texts))
+    for row, text in enumerate(texts):
+        value = number_of(text)
+        if value is None:
+            raise InputError(f"{name}, row {row + 1}: {text!r} is no score; a number is needed")
+        found[row] = value
+    return found

@@ -1,0 +1,157 @@
+"""Semantic exact match of logical forms: equal but for the names of variables and the order of conjuncts.
+
+As the evaluator of ReCOGS has it (Wu, Manning and Potts 2023, section 4): conjuncts are parted by ``;`` and ``AND``,
+variables are numbers, blanks do not count. Variables of two forms can stand for each other if the same predicates hold
+of them, as often; a form is right if some way to rename its variables makes its conjuncts those of the reference. What
+follows from these rules is kept: two variables may become one, and a number that is no variable (``dog2``), or ``AND``
+within a name, makes a form wrong. That evaluator tries every renaming; here a renaming ends where a conjunct would not
+be one of the reference's, or a variable of the reference would be left over, which finds the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from cgbench.benchmark.metrics.base import Signature
+from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.errors import InputError
+
+MOST_STEPS = 1_000_000
+_NUMBER = re.compile(r"\d+")
+_OWN_NUMBER = re.compile(r"\b\d+\b")
+_PARTS = re.compile(r"\s*(?:AND|;)\s*")
+_PREDICATE = re.compile(r"(\w+)\((\d+)(?:,(\d+))?\)")
+
+
+class Form:
+    """A logical form: its ``conjuncts``, its ``numbers``, and its variables by the predicates that hold of them."""
+
+    def __init__(self, text: str) -> None:
+        """``text``: as a model wrote it; anything is a form, if not a good one."""
+        plain = "".join(text.split(" ")).replace("AND", " AND ")
+        self.conjuncts = frozenset(_PARTS.split(plain))
+        self.numbers = set(_NUMBER.findall(plain))
+        predicates: dict[str, list[str]] = defaultdict(list)
+        for name, first, second in _PREDICATE.findall(plain):
+            for variable in (first, second) if second else (first,):
+                predicates[variable].append(name)
+        self.kinds: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for variable, names in predicates.items():
+            self.kinds[tuple(sorted(names))].append(variable)
+
+
+def means_the_same(form: Form, gold: Form) -> bool:
+    """Whether a form is the reference ``gold`` but for the names of variables and the order of conjuncts.
+
+    :raises InputError: there are too many ways to rename variables to try.
+    """
+    choices = {variable: gold.kinds.get(kind, []) for kind, own in form.kinds.items() for variable in own}
+    if set(choices) != form.numbers or {one for own in gold.kinds.values() for one in own} != gold.numbers:
+        return False
+    # Every variable of the reference has to be one of the form's: there are as many of each kind.
+    if any(len(form.kinds.get(kind, ())) < len(own) for kind, own in gold.kinds.items()):
+        return False
+    used_in: dict[str, list[str]] = defaultdict(list)
+    waiting: dict[str, int] = {}
+    for conjunct in form.conjuncts:
+        variables = set(_OWN_NUMBER.findall(conjunct))
+        waiting[conjunct] = len(variables)
+        for variable in variables:
+            used_in[variable].append(conjunct)
+        if not variables and conjunct not in gold.conjuncts:
+            return False
+    return _search(sorted(choices, key=lambda one: (len(choices[one]), one)), choices, used_in, waiting, form, gold)
+
+
+def _search(
+    order: Sequence[str],
+    choices: dict[str, list[str]],
+    used_in: dict[str, list[str]],
+    waiting: dict[str, int],
+    form: Form,
+    gold: Form,
+) -> bool:
+    """Give each variable in turn a name of the reference, and go back where a whole conjunct is none of it.
+
+    :param waiting: of each conjunct, how many of its variables have no name yet.
+    """
+    names: dict[str, str] = {}
+    taken: Counter[str] = Counter()  # how many variables have a name
+    spare = len(order) - len(gold.numbers)  # so many may take a name that is taken
+    tried = [0] * len(order)
+    place = steps = 0
+    while place >= 0:
+        if place == len(order):
+            if (
+                set(names.values()) == gold.numbers
+                and {_renamed(one, names) for one in form.conjuncts} == gold.conjuncts
+            ):
+                return True
+            place -= 1
+            continue
+        variable = order[place]
+        if variable in names:  # back from a name that led nowhere
+            name = names.pop(variable)
+            taken[name] -= 1
+            spare += taken[name] > 0
+            for conjunct in used_in[variable]:
+                waiting[conjunct] += 1
+        if tried[place] == len(choices[variable]):
+            tried[place] = 0
+            place -= 1
+            continue
+        name = choices[variable][tried[place]]
+        if taken[name] and not spare:
+            tried[place] += 1
+            continue
+        steps += 1
+        if steps > MOST_STEPS:
+            raise InputError(
+                f"a logical form has more than {MOST_STEPS:,} ways to rename its variables: {', '.join(order[:5])} ..."
+            )
+        names[variable] = name
+        spare -= taken[name] > 0
+        taken[name] += 1
+        tried[place] += 1
+        for conjunct in used_in[variable]:
+            waiting[conjunct] -= 1
+        if all(waiting[one] or _renamed(one, names) in gold.conjuncts for one in used_in[variable]):
+            place += 1
+    return False
+
+
+def _renamed(conjunct: str, names: dict[str, str]) -> str:
+    return _OWN_NUMBER.sub(lambda found: names.get(found[0], found[0]), conjunct)
+
+
+class SemanticMatch(ExactMatch):
+    """Accuracy in percent, where forms count as equal that mean the same. An empty hypothesis is wrong."""
+
+    name = "semantic"
+    figures = ("semantic",)
+
+    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False, cut_end: bool = False) -> None:
+        """As for exact match.
+
+        :raises InputError: an example has no reference.
+        """
+        super().__init__(references, lowercase=lowercase, cut_end=cut_end)
+        self.forms = [[Form(reference) for reference in sorted(example)] for example in self.references]
+
+    def signature(self) -> Signature:
+        """That of exact match, and whose rules say what is the same."""
+        made = super().signature()
+        made.items["tok"] = None
+        made.items["rules"] = "recogs"
+        return made
+
+    def is_right(self, text: str, place: int) -> bool:
+        """Whether a hypothesis means what a reference of its example says."""
+        form = Form(text)
+        try:
+            return any(means_the_same(form, gold) for gold in self.forms[place])
+        except InputError as error:
+            self.notes = (f"row {place + 1} counts as wrong, and others like it: {error.message}",)
+            return False

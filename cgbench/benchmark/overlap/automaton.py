@@ -1,0 +1,216 @@
+"""Every n-gram of a test text, of any length, in memory that goes with the test text; a corpus is read through it.
+
+A suffix automaton (Blumer et al. 1985, "The smallest automaton recognizing the subwords of a text") has at most two
+states a word. While a corpus is read, it is at each word in the state of the longest n-gram of the test text that ends
+there; of each state the k longest such matches are kept, which is all that it takes to say of every n-gram whether it
+occurs 1, 2, ... or k times. So counts are exact, no n-gram is too long, and those of the parts of a corpus are merged
+in any order to the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.memory import check_memory
+
+ARRAYS = ("firsts", "table", "links", "lens", "pairs")
+BITS = 16  # of the set of pairs, for each word of the test text
+BYTES_A_WORD = 450  # of a test text, at most, while its automaton is built
+REMEDY = "it is damaged; make it again"
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """The n-grams of a test text; its arrays are those of ``automaton_kernels.py``."""
+
+    firsts: np.ndarray
+    table: np.ndarray
+    links: np.ndarray
+    lens: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def build(cls, ids: np.ndarray, lengths: np.ndarray, words: int) -> Automaton:
+        """Of sentences, ``ids`` int32 ``[words of all]`` below ``words``, ``lengths`` int32 ``[sentences]``.
+
+        :raises InputError: it is more text than states can be numbered.
+        """
+        from cgbench.benchmark.overlap import automaton_kernels as kernels
+
+        size = len(ids)
+        if 3 * size > 2**31 - 8:
+            raise InputError(f"a test text of {size:,} words is too long; look at a part of it")
+        check_memory(f"the n-grams of a test text of {size:,} words", BYTES_A_WORD * size, "look at a part of it")
+        firsts = np.full(words, -1, np.int32)
+        heads = np.full(2 * size + 2, -1, np.int32)
+        links, lens = np.zeros(2 * size + 2, np.int32), np.zeros(2 * size + 2, np.int32)
+        edges = np.empty((3 * size + 2, 3), np.int32)
+        building = _table(3 * size)
+        states, filled = kernels.build_automaton(ids, lengths, firsts, building, heads, edges, links, lens)
+        table = _table(filled)
+        kernels.enter_edges(building, edges[:filled], table)
+        pairs = np.zeros(1 << max(0, (BITS * size // 64).bit_length()), np.uint64)
+        kernels.enter_pairs(ids, lengths, pairs)
+        return cls(firsts, table, links[:states].copy(), lens[:states].copy(), pairs)
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def no_matches(self, most: int) -> np.ndarray:
+        """The matches before anything is read, int32 ``[states, most]``: enough to tell counts up to ``most``."""
+        return np.zeros((len(self), most), np.int32)
+
+    def read(self, ids: np.ndarray, lengths: np.ndarray, matches: np.ndarray) -> int:
+        """Read sentences of a corpus, in the ids of the test text, any other id being a word that it does not have.
+
+        :param matches: of :meth:`no_matches`, brought up to date.
+        :returns: words that the test text has, too.
+        """
+        from cgbench.benchmark.overlap.automaton_kernels import walk
+
+        return int(walk(ids, lengths, *self._arrays(), matches))
+
+    def known(self, matches: np.ndarray, min_count: int) -> np.ndarray:
+        """The words of the longest n-gram that ends in each state and occurred ``min_count`` times, int32 ``[states]``.
+
+        :raises InputError: the matches tell no counts that high.
+        """
+        from cgbench.benchmark.overlap.automaton_kernels import settle
+
+        if not 1 <= min_count <= matches.shape[1]:
+            raise InputError(f"counts are known up to {matches.shape[1]}, and min_count is {min_count}")
+        order = np.argsort(self.lens, kind="stable")
+        known = np.zeros(len(self), np.int32)
+        settle(order, self.links, self.lens, matches, min_count, np.zeros(len(self), np.int32), known)
+        return known
+
+    def ends(self, ids: np.ndarray, lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, int]:
+        """The words of the longest known n-gram that ends at each word of sentences of the test text.
+
+        :param known: of :meth:`known`.
+        :returns: int32 ``[words of all sentences]``; the first sentence that is not in the test text, -1 if all are.
+        """
+        from cgbench.benchmark.overlap.automaton_kernels import find_ends
+
+        ends = np.zeros(len(ids), np.int32)
+        stranger = find_ends(ids, lengths, self.firsts, self.table, self.links, self.lens, known, ends)
+        return ends, int(stranger)
+
+    def marks(self, spans: np.ndarray) -> np.ndarray:
+        """The nearest state with a span (``spans`` int32 ``[states]``, words or 0) along the links of each, itself
+        included; 0 for none. Int32 ``[states]``."""
+        marks = np.zeros(len(self), np.int32)
+        for state in np.argsort(self.lens, kind="stable")[1:].tolist():
+            marks[state] = state if spans[state] else marks[self.links[state]]
+        return marks
+
+    def find(
+        self,
+        ids: np.ndarray,
+        lengths: np.ndarray,
+        begin: int,
+        spans: np.ndarray,
+        marks: np.ndarray,
+        documents: np.ndarray,
+        filled: np.ndarray,
+    ) -> None:
+        """Note which sentences of a corpus, the first being number ``begin``, hold spans.
+
+        :param spans: int32 ``[states]``, words of the one that ends in each state; ``marks``: of :meth:`marks`.
+        :param documents: int64 ``[states, n]``, the first n of each, and ``filled`` int32 ``[states]``, how many there
+            are; both brought up to date.
+        """
+        from cgbench.benchmark.overlap.automaton_kernels import find_spans
+
+        found = spans, marks, documents, filled
+        find_spans(ids, lengths, begin, *self._arrays(), *found)
+
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.firsts, self.table, self.links, self.lens, self.pairs
+
+    def state_of(self, ids: np.ndarray) -> int:
+        """The state of an n-gram of the test text."""
+        state = int(self.firsts[ids[0]])
+        for word in ids[1:].tolist():
+            state = self._next(state, word)
+        return state
+
+    def _next(self, state: int, word: int) -> int:
+        from cgbench.benchmark.overlap.automaton_kernels import _MIX, FREE
+
+        key = (state << 32) | word
+        last = len(self.table) - 1
+        row = ((((key ^ (key >> 32)) * int(_MIX)) & (2**64 - 1)) >> 32) & last
+        while int(self.table[row, 0]) != key:
+            assert self.table[row, 0] != FREE, "no n-gram of the test text"
+            row = (row + 1) & last
+        return int(self.table[row, 1])
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays into a folder."""
+        for name in ARRAYS:
+            np.save(folder / f"automaton.{name}.npy", getattr(self, name))
+
+    @classmethod
+    def load(cls, folder: Path) -> Automaton:
+        """Read the arrays from a folder.
+
+        :raises InputError: one is missing, or holds what no automaton does.
+        """
+        arrays = {name: read_array(folder / f"automaton.{name}.npy") for name in ARRAYS}
+        found = cls(**arrays)
+        found._check(folder)
+        return found
+
+    def check_words(self, words: int, folder: Path) -> None:
+        """Check that the text that is read has as many different words as this was built of.
+
+        :raises InputError: it has not.
+        """
+        if len(self.firsts) != words:
+            raise InputError(f"{folder}: the words of the test text are not those that were written; {REMEDY}")
+
+    def _check(self, folder: Path) -> None:
+        """Check all that the compiled loops rely on: they look at no bounds."""
+        from cgbench.benchmark.overlap.automaton_kernels import FREE
+
+        states, size = len(self.links), len(self.table)
+        kinds = {name: (getattr(self, name).dtype.str, getattr(self, name).ndim) for name in ARRAYS}
+        words, rows = ("<i4", 1), ("<u8", 2)
+        good = kinds == dict(zip(ARRAYS, (words, rows, words, words, ("<u8", 1)), strict=True))
+        good = good and len(self.pairs) & (len(self.pairs) - 1) == 0 < len(self.pairs)
+        good = good and states > 0 and len(self.lens) == states and self.table.shape[1] == 2
+        good = good and size > 0 and size & (size - 1) == 0
+        if good:
+            held = self.table[self.table[:, 0] != FREE]
+            good = len(held) < size and bool(np.all(held[:, 1] < states))
+            good = good and bool(np.all((self.firsts > 0) & (self.firsts < states)))
+            inner = self.links[1:]
+            good = good and bool(np.all((inner >= 0) & (inner < states))) and self.lens[0] == 0
+            # Rising lengths along the links: whoever follows them arrives at 0.
+            good = good and bool(np.all(self.lens[inner] < self.lens[1:]))
+        if not good:
+            raise InputError(f"{folder}: the n-grams of the test text are not those that were written; {REMEDY}")
+
+
+def read_array(path: Path) -> np.ndarray:
+    """An array of a file, in memory.
+
+    :raises InputError: there is none.
+    """
+    try:
+        array: np.ndarray = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); {REMEDY}") from None
+    return np.ascontiguousarray(array)
+
+
+def _table(entries: int) -> np.ndarray:
+    """An empty table for so many entries, at most half full."""
+    from cgbench.benchmark.overlap.automaton_kernels import FREE
+
+    return np.full((1 << max(4, (2 * entries).bit_length()), 2), FREE, np.uint64)

@@ -1,0 +1,366 @@
+"""The compiled loops of ``automaton.py``: a suffix automaton of a test text, and a corpus read through it.
+
+The automaton is that of Blumer et al. (1985), built on line, of all sentences together: its states are classes of
+n-grams that end at the same places of the test text. Nothing is compared by hash alone: a row of the table holds its
+whole key. The twins are in ``tests/helpers/twins_overlap.py``.
+
+Conventions
+    ids       int32, words numbered from 0; what is not below ``words`` is a word that the test text does not have.
+    states    0 is the empty n-gram. A state has the n-grams of ``lens[links[state]] + 1`` to ``lens[state]`` words,
+              each the end of the next longer one.
+    firsts    int32 ``[words]``: the state of each single word, its edge from state 0.
+    table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and where that edge leads
+              (while the automaton is built: its number).
+    pairs     uint64 ``[2^k]``, a set of bits: that of a pair of words is set if one follows the other in the test text,
+              and of few other pairs. Most words of a corpus follow one that they never follow there: so no n-gram of
+              two words or more ends, which one look at a small table says.
+    matches   int32 ``[states, k]``, falling: the k longest matches that ended in each state, 0 for none.
+
+The test text ``a b a``, ``c b``: ``b`` ends where both ``a b`` and ``c b`` do, so it has a state of its own, to which
+theirs are linked. Of the corpus ``c b a`` it holds ``c``, ``c b``, ``b a``: with k = 1, ``matches`` gets 1 in the
+state of ``c``, 2 in that of ``c b``, and 2 in that of ``b a`` and ``a b a``, of which the longer one did not occur.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+
+from cgbench.compiled import kernel, kernel_of, part
+
+FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  # no key: states and words are below 2^31
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
+_32, _6, _63, _1, _0 = np.uint64(32), np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0)
+
+
+@part
+def _find(table, state, word):
+    """The row of a key: where it is, or the free one where it belongs."""
+    key = np.uint64(state) << _32 | np.uint64(word)
+    last = table.shape[0] - 1
+    row = np.int64(((key ^ key >> _32) * _MIX) >> _32) & last
+    while table[row, 0] != key and table[row, 0] != FREE:
+        row = (row + 1) & last
+    return row
+
+
+@part
+def _edge(table, state, word):
+    """The number of an edge, or -1."""
+    row = _find(table, state, word)
+    return np.int64(-1) if table[row, 0] == FREE else np.int64(table[row, 1])
+
+
+@part
+def _add_edge(table, heads, edges, filled, state, word, target):
+    """Add an edge that is not there."""
+    row = _find(table, state, word)
+    table[row, 0] = np.uint64(state) << _32 | np.uint64(word)
+    table[row, 1] = np.uint64(filled)
+    edges[filled, 0] = word
+    edges[filled, 1] = target
+    edges[filled, 2] = heads[state]
+    heads[state] = filled
+    return filled + 1
+
+
+@part
+def _split(parent, state, word, clone, firsts, table, heads, edges, filled, links, lens):
+    """Give the n-grams of ``state`` that go on from ``parent``, the shorter ones, a state of their own, ``clone``."""
+    lens[clone] = lens[parent] + 1
+    links[clone] = links[state]
+    links[state] = clone
+    edge = np.int64(heads[state])
+    while edge >= 0:
+        filled = _add_edge(table, heads, edges, filled, clone, edges[edge, 0], edges[edge, 1])
+        edge = np.int64(edges[edge, 2])
+    while parent > 0:
+        edge = _edge(table, parent, word)
+        if edge < 0 or edges[edge, 1] != state:
+            return filled
+        edges[edge, 1] = clone
+        parent = np.int64(links[parent])
+    if firsts[word] == state:
+        firsts[word] = clone
+    return filled
+
+
+@part
+def _bit(pairs, before, word):
+    """The place of a pair's bit, and the bit."""
+    code = (np.uint64(before) << _32 | np.uint64(word)) * _MIX
+    code ^= code >> _32
+    return np.int64(code >> _6) & (pairs.size - 1), _1 << (code & _63)
+
+
+@kernel_of("(i4[::1], i4[::1], u8[::1])")
+def enter_pairs(ids, lengths, pairs):
+    """Set the bits of the pairs of sentences."""
+    position = 0
+    for length in lengths:
+        for i in range(position + 1, position + length):
+            place, bit = _bit(pairs, ids[i - 1], ids[i])
+            pairs[place] |= bit
+        position += length
+
+
+@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[::1])")
+def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
+    """Build the automaton of sentences, in arrays with room for 2 states and 3 edges a word, and one state more.
+
+    ``firsts`` and ``heads`` (the last edge of each state) come full of -1. ``edges`` int32: word, state, edge before.
+
+    :returns: (states, edges)
+    """
+    states = np.int64(1)
+    filled = np.int64(0)
+    links[0] = -1
+    lens[0] = 0
+    position = 0
+    for length in lengths:
+        last = np.int64(0)
+        for i in range(position, position + length):
+            word = np.int64(ids[i])
+            if last == 0:
+                target = np.int64(firsts[word])
+            else:
+                edge = _edge(table, last, word)
+                target = np.int64(-1) if edge < 0 else np.int64(edges[edge, 1])
+            if target >= 0:  # an earlier sentence has this beginning
+                if lens[target] != lens[last] + 1:
+                    filled = _split(last, target, word, states, firsts, table, heads, edges, filled, links, lens)
+                    target = states
+                    states += 1
+                last = target
+                continue
+            new = states
+            states += 1
+            lens[new] = lens[last] + 1
+            parent = last
+            target = np.int64(-1)
+            while parent > 0:
+                edge = _edge(table, parent, word)
+                if edge >= 0:
+                    target = np.int64(edges[edge, 1])
+                    break
+                filled = _add_edge(table, heads, edges, filled, parent, word, new)
+                parent = np.int64(links[parent])
+            if parent == 0 and target < 0:
+                target = np.int64(firsts[word])
+                if target < 0:
+                    firsts[word] = new
+            if target < 0:
+                links[new] = 0
+            elif lens[target] == lens[parent] + 1:
+                links[new] = target
+            else:
+                filled = _split(parent, target, word, states, firsts, table, heads, edges, filled, links, lens)
+                links[new] = states
+                states += 1
+            last = new
+        position += length
+    return states, filled
+
+
+@kernel_of("(u8[:, ::1], i4[:, ::1], u8[:, ::1])")
+def enter_edges(building, edges, table):
+    """Enter the edges into the table that is walked, with where they lead in place of their numbers."""
+    last = table.shape[0] - 1
+    for old in range(building.shape[0]):
+        key = building[old, 0]
+        if key != FREE:
+            row = np.int64(((key ^ key >> _32) * _MIX) >> _32) & last
+            while table[row, 0] != FREE:
+                row = (row + 1) & last
+            table[row, 0] = key
+            table[row, 1] = np.uint64(edges[np.int64(building[old, 1]), 1])
+
+
+@part
+def _step(word, state, matched, firsts, table, links, lens):
+    """Read a word: the state of the longest n-gram of the test text that ends here, and its length."""
+    while state > 0:
+        row = _find(table, state, word)
+        if table[row, 0] != FREE:
+            return np.int64(table[row, 1]), matched + 1
+        state = np.int64(links[state])
+        matched = np.int64(lens[state])
+    return np.int64(firsts[word]), np.int64(1)
+
+
+@part
+def _step_by_pairs(before, word, state, matched, firsts, table, links, lens, pairs):
+    """The same of a word of a corpus behind ``before``, which is the word of the test text that led to ``state``."""
+    if state > 0:
+        place, bit = _bit(pairs, before, word)
+        if pairs[place] & bit != _0:
+            return _step(word, state, matched, firsts, table, links, lens)
+    return np.int64(firsts[word]), np.int64(1)
+
+
+@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[::1], i4[::1], u8[::1], i4[:, ::1])")
+def walk(ids, lengths, firsts, table, links, lens, pairs, matches):
+    """Read sentences of a corpus, and keep of every state the longest matches that end in it.
+
+    :returns: words that the test text has, too
+    """
+    low = matches.shape[1] - 1
+    found = 0
+    position = 0
+    for length in lengths:
+        state = np.int64(0)
+        matched = np.int64(0)
+        for i in range(position, position + length):
+            word = np.int64(ids[i])
+            if word >= firsts.size:
+                state = np.int64(0)
+                continue
+            found += 1
+            before = np.int64(ids[max(0, i - 1)])
+            state, matched = _step_by_pairs(before, word, state, matched, firsts, table, links, lens, pairs)
+            if matched > matches[state, low]:
+                place = low
+                while place > 0 and matches[state, place - 1] < matched:
+                    matches[state, place] = matches[state, place - 1]
+                    place -= 1
+                matches[state, place] = matched
+        position += length
+    return found
+
+
+@kernel_of("(i4[:, ::1], i8[::1], i4[:, ::1])")
+def merge_matches(matches, states, more):
+    """Take in the matches of another part of the corpus: ``more[i]`` are those of ``states[i]``."""
+    low = matches.shape[1] - 1
+    for i in range(states.size):
+        state = states[i]
+        for j in range(more.shape[1]):
+            matched = more[i, j]
+            if matched <= matches[state, low]:
+                break
+            place = low
+            while place > 0 and matches[state, place - 1] < matched:
+                matches[state, place] = matches[state, place - 1]
+                place -= 1
+            matches[state, place] = matched
+
+
+@kernel_of("(i8[::1], i4[::1], i4[::1], i4[:, ::1], i8, i4[::1], i4[::1])")
+def settle(order, links, lens, matches, min_count, totals, known):
+    """The longest n-gram that ends in each state and occurred at least ``min_count`` times, in words (0: none).
+
+    A match that ends in a state ends in those that it is linked to, too, and holds all of their n-grams.
+
+    :param order: the states by rising length.
+    :param totals: int32 ``[states]``, zeros: gets the matches of the states that are linked to each, up to
+        ``matches.shape[1]`` of them; ``known`` int32 ``[states]`` out.
+    """
+    most = matches.shape[1]
+    for at in range(order.size - 1, 0, -1):
+        state = order[at]
+        below = totals[state]
+        if below >= min_count:
+            known[state] = lens[state]
+        else:
+            known[state] = matches[state, min_count - 1 - below]
+        total = below
+        for j in range(most):
+            total += matches[state, j] > 0
+        link = links[state]
+        if link > 0:
+            totals[link] = min(most, totals[link] + total)
+    known[0] = 0
+    for at in range(1, order.size):
+        state = order[at]
+        if known[state] == 0:
+            known[state] = known[links[state]]
+
+
+@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[::1], i4[::1], i4[::1], i4[::1])")
+def find_ends(ids, lengths, firsts, table, links, lens, known, ends):
+    """The words of the longest known n-gram that ends at each word of sentences of the test text, into ``ends``.
+
+    :returns: the first sentence that is not of the test text; -1 if all are
+    """
+    position = 0
+    for sentence in range(lengths.size):
+        state = np.int64(0)
+        matched = np.int64(0)
+        end = position + lengths[sentence]
+        for i in range(position, end):
+            word = np.int64(ids[i])
+            if word >= firsts.size:
+                return sentence
+            state, matched = _step(word, state, matched, firsts, table, links, lens)
+            if matched != i + 1 - position:
+                return sentence
+            ends[i] = known[state]
+        position = end
+    return -1
+
+
+@kernel_of("(i4[::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i4[::1], i4[::1], i4[::1])")
+def measure(ends, lengths, orders, counts, pieces, covered, longest, longest_end):
+    """The figures of sentences, from the longest known n-gram that ends at each of their words (``ends``).
+
+    :param counts: int32 ``[sentences, orders]`` out: how many n-grams of so many words are known; ``pieces``: of a
+        least cover by known n-grams, leftmost-longest; ``covered``: words within known n-grams of the highest order or
+        more; ``longest``: words of the longest known n-gram, and ``longest_end``, where the first of them ends (words
+        from the sentence's first).
+    """
+    top = orders[orders.size - 1]
+    position = 0
+    for sentence in range(lengths.size):
+        end = position + lengths[sentence]
+        begin = position
+        free = position  # the first word that is not covered
+        for i in range(position, end):
+            if ends[i] < i + 1 - begin or i == position:
+                begin = i
+                pieces[sentence] += 1
+            for j in range(orders.size):
+                counts[sentence, j] += ends[i] >= orders[j]
+            if ends[i] > longest[sentence]:
+                longest[sentence] = ends[i]
+                longest_end[sentence] = i + 1 - position
+            if ends[i] >= top:
+                start = max(free, i + 1 - ends[i])
+                covered[sentence] += i + 1 - start
+                free = i + 1
+        position = end
+
+
+@kernel
+def find_spans(ids, lengths, begin, firsts, table, links, lens, pairs, spans, marks, documents, filled):
+    """Note which documents hold spans, each the longest of some example: the first ``documents.shape[1]`` of each.
+
+    :param begin: the number of the first sentence: a sentence is a document.
+    :param spans: int32 ``[states]``: words of the span that ends in a state, 0 for none; ``marks`` int32 ``[states]``:
+        the nearest state with one, along the links, itself included; 0 for none.
+    :param documents: int64 ``[states, n]`` and ``filled`` int32 ``[states]``, in and out.
+    """
+    position = 0
+    for sentence in range(lengths.size):
+        state = np.int64(0)
+        matched = np.int64(0)
+        for i in range(position, position + lengths[sentence]):
+            word = np.int64(ids[i])
+            if word >= firsts.size:
+                state = np.int64(0)
+                continue
+            before = np.int64(ids[max(0, i - 1)])
+            state, matched = _step_by_pairs(before, word, state, matched, firsts, table, links, lens, pairs)
+            held = np.int64(marks[state])
+            while held > 0:
+                count = filled[held]
+                fits = held != state or spans[held] <= matched
+                if (
+                    fits
+                    and count < documents.shape[1]
+                    and (count == 0 or documents[held, count - 1] != begin + sentence)
+                ):
+                    documents[held, count] = begin + sentence
+                    filled[held] = count + 1
+                held = np.int64(marks[links[held]])
+        position += lengths[sentence]

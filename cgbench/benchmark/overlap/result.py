@@ -1,0 +1,160 @@
+"""What ``cgbench overlap`` gives: how much of each example and side is in the corpus; totals; as text and JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.tables import render, safe_tsv
+
+
+@dataclass(frozen=True)
+class Side:
+    """The figures of one side of a test text, a row an example.
+
+    :param lengths: units (words, or ids of a tokeniser), int32 ``[examples]``.
+    :param known: int32 ``[examples, orders]``, how many n-grams of each order are known.
+    :param pieces: of a least cover by known n-grams; ``covered``: units within known n-grams of the highest order.
+    :param longest: units of the longest known n-gram, and ``spans`` its text; ``ends``: where the first of them ends;
+        ``around``: the text before and after.
+    :param documents: the places of the first documents that hold it, if they were asked for.
+    """
+
+    name: str
+    lengths: np.ndarray
+    known: np.ndarray
+    pieces: np.ndarray
+    covered: np.ndarray
+    longest: np.ndarray
+    ends: np.ndarray
+    spans: list[str]
+    around: list[tuple[str, str]]
+    documents: list[list[str]] | None
+
+    def ngrams(self, orders: tuple[int, ...]) -> np.ndarray:
+        """The n-grams that each example has of each order, int32 ``[examples, orders]``."""
+        return np.maximum(self.lengths[:, None] + 1 - np.array(orders, np.int32)[None], 0)
+
+    @property
+    def degrees(self) -> np.ndarray:
+        """The compositional degree of each example against the corpus, float64; 0.0 for one without a word."""
+        return self.pieces / np.maximum(self.lengths, 1)
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """The overlap of a test text with a corpus.
+
+    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes`` and, where something was
+        left out, ``skipped`` and ``first``) and the totals.
+    """
+
+    sides: tuple[Side, ...]
+    orders: tuple[int, ...]
+    min_count: int
+    unit: str
+    corpus: dict[str, Any]
+    settings: dict[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The totals as JSON; the schema is in ``docs/formats.md``."""
+        return {
+            "settings": self.settings,
+            "sides": {side.name: self._side(side) for side in self.sides},
+            "corpus": self.corpus,
+        }
+
+    def _side(self, side: Side) -> dict[str, Any]:
+        size, units = len(side.lengths), int(side.lengths.sum())
+        ngrams = side.ngrams(self.orders)
+        return {
+            "examples": size,
+            self.unit: units,
+            "pieces": int(side.pieces.sum()),
+            "degree": float(side.degrees.mean()) if size else None,
+            "longest_mean": float(side.longest.mean()) if size else None,
+            "longest": int(side.longest.max(initial=0)),
+            "whole": int(np.count_nonzero((side.longest == side.lengths) & (side.lengths > 0))),
+            "covered": int(side.covered.sum()),
+            "orders": {
+                str(order): {
+                    "ngrams": int(ngrams[:, at].sum()),
+                    "known": int(side.known[:, at].sum()),
+                    "containment": _share(side.known[:, at].sum(), ngrams[:, at].sum()),
+                    "examples": int(np.count_nonzero(ngrams[:, at])),
+                    "with_known": int(np.count_nonzero(side.known[:, at])),
+                }
+                for at, order in enumerate(self.orders)
+            },
+        }
+
+    def report(self, form: str = "text") -> str:
+        """Totals as ``text`` or ``json``."""
+        if form == "json":
+            return json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
+        read = self.corpus
+        what = f"{len(read['files']):,} files, {read['documents']:,} documents, {read['words']:,} {self.unit}"
+        if "source" in read:
+            what = f"counts of {read['source']}"
+        lines = [
+            f"{what}; known: at least {self.min_count} times",
+            *([f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)"] if read["skipped"] else []),
+            "",
+        ]
+        totals = {side.name: self._side(side) for side in self.sides}
+        head = ["side", "examples", self.unit, "degree", "longest, mean", "longest", "whole examples"]
+        rows = [
+            [
+                name,
+                f"{found['examples']:,}",
+                f"{found[self.unit]:,}",
+                _shown(found["degree"]),
+                _shown(found["longest_mean"], 2),
+                str(found["longest"]),
+                f"{found['whole']:,}",
+            ]
+            for name, found in totals.items()
+        ]
+        lines += [render(head, rows), ""]
+        head = ["n", *(word for name in totals for word in (f"{name}: n-grams", "known", "containment", "examples"))]
+        rows = [[str(order)] for order in self.orders]
+        for found in totals.values():
+            for row, figures in zip(rows, found["orders"].values(), strict=True):
+                row += [f"{figures['ngrams']:,}", f"{figures['known']:,}", _shown(figures["containment"])]
+                row += [f"{figures['with_known']:,}"]
+        lines += [
+            render(head, rows),
+            "",
+            "containment: known n-grams over n-grams; examples: those with a known one. Paraphrases and other "
+            "spellings are not found.",
+        ]
+        return "\n".join(lines)
+
+    def table(self, safe: bool = False) -> str:
+        """A row an example and side, as TSV with a header; ``safe``: no cell is a formula to a spreadsheet."""
+        head = ["example", "side", self.unit, "pieces", "degree", "longest", "longest_text", "covered"]
+        head += [f"known_{order}" for order in self.orders] + [f"containment_{order}" for order in self.orders]
+        with_documents = any(side.documents is not None for side in self.sides)
+        rows = []
+        ngrams = [side.ngrams(self.orders) for side in self.sides]
+        for example in range(len(self.sides[0].lengths)):
+            for side, counts in zip(self.sides, ngrams, strict=True):
+                known = side.known[example].tolist()
+                shares = [_share(one, of) for one, of in zip(known, counts[example].tolist(), strict=True)]
+                row = [str(example + 1), side.name, str(side.lengths[example]), str(side.pieces[example])]
+                row += [_shown(float(side.degrees[example])), str(side.longest[example]), side.spans[example]]
+                row += [str(side.covered[example]), *map(str, known), *(_shown(share) for share in shares)]
+                rows.append([*row, " ".join(side.documents[example])] if side.documents is not None else row)
+        text = render([*head, *(["documents"] if with_documents else [])], rows, "tsv")
+        return (safe_tsv(text) if safe else text) + "\n"
+
+
+def _share(known: Any, ngrams: Any) -> float | None:
+    return int(known) / int(ngrams) if ngrams else None
+
+
+def _shown(value: float | None, digits: int = 4) -> str:
+    return "" if value is None else f"{value:.{digits}f}"

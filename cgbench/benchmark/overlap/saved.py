@@ -1,0 +1,174 @@
+"""What a corpus knows of a test text, kept for other commands (``--known-from``): which of its n-grams, how often.
+
+A folder with the words and the automaton of the test text (``automaton.py``), ``matches.npy``, ``known.json`` and
+SHA256SUMS. Of a sentence that is not within one of the test text nothing is known, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.known_ngrams import Vocabulary
+from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
+from cgbench.benchmark.overlap.units import Reading, Words
+from cgbench.digests import SUMS, check_recorded, digests_of, known_digest, write_sums
+from cgbench.errors import InputError, argument
+from cgbench.files import read_json, write_json
+from cgbench.shapes import check_shape
+from cgbench.text.blocks import join_blocks
+
+FORMAT = 1
+REMEDY = "run cgbench overlap --out again"
+
+
+def save_known(folder: Path, test: Path, matches: np.ndarray, reading: Reading) -> None:
+    """Write what a corpus knows of a test text.
+
+    :param test: the folder of its words and automaton.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    names = [path.name for path in sorted(test.iterdir()) if path.name not in ("step.json", "ids.npy", "lengths.npy")]
+    for name in names:
+        shutil.copyfile(test / name, folder / name)
+    np.save(folder / "matches.npy", matches)
+    write_json(folder / "known.json", {"format": FORMAT, "units": reading.units, "counts_up_to": reading.most})
+    names += ["matches.npy", "known.json"]
+    write_sums(folder, digests_of(folder, names))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownOfTest:
+    """The n-grams of a test text that a corpus knows, of words; ``units``: how they were separated, as JSON;
+    ``digest``: the SHA-256 of what was found."""
+
+    folder: Path
+    words: Vocabulary
+    automaton: Automaton
+    matches: np.ndarray
+    units: dict[str, Any]
+    digest: str
+
+    @classmethod
+    def load(cls, folder: Path) -> KnownOfTest:
+        """Open the result of ``cgbench overlap --out``.
+
+        :raises InputError: it is none, is damaged, or is of a tokeniser's ids.
+        """
+        inner = folder / "known"
+        if not (inner / "known.json").is_file():
+            raise InputError(f"{folder}: no result of cgbench overlap --out (there is no {inner / 'known.json'})")
+        for name in ("known.json", "matches.npy", *(f"automaton.{name}.npy" for name in ARRAYS)):
+            check_recorded(inner / name, inner / SUMS)
+        said = read_json(inner / "known.json")
+        check_shape(
+            said, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, inner / "known.json", REMEDY
+        )
+        if said["format"] != FORMAT:
+            raise InputError(f"{inner}: of format {said['format']}, and this version reads {FORMAT}; {REMEDY}")
+        if "words" not in said["units"]:
+            raise InputError(f"{folder}: its n-grams are of a tokeniser's ids, and words are needed here")
+        words, automaton = Vocabulary.load(inner), Automaton.load(inner)
+        automaton.check_words(len(words), inner)
+        matches = read_array(inner / "matches.npy")
+        if matches.dtype != np.int32 or matches.shape != (len(automaton), said["counts_up_to"]):
+            raise InputError(f"{inner / 'matches.npy'}: not what was written; {REMEDY}")
+        return cls(folder, words, automaton, matches, said["units"]["words"], known_digest(inner / "matches.npy"))
+
+    def ends(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of lines of the test text: ids int32 ``[words of all]``, lengths int32 ``[lines]``, and the words of the
+        longest n-gram that ends at each word and occurs ``min_count`` times, int32 ``[words of all]``.
+
+        :raises InputError: a line is not within one of the test text, or counts are not known so high.
+        """
+        if min_count > self.matches.shape[1]:
+            raise InputError(
+                f"{self.folder}: counts are known up to {self.matches.shape[1]}, and {argument('min_count')} is "
+                f"{min_count}; run cgbench overlap with --min-count {min_count}"
+            )
+        units = Words(self.words)
+        parts = [tuple(array.copy() for array in units.read(block)) for block in join_blocks(lines)]
+        empty = np.zeros(0, np.int32)
+        ids, lengths = (
+            np.concatenate([empty, *column]) for column in zip(*parts, strict=True)
+        ) if parts else (empty, empty)  # fmt: skip
+        ends, stranger = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
+        if stranger >= 0:
+            raise InputError(
+                f"{self.folder}: of row {stranger + 1} of the text nothing is known: it is not in the text that "
+                "cgbench overlap was run on; run it on this text"
+            )
+        return ids, lengths, ends
+
+    def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Pieces and length of lines of the test text, both int32 ``[lines]``, as
+        :meth:`~cgbench.benchmark.known_ngrams.KnownNgrams.measure` gives them.
+
+        :raises InputError: as :meth:`ends` does.
+        """
+        _, lengths, ends = self.ends(lines, min_count)
+        pieces = np.array([len(begins) for begins in _begins(lengths, ends)], np.int32)
+        return pieces, lengths
+
+    def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
+        """The pieces of a least cover of lines of the test text, from left to right.
+
+        :raises InputError: as :meth:`ends` does.
+        """
+        ids, lengths, ends = self.ends(lines, min_count)
+        words = [self.words.word(number) for number in ids.tolist()]
+        covers, position = [], 0
+        for found, length in zip(_begins(lengths, ends), lengths.tolist(), strict=True):
+            limits = [*found, length]
+            covers.append([tuple(words[position + a : position + b]) for a, b in pairwise(limits)])
+            position += length
+        return covers
+
+    def spans(self, lines: Sequence[str], min_count: int) -> list[str]:
+        """The longest known n-grams of lines of the test text, those within another left out: what holds the known
+        n-grams of these lines and no other, one behind the other.
+
+        :raises InputError: as :meth:`ends` does.
+        """
+        ids, lengths, ends = self.ends(lines, min_count)
+        words = [self.words.word(number) for number in ids.tolist()]
+        last = np.zeros(len(ids), bool)
+        last[np.cumsum(lengths[lengths > 0]) - 1] = True
+        found, position = [], 0
+        for position, end in enumerate(ends.tolist()):
+            if end and (last[position] or ends[position + 1] != end + 1):
+                found.append(" ".join(words[position + 1 - end : position + 1]))
+        return found
+
+    def check_normalisation(self, settings: dict[str, Any]) -> None:
+        """Check that words are separated as they were.
+
+        :param settings: of :class:`~cgbench.text.normalisation.Normalisation`.
+        :raises InputError: they are not.
+        """
+        if settings != self.units:
+            differ = sorted(name for name in {*settings, *self.units} if settings.get(name) != self.units.get(name))
+            raise InputError(
+                f"{self.folder}: made with other words ({', '.join(differ)}); give {argument('tokenize')}, "
+                f"{argument('lowercase')} and such as cgbench overlap had them"
+            )
+
+
+def _begins(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
+    """Where the pieces of leftmost-longest covers begin, of each line."""
+    found, position = [], 0
+    for length in lengths.tolist():
+        begins: list[int] = []
+        for place, end in enumerate(ends[position : position + length].tolist()):
+            if not begins or end < place + 1 - begins[-1]:
+                begins.append(place)
+        found.append(begins)
+        position += length
+    return found

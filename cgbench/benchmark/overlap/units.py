@@ -1,0 +1,176 @@
+"""What n-grams are made of: words as the project splits them, perhaps normalised, or a Hugging Face tokeniser's ids."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.known_ngrams import Vocabulary
+from cgbench.benchmark.overlap.automaton import read_array
+from cgbench.errors import InputError, argument, require
+from cgbench.text.blocks import Block, join_blocks
+from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.shards import Change
+
+UNKNOWN = 0x7FFFFFFE
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How text is read: normalised, or cut by the ``tokenizer.json`` of a model; and the column of a corpus's tables.
+
+    ``most``: counts are told apart up to it.
+    """
+
+    normalisation: Normalisation = field(default_factory=Normalisation)
+    tokenizer: Path | None = None
+    column: str = "text"
+    skip_bad: bool = False
+    most: int = 3
+
+    def __post_init__(self) -> None:
+        if self.tokenizer and not self.normalisation.is_identity:
+            raise InputError(f"{argument('tokenizer')} cuts text as it is; leave {argument('tokenize')} and such out")
+
+    @property
+    def units(self) -> dict[str, Any]:
+        """What decides where a unit ends, as JSON."""
+        if self.tokenizer:
+            return {"tokenizer": hashlib.sha256(_bytes_of(self.tokenizer)).hexdigest()}
+        return {"words": self.normalisation.settings}
+
+    @property
+    def lower(self) -> bool:
+        """Whether text becomes lower case, and nothing else."""
+        return self.normalisation.lowercase and not self.normalisation.tokenizes
+
+    @property
+    def change(self) -> Change | None:
+        """What a line becomes; None where it stays, or is in lower case alone."""
+        if self.normalisation.is_identity or self.lower:
+            return None
+        return normaliser(self.normalisation, self.normalisation.languages[0])
+
+
+class Words:
+    """The words of a test text."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        self._ids, self._lengths = np.empty(0, np.int32), np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        return len(self.vocabulary)
+
+    def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of a block's words and the words a line, int32; valid until the next call."""
+        from cgbench.text import word_kernels
+
+        lines = block.count_lines()
+        if len(self._ids) < block.size // 2 + 1:
+            self._ids = np.empty(block.size // 2 + 1, np.int32)
+        if len(self._lengths) < lines:
+            self._lengths = np.empty(2 * lines, np.int32)
+        held = self.vocabulary
+        filled = word_kernels.read_ids(
+            block.buffer, block.size, held.arena, held.starts, held.table, self._ids, self._lengths
+        )
+        return self._ids[:filled], self._lengths[:lines]
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The words with these ids."""
+        return " ".join(map(self.vocabulary.word, ids))
+
+    def save(self, folder: Path) -> None:
+        """Write the words into a folder."""
+        self.vocabulary.save(folder)
+
+
+class Subwords:
+    """The ids of a tokeniser that a test text has, numbered anew: ``numbers`` int32 ``[ids]``, ``ids`` the way back."""
+
+    def __init__(self, path: Path, ids: np.ndarray) -> None:
+        self.tokenizer = open_tokenizer(path)
+        self.ids = ids
+        self.numbers = np.full(max(self.tokenizer.get_vocab_size(), int(ids.max(initial=0)) + 1), UNKNOWN, np.int32)
+        self.numbers[ids] = np.arange(len(ids))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the ids of a block's lines, and the ids a line."""
+        ids, lengths = encode(self.tokenizer, block)
+        return self.numbers[ids], lengths
+
+    def text(self, ids: Sequence[int]) -> str:
+        """The text of these numbers."""
+        return str(self.tokenizer.decode(self.ids[list(ids)].tolist(), skip_special_tokens=False)).strip()
+
+    def save(self, folder: Path) -> None:
+        """Write the ids into a folder."""
+        np.save(folder / "units.npy", self.ids)
+
+
+def open_tokenizer(path: Path) -> Any:
+    """A Hugging Face tokeniser, by its ``tokenizer.json``.
+
+    :raises InputError: it is missing or none, or the library is not installed.
+    """
+    library = require("tokenizers", "models")
+    try:
+        return library.Tokenizer.from_str(_bytes_of(path).decode())
+    except Exception as error:
+        # The library raises Exception itself.
+        raise InputError(f"{path}: no tokenizer.json ({' '.join(str(error).split())[:200]})") from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def encode(tokenizer: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """The ids of a block's lines, int64, and how many each has, int32; without special tokens."""
+    lines = block.buffer[: block.size - 1].tobytes().decode().split("\n")
+    found = tokenizer.encode_batch(lines, add_special_tokens=False)
+    lengths = np.array([len(one.ids) for one in found], np.int32)
+    return _joined([np.array(one.ids, np.int64) for one in found], np.int64), lengths
+
+
+def units_of(lines: Sequence[str], reading: Reading) -> tuple[Words | Subwords, np.ndarray, np.ndarray]:
+    """The units of a test text, and the text as them: ids int32 ``[all]``, lengths int32 ``[lines]``."""
+    units: Words | Subwords
+    if reading.tokenizer:
+        tokenizer = open_tokenizer(reading.tokenizer)
+        found = [encode(tokenizer, block) for block in join_blocks(lines)]
+        ids, numbers = np.unique(_joined([one for one, _ in found], np.int64), return_inverse=True)
+        units, numbers = Subwords(reading.tokenizer, ids), numbers.astype(np.int32)
+        return units, numbers, _joined([lengths for _, lengths in found], np.int32)
+    units = Words(Vocabulary.learn_lines(lines, min_count=1))
+    parts = [tuple(array.copy() for array in units.read(block)) for block in join_blocks(lines)]
+    return units, _joined([one for one, _ in parts], np.int32), _joined([one for _, one in parts], np.int32)
+
+
+def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
+    return np.concatenate([np.zeros(0, dtype), *arrays])
+
+
+def load_units(folder: Path, tokenizer: Path | None) -> Words | Subwords:
+    """The units that were saved in a folder.
+
+    :raises InputError: something is missing or damaged.
+    """
+    if tokenizer is None:
+        return Words(Vocabulary.load(folder))
+    ids = read_array(folder / "units.npy")
+    if ids.dtype != np.int64 or ids.ndim != 1 or (ids < 0).any() or (ids >= UNKNOWN).any():
+        raise InputError(f"{folder / 'units.npy'}: not the ids that were written; it is damaged")
+    return Subwords(tokenizer, ids)

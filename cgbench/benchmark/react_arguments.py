@@ -1,0 +1,153 @@
+"""What :func:`cgbench.benchmark.react.build_react` was asked for, checked before anything runs: the plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.candidate_uncertainty import NBEST, REFERENCE
+from cgbench.benchmark.difficulty import check_difficulty
+from cgbench.benchmark.pair_measures import JOINT, NEEDS
+from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD, ReactConfig, make_config
+from cgbench.benchmark.react_inputs import Corpus, PathLike, corpora_of, corpus_of, languages_of, pair_of
+from cgbench.benchmark.react_plan import Inputs, Plan, plan_react
+from cgbench.benchmark.shortage import check_shares
+from cgbench.errors import InputError, argument
+from cgbench.models.checkpoints import member_folders
+from cgbench.models.devices import choose_device
+from cgbench.models.outside.opening import Planned, check_together, plan_member
+from cgbench.settings import did_you_mean
+
+STAGES = ("candidates", "uncertainty", "release")
+PLANNED = (
+    *("train", "pools", "exclude", "preset", "until", "ngrams", "ensemble", "reverse_ensemble", "lm"),
+    *("difficulty", "member", "prompt", "columns", "languages", "device", "accept_text"),
+)
+"""The arguments of :func:`plan_of` that are no settings."""
+
+
+def plan_of(
+    texts: Path,
+    *,
+    train: Corpus,
+    pools: Corpus | Sequence[Corpus],
+    settings: Mapping[str, Any],
+    exclude: Corpus | Sequence[Corpus] = (),
+    preset: str = "react",
+    until: str = "release",
+    ngrams: PathLike | None = None,
+    ensemble: PathLike | None = None,
+    reverse_ensemble: PathLike | None = None,
+    lm: PathLike | None = None,
+    difficulty: PathLike | Sequence[PathLike] = (),
+    member: str | Sequence[str] = (),
+    prompt: str | None = None,
+    columns: str | Sequence[str | int] | None = None,
+    languages: str | Sequence[str] | None = None,
+    device: str = "auto",
+    accept_text: bool = False,
+) -> Plan:
+    """What :func:`build_react` was asked for, checked: the plan. ``texts`` is where lists of sentences are written."""
+    if until not in STAGES:
+        raise InputError(f"until: {until!r}{did_you_mean(str(until), STAGES)}")
+    config = make_config(preset, dict(settings))
+    both = pair_of(columns, "columns")
+    spec = corpus_of(train, "train", columns=both, texts=texts)
+    inputs = Inputs(
+        train=spec,
+        pools=corpora_of(pools, "pool", columns=both, texts=texts),
+        exclude=corpora_of(exclude, "exclude", columns=both, texts=texts),
+        phrases=Path(ngrams) if ngrams is not None else None,
+        ensemble=Path(ensemble) if ensemble is not None else None,
+        reverse=Path(reverse_ensemble) if reverse_ensemble is not None else None,
+        lm=Path(lm) if lm is not None else None,
+        difficulty=tuple(map(Path, [difficulty] if isinstance(difficulty, (str, os.PathLike)) else difficulty)),
+        members=_from_outside([member] if isinstance(member, str) else member, prompt, ensemble, until),
+        languages=languages_of(languages, spec),
+    )
+    if not inputs.pools:
+        raise InputError("pools: a pool of pairs is needed")
+    check_difficulty(inputs.difficulty, len(inputs.pools), config.select_by)
+    if until != "candidates":
+        if inputs.ensemble:
+            config = replace(config, members=len(member_folders(inputs.ensemble)))
+        if inputs.members:
+            config = replace(config, members=len(inputs.members))
+            if config.uncertainty == NBEST:
+                raise InputError(f"uncertainty={NBEST} is of an ensemble's own search; with {argument('member')}: rmi")
+        check_measure(config.uncertainty, config.members, config.beam)
+        check_drop_by(config, inputs)
+    if until == "release":
+        check_shares(config)
+    device = choose_device("cpu" if until == "candidates" else device)
+    plan = plan_react(inputs, config, device=device, until=until, accept_text=accept_text)
+    if until == "release" and all(pool.plain for pool in plan.pools):
+        check_shares(config, sum(pool.plain.lines for pool in plan.pools if pool.plain))
+    return plan
+
+
+def _from_outside(
+    names: Sequence[str], prompt: str | None, ensemble: PathLike | None, until: str
+) -> tuple[Planned, ...]:
+    """The members from outside that somebody gave, checked to make an ensemble."""
+    if not names:
+        if prompt is not None:
+            raise InputError(f"{argument('prompt')} belongs to {argument('member')}")
+        return ()
+    if ensemble is not None:
+        raise InputError(f"{argument('member')} and {argument('ensemble')}: one of them; a member may be a checkpoint")
+    if until == "candidates":
+        return ()
+    members = tuple(plan_member(name, prompt) for name in names)
+    check_together(members)
+    return members
+
+
+def check_measure(name: str, members: int, beam: int = 2) -> None:
+    """Check the measure that selects before any model is trained.
+
+    :raises InputError: there is no such measure, it is the same for all that a single member translates, or it is of an
+        n-best list and the beam has one hypothesis.
+    """
+    from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
+
+    known = (*SEQUENCE_MEASURES, NBEST)
+    if name not in known:
+        raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, known)}")
+    if members < 2 and name in (*DISAGREEMENT, NBEST):
+        raise _one_member(name, "uncertainty=expected_entropy")
+    if name == NBEST and beam < 2:
+        raise InputError(f"uncertainty={name}: the n-best list of a beam of 1 is its best; raise beam, or take rmi")
+
+
+def check_drop_by(config: ReactConfig, inputs: Inputs) -> None:
+    """Check the measure that references are dropped by before any model is trained.
+
+    :raises InputError: there is no such measure, what it needs was not given, or it is the same for all references
+        where there is one member.
+    """
+    from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
+
+    name = config.drop_by
+    known = [*(f"{REFERENCE}{measure}" for measure in SEQUENCE_MEASURES), *NEEDS]
+    if name not in known:
+        raise InputError(f"drop_by: unknown measure {name}{did_you_mean(name, known)}")
+    if name == JOINT:
+        there, how = inputs.lm and (config.lm_side or config.degree_side) == "source", " and lm_side=source"
+        option = argument("lm")
+    else:
+        there, how, option = inputs.reverse, "", argument("reverse_ensemble")
+    if name in NEEDS and not there:
+        raise InputError(f"drop_by: {name} needs {NEEDS[name]}; give one with {option}{how}")
+    if config.members < 2 and name.removeprefix(REFERENCE) in DISAGREEMENT:
+        raise _one_member(name, f"drop_by={REFERENCE_LIKELIHOOD}")
+
+
+def _one_member(name: str, instead: str) -> InputError:
+    return InputError(
+        f"members: {name} is how far members disagree, and one member gives every candidate the same but for "
+        f"rounding; take 2 or more, or a measure that one model has ({instead})"
+    )

@@ -1,0 +1,102 @@
+"""What a person gives :func:`~cgbench.benchmark.react.build_react`, as what a build reads: names of files, or texts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from cgbench.errors import InputError
+from cgbench.files import write_atomic
+from cgbench.steps import hash_value
+from cgbench.text.formats import CorpusSpec, form, language_suffixes
+from cgbench.text.given import as_path
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Corpus: TypeAlias = CorpusSpec | PathLike | Sequence[PathLike] | Sequence[Sequence[str]]
+"""A file with both sides, or two: the source's and the target's; two lists of sentences will do, too."""
+
+
+def corpus_of(given: Corpus, role: str, *, columns: tuple[str, str] | None, texts: Path) -> CorpusSpec:
+    """The corpus that somebody gave.
+
+    :param role: ``train``, ``pool-1`` and so on: what an error calls it.
+    :param columns: of a file with both sides.
+    :param texts: where two lists of sentences are written, under a name that says what is in them.
+    :raises InputError: it is none.
+    """
+    if isinstance(given, CorpusSpec):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return CorpusSpec((as_path(given),), columns)
+    parts = list(given)
+    if all(isinstance(part, (str, os.PathLike)) for part in parts):
+        paths = tuple(as_path(part) for part in parts)  # type: ignore[arg-type]
+        return CorpusSpec(paths, columns if len(paths) == 1 else None)
+    sides = [list(part) if isinstance(part, Sequence) and not isinstance(part, str) else None for part in parts]
+    if len(sides) != 2 or not all(side is not None and all(isinstance(one, str) for one in side) for side in sides):
+        raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
+    return _write(sides, role, texts)  # type: ignore[arg-type]
+
+
+def corpora_of(
+    given: Corpus | Sequence[Corpus], role: str, *, columns: tuple[str, str] | None, texts: Path
+) -> tuple[CorpusSpec, ...]:
+    """Several corpora, or one alone: two names of plain files can only be the two sides of one.
+
+    :raises InputError: one of them is none.
+    """
+    if isinstance(given, (str, os.PathLike, CorpusSpec)) or _is_pair(given):
+        return (corpus_of(given, f"{role}-1", columns=columns, texts=texts),)  # type: ignore[arg-type]
+    return tuple(
+        corpus_of(one, f"{role}-{number}", columns=columns, texts=texts) for number, one in enumerate(given, 1)
+    )
+
+
+def _is_pair(given: Sequence[object]) -> bool:
+    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are no two files."""
+    if len(given) != 2:
+        return False
+    if all(isinstance(part, (str, os.PathLike)) for part in given):
+        return all(form(Path(part)) == "plain" for part in given)  # type: ignore[arg-type]
+    return all(
+        isinstance(part, Sequence) and not isinstance(part, str) and len(part) != 2
+        and all(isinstance(one, str) for one in part)
+        for part in given
+    )  # fmt: skip
+
+
+def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:
+    for name, lines in zip(("source", "target"), sides, strict=True):
+        broken = next((number for number, line in enumerate(lines, 1) if "\n" in line), 0)
+        if broken:
+            raise InputError(f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line")
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences")
+    if not sides[0]:
+        raise InputError(f"{role}: the corpus is empty")
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{role}-{hash_value(sides)[:12]}"
+    paths = (folder / f"{stem}.source", folder / f"{stem}.target")
+    for path, lines in zip(paths, sides, strict=True):
+        write_atomic(path, "".join(line + "\n" for line in lines))
+    return CorpusSpec(paths)
+
+
+def pair_of(given: str | Sequence[str | int] | None, name: str) -> tuple[str, str] | None:
+    """Two words, given as such or with a comma between.
+
+    :raises InputError: there are not two.
+    """
+    if given is None:
+        return None
+    words = given.split(",") if isinstance(given, str) else [str(word) for word in given]
+    if len(words) != 2 or not all(words):
+        raise InputError(f"{name} {given!r}: two are needed, the source's and the target's")
+    return words[0], words[1]
+
+
+def languages_of(given: str | Sequence[str] | None, train: CorpusSpec) -> tuple[str, str]:
+    """The languages: as given, else the last parts of the file names, else ``source`` and ``target``."""
+    return pair_of(given, "languages") or language_suffixes(train) or ("source", "target")

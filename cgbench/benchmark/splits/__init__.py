@@ -1,0 +1,1 @@
+"""Splits for compositional generalisation: all of ``cgbench split``."""

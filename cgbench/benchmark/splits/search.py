@@ -1,0 +1,120 @@
+"""Splits of a wanted divergence: grown example by example, then improved by exchanges.
+
+MCD (Keysers et al. 2020) and DBCA (Moisio et al. 2023) grow both sets from nothing, at each step by the
+best of some random examples; TMCD (Shaw et al. 2021) starts from a random split in which training has
+every atom, and exchanges examples. Here all of them may go on with exchanges. What one step would do is computed from
+the elements of an example alone (:mod:`cgbench.benchmark.splits.state_kernels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA
+from cgbench.benchmark.divergence.elements import Elements
+from cgbench.benchmark.divergence.occurrences import Occurrences
+from cgbench.benchmark.splits.greedy_kernels import exchange, grow
+from cgbench.benchmark.splits.split_config import SplitConfig
+from cgbench.benchmark.splits.state_kernels import Counts
+from cgbench.errors import InputError, argument
+
+TRAIN, TEST, REST = 0, 1, -1
+TABLE = 4096  # powers of whole numbers that are looked up
+STEPS = 20_000  # of a call of a kernel, between two words of progress
+Progress = Callable[[int], object]
+
+
+def counts_of(found: Occurrences, alpha: float, side_of: np.ndarray) -> Counts:
+    """The state of a split: which example is on which side, int8 ``[examples]``."""
+    tables = np.stack([np.arange(TABLE, dtype=np.float64) ** power for power in (alpha, 1 - alpha)])
+    train, test = (found.counts(side_of == side) for side in (TRAIN, TEST))
+    state = np.stack([train, test, train**alpha, test ** (1 - alpha)], axis=1)
+    totals = np.array([train.sum(), test.sum(), (state[:, 2] * state[:, 3]).sum()])
+    return Counts(found.starts, found.ids, found.weights, np.ascontiguousarray(state), totals, tables, alpha)
+
+
+def generator(seed: int, use: int) -> np.ndarray:
+    """The state of a kernel's generator, uint64 ``[1]``."""
+    return np.random.SeedSequence([seed, use]).generate_state(1, np.uint64)
+
+
+def search(
+    found: Elements, config: SplitConfig, fixed: np.ndarray | None = None, progress: Progress = lambda _: None
+) -> np.ndarray:
+    """Split examples by the divergence of their elements.
+
+    :param fixed: the examples that training is made of, and nothing else (bool ``[examples]``); the test set is chosen
+        among the others.
+    :param progress: is told of steps that are done.
+    :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.
+    :raises InputError: training cannot have every atom (``tmcd``).
+    """
+    given = np.zeros(found.examples, bool) if fixed is None else fixed
+    pool = np.flatnonzero(~given)
+    train, test = config.sizes(len(pool), fixed=fixed is not None)
+    order = np.random.default_rng(np.random.SeedSequence([config.seed, 0])).permutation(pool)
+    side_of = np.full(found.examples, REST, np.int8)
+    side_of[given] = TRAIN
+    goal = np.array(config.goal)
+    if config.method == "tmcd":
+        if fixed is None:
+            side_of[_cover(found.atoms, order, train)] = TRAIN
+        atoms, compounds = _both(found, side_of)
+        rest = order[side_of[order] == REST]
+        if fixed is not None:  # an atom that training lacks keeps an example out
+            rest = rest[~_holds_lone(found.atoms, atoms, rest)]
+        more = train - int((side_of[order] == TRAIN).sum()) if fixed is None else 0
+        if len(rest) < more + test:
+            raise InputError(
+                f"{argument('test_size')}: {len(rest):,} examples have no atom that training "
+                f"lacks, and {test:,} are wanted"
+            )
+        side_of[rest[:more]], side_of[rest[more : more + test]] = TRAIN, TEST
+        atoms, compounds = _both(found, side_of)
+    else:
+        atoms, compounds = _both(found, side_of)
+        wanted, sizes = np.array([train, test]), np.zeros(2, np.int64)
+        waiting, left, random = order.copy(), len(order), generator(config.seed, 1)
+        total = train + test
+        while (done := int(sizes.sum())) < total:
+            steps = min(STEPS, total - done)
+            left = grow(atoms, compounds, goal, wanted, sizes, waiting, left, random, config.candidates, side_of, steps)
+            progress(steps)
+    if config.tries and fixed is None:
+        ones, others = np.flatnonzero(side_of == TRAIN), np.flatnonzero(side_of == TEST)
+        random, tries = generator(config.seed, 2), config.tries * (train + test)
+        for begin in range(0, tries, STEPS):
+            steps = min(STEPS, tries - begin)
+            exchange(atoms, compounds, goal, config.method == "tmcd", ones, others, random, steps)
+            progress(steps)
+        side_of[ones], side_of[others] = TRAIN, TEST
+    return side_of
+
+
+def _both(found: Elements, side_of: np.ndarray) -> tuple[Counts, Counts]:
+    return counts_of(found.atoms, ATOM_ALPHA, side_of), counts_of(found.compounds, COMPOUND_ALPHA, side_of)
+
+
+def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:
+    """For each atom the first example, in a given order, that has it."""
+    place = np.full(atoms.examples, -1, np.int64)
+    place[order] = np.arange(len(order))
+    rows = atoms.rows
+    first = np.full(len(atoms.names), len(order), np.int64)
+    np.minimum.at(first, atoms.ids, np.where(place[rows] >= 0, place[rows], len(order)))
+    chosen = np.unique(first[first < len(order)])
+    if len(chosen) > size:
+        raise InputError(
+            f"{argument('train_size')}: {size:,} examples of training cannot hold every atom, which "
+            f"takes {len(chosen):,} here; ask for more, or for another method"
+        )
+    return order[chosen]
+
+
+def _holds_lone(found: Occurrences, atoms: Counts, examples: np.ndarray) -> np.ndarray:
+    """Which examples have an atom that training lacks."""
+    lone = np.bincount(found.rows, atoms.state[found.ids, 0] == 0, minlength=found.examples) > 0
+    held: np.ndarray = lone[examples]
+    return held

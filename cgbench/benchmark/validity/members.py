@@ -1,0 +1,194 @@
+"""How much of a selection is that of these very members: ensembles drawn from them score the same translations again.
+
+What is drawn scores what all members together have translated, so that only the measure differs; an ensemble of its own
+would translate otherwise, too. Subsets share members with all of them, and agree the more the larger they are, whatever
+the measure is worth; two subsets without a common member (``apart``) do not flatter so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgbench.benchmark.correlations import spearman
+from cgbench.benchmark.recompute import ensemble_members
+from cgbench.benchmark.selection import seeded_hash, select_rows, selection_sizes
+from cgbench.benchmark.validity.overlap import WINDOW
+from cgbench.errors import InputError, argument
+from cgbench.progress import bar
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.release import Release
+
+FEWEST = 3
+"""Two members make no ensemble but the whole."""
+SMALLEST = 2
+"""One member disagrees with nobody."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Ensembles of ``members`` members, compared.
+
+    :param how: ``all``: each with all members; ``apart``: with another that has no member of it; ``bootstrap``: members
+        drawn with replacement, with all.
+    :param rho: Spearman's correlation of the measure, of each pair; ``window``: the share of the window that is the
+        same.
+    """
+
+    members: int
+    how: str
+    rho: tuple[float, ...]
+    window: tuple[float, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"members": self.members, "how": self.how, "rho": list(self.rho), "window": list(self.window)}
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What ensembles drawn from the members select: ``of`` candidates, ``members`` in all; ``by_chance``: the share of
+    the window that any two have in common by chance."""
+
+    measure: str
+    of: int
+    members: int
+    by_chance: float
+    draws: tuple[Draw, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            **{"measure": self.measure, "candidates": self.of, "members": self.members, "by_chance": self.by_chance},
+            "draws": [draw.as_dict() for draw in self.draws],
+        }
+
+
+def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
+    """The sources and targets of the candidates, in the order of their table.
+
+    :raises InputError: they are not in the workspace any more, or are others.
+    """
+    if not release.finished:
+        return release.lines("source"), release.lines("target")
+    folder = release.step("candidates")
+    if folder is None:
+        raise InputError(
+            f"{release.folder}: the text of the candidates is in the workspace (FOLDER.work) that made the release, "
+            "which is not here; give the command of the card again, or hypotheses of the test set with "
+            f"{argument('control_systems')}"
+        )
+    source, target = ((folder / f"candidates.{side}").read_text(encoding="utf-8") for side in ("source", "target"))
+    return source.split("\n")[:-1], target.split("\n")[:-1]
+
+
+def draw_members(
+    release: Release, *, draws: int, sample: int, seed: int, device: str = "cpu", batch: int = 500
+) -> Draws:
+    """Draw ensembles of every size from 2 members on, ``draws`` of each, and compare what they select.
+
+    :param sample: so many of the candidates, by a seeded hash of their content; cuts are shares of them.
+    :raises InputError: fewer than three members, members or text that are not here, or a measure that is not of
+        the translation.
+    """
+    from cgbench.models.uncertainty import SEQUENCE_MEASURES
+
+    measure = str(release.configuration["uncertainty"])
+    if (by := release.configuration.get("select_by", "uncertainty")) != "uncertainty":
+        raise InputError(f"{argument('draws')}: {release.folder} selects by {by}, which its members do not change")
+    if measure not in SEQUENCE_MEASURES:
+        raise InputError(
+            f"{argument('draws')}: {measure} is none of the measures of one translation, which alone are scored again"
+        )
+    folders = ensemble_members(release)
+    if isinstance(folders, str):
+        raise InputError(f"{release.folder}: {folders}; {argument('draws')} needs it")
+    if len(folders) < FEWEST:
+        raise InputError(
+            f"{release.folder}: {len(folders)} member{'s' * (len(folders) > 1)}, and {argument('draws')} needs "
+            f"{FEWEST} to draw from; a build with more members can say how stable it is"
+        )
+    sources, _ = candidate_texts(release)
+    table = release.table().to_pydict()
+    content = np.array(table["content"], np.uint64)
+    rows = np.sort(np.argsort(seeded_hash(content, seed, "sample"), kind="stable")[:sample])
+    columns = {name: [values[row] for row in rows] for name, values in table.items()}
+    plan = plan_draws(len(folders), draws, seed)
+    wanted = sorted({one for pair in plan.values() for some in pair for one in some} | {tuple(range(len(folders)))})
+    scored = _score(folders, wanted, measure, [sources[row] for row in rows], columns["hypothesis"], device, batch)
+    windows = {members: _window(release, columns, measure, values) for members, values in scored.items()}
+    found = [Draw(size, how, *_compare(pairs, scored, windows)) for (size, how), pairs in sorted(plan.items()) if pairs]
+    some = len(next(iter(windows.values())))
+    return Draws(measure, len(rows), len(folders), some / len(rows), tuple(found))
+
+
+Members = tuple[int, ...]
+
+
+def plan_draws(members: int, draws: int, seed: int) -> dict[tuple[int, str], list[tuple[Members, Members]]]:
+    """Which ensembles are compared with which: by their size and how they are drawn."""
+    chance = random.Random(seed)
+    everyone = tuple(range(members))
+    plan: dict[tuple[int, str], list[tuple[Members, Members]]] = {}
+    for size in range(SMALLEST, members):
+        orders = [chance.sample(everyone, members) for _ in range(draws)]
+        subsets = {tuple(sorted(order[:size])) for order in orders}
+        plan[size, "all"] = [(subset, everyone) for subset in sorted(subsets)]
+        if 2 * size <= members:
+            pairs = {tuple(sorted((tuple(sorted(o[:size])), tuple(sorted(o[size : 2 * size]))))) for o in orders}
+            plan[size, "apart"] = [(one, other) for one, other in sorted(pairs)]
+    drawn = {tuple(sorted(chance.choices(everyone, k=members))) for _ in range(draws)}
+    plan[members, "bootstrap"] = [(some, everyone) for some in sorted(drawn) if len(set(some)) >= SMALLEST]
+    return plan
+
+
+def _score(
+    folders: Sequence[Path],
+    wanted: Sequence[Members],
+    measure: str,
+    sources: Sequence[str],
+    hypotheses: Sequence[str],
+    device: str,
+    batch: int,
+) -> dict[Members, np.ndarray]:
+    """The measure of each hypothesis under each drawn ensemble."""
+    from cgbench.models.ensemble import Ensemble
+
+    ensemble = Ensemble.open(folders, device)
+    tokens = ensemble.subwords.encode_target(hypotheses)
+    scored: dict[Members, list[np.ndarray]] = {members: [] for members in wanted}
+    with bar(len(sources) * len(wanted), "drawn ensembles", "pair") as progress:
+        for start in range(0, len(sources), batch):
+            part = slice(start, start + batch)
+            for members in wanted:
+                drawn = replace(ensemble, members=tuple(ensemble.members[number] for number in members))
+                scored[members].append(drawn.score(sources[part], tokens[part])[measure])
+                progress.update(len(sources[part]))
+    return {members: np.concatenate(parts) for members, parts in scored.items()}
+
+
+def _window(release: Release, columns: Mapping[str, Sequence[Any]], measure: str, values: np.ndarray) -> np.ndarray:
+    """The candidates that would be drawn from, were these the values of the measure."""
+    total = release.table().num_rows
+    sizes = {
+        key: round(size * len(values) / total) for key, size in selection_sizes(release.configuration, total).items()
+    }
+    sizes |= {"window": max(1, sizes["window"]), "select": 1}
+    _, stages = select_rows({**columns, measure: values.tolist()}, release.configuration, sizes)
+    return np.flatnonzero(np.isin(stages, WINDOW))
+
+
+def _compare(
+    pairs: Sequence[tuple[Members, Members]],
+    scored: Mapping[Members, np.ndarray],
+    windows: Mapping[Members, np.ndarray],
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    rhos = [spearman(scored[one], scored[other]) for one, other in pairs]
+    shares = [len(np.intersect1d(windows[one], windows[other])) / len(windows[one]) for one, other in pairs]
+    return tuple(0.0 if rho is None else rho for rho in rhos), tuple(shares)

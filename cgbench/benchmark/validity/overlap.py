@@ -1,0 +1,153 @@
+"""What releases that were selected from the same candidates have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.correlations import Interval, interval, spearman
+from cgbench.benchmark.difficulty import DIFFICULTY
+from cgbench.benchmark.release import Release
+from cgbench.errors import InputError
+
+WINDOW = ("window", "selected")
+
+
+@dataclass(frozen=True)
+class Common:
+    """Two parts of the same ``of`` candidates: their sizes, how many they share, and how many they would by chance."""
+
+    first: int
+    second: int
+    common: int
+    expected: float
+    of: int
+
+    @property
+    def jaccard(self) -> float:
+        """Common over either."""
+        either = self.first + self.second - self.common
+        return self.common / either if either else 0.0
+
+    @property
+    def beyond_chance(self) -> float | None:
+        """The share of what is not common by chance: 0 for chance, 1 for the same part, below 0 for less than chance
+        (Cohen's kappa has the same form). None where chance makes them the same."""
+        most = min(self.first, self.second)
+        return (self.common - self.expected) / (most - self.expected) if most > self.expected else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            **{"first": self.first, "second": self.second, "common": self.common, "expected": self.expected},
+            **{"of": self.of, "jaccard": self.jaccard, "beyond_chance": self.beyond_chance},
+        }
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Two releases: what their ``window``, ``dropped`` and ``selected`` candidates have in common, and Spearman's
+    correlation of the measures that selected."""
+
+    first: str
+    second: str
+    rho: float | None
+    rho_interval: Interval
+    window: Common
+    dropped: Common
+    selected: Common
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        low, high = self.rho_interval or (None, None)
+        parts = {name: getattr(self, name).as_dict() for name in ("window", "dropped", "selected")}
+        return {"releases": [self.first, self.second], "rho": self.rho, "rho_low": low, "rho_high": high, **parts}
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What a release did with the candidates: the measure it selected by, and the stage of each."""
+
+    name: str
+    uncertainty: np.ndarray
+    stage: np.ndarray
+    seed: Any
+
+    def rows(self, *stages: str) -> np.ndarray:
+        """The candidates of these stages, ascending."""
+        return np.flatnonzero(np.isin(self.stage, stages))
+
+
+def selected_of(name: str, release: Release) -> tuple[Selected, np.ndarray]:
+    """What a finished release did, in the order of its candidates; and their content hashes.
+
+    :raises InputError: it is not finished, or its table lacks a column.
+    """
+    release.check_finished()
+    by = release.configuration.get("select_by", "uncertainty")
+    table, measure = (
+        release.table(),
+        str(release.configuration.get("uncertainty") if by == "uncertainty" else DIFFICULTY),
+    )
+    columns = {}
+    for column in (measure, "stage", "content"):
+        if column not in table.column_names:
+            raise InputError(f"{release.folder}: candidates.parquet has no column {column}; cgbench verify says more")
+        columns[column] = np.array(table[column].to_pylist())
+    sign = -1 if by == "easiness" else 1
+    kinds = sign * np.asarray(columns[measure], np.float64), np.asarray(columns["stage"], str)
+    return Selected(name, *kinds, release.configuration.get("seed")), np.asarray(columns["content"], np.uint64)
+
+
+def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
+    """What each release did with the candidates of the first, in their order.
+
+    :raises InputError: the candidates of one are not those of the first.
+    """
+    found: list[Selected] = []
+    first: np.ndarray | None = None
+    for name, release in releases.items():
+        one, content = selected_of(name, release)
+        if first is None:
+            first, start = np.sort(content), release
+            place = np.argsort(np.argsort(content))
+        elif not np.array_equal(np.sort(content), first):
+            shared = len(np.intersect1d(content, first))
+            raise InputError(
+                f"{release.folder}: its {len(content):,} candidates are not those of {start.folder} ({shared:,} are "
+                "in both); compare releases of the same training text, pool and settings before the ensemble"
+            )
+        order = np.argsort(content)[place]
+        found.append(Selected(name, one.uncertainty[order], one.stage[order], one.seed))
+    return found
+
+
+def overlaps(selected: Sequence[Selected]) -> list[Overlap]:
+    """Every two of them."""
+    return [_overlap(one, other) for number, one in enumerate(selected) for other in selected[number + 1 :]]
+
+
+def _overlap(one: Selected, other: Selected) -> Overlap:
+    total = len(one.stage)
+    numbers = [np.where(np.isnan(values), np.inf, values) for values in (one.uncertainty, other.uncertainty)]
+    rho = spearman(*numbers)
+
+    def common(*stages: str) -> Common:
+        first, second = one.rows(*stages), other.rows(*stages)
+        return Common(
+            len(first), len(second), len(np.intersect1d(first, second)), len(first) * len(second) / total, total
+        )
+
+    window, drawn = common(*WINDOW), common("selected")
+    if one.seed == other.seed and window.first and window.second:
+        # Both draw by the same hash of content, so that what is in both windows is mostly drawn by both or by neither:
+        # among windows that share by chance alone, that many.
+        share = min(drawn.first / window.first, drawn.second / window.second)
+        drawn = Common(drawn.first, drawn.second, drawn.common, share * window.expected, total)
+    return Overlap(
+        *(one.name, other.name, rho, None if rho is None else interval(rho, total)),
+        *(window, common("dropped"), drawn),
+    )

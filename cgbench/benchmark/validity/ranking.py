@@ -1,0 +1,244 @@
+"""Does a part of the candidates rank systems as all of them do?
+
+Scores on parts of the same examples are resampled together: a draw of the examples is a draw of each part of them, so
+that a difference between two parts has the interval that it deserves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.intervals import percentile_interval
+from cgbench.benchmark.metrics.significance import bootstrap_counts, bootstrap_p, draw_runs, holm
+
+Interval = tuple[float, float] | None
+LEVEL = 0.05
+FEWEST_SYSTEMS = 3
+"""With two, Kendall's tau is 1 or -1, whatever they are."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Figures of systems on parts of the same examples.
+
+    ``values`` [systems] by part; ``samples`` [samples, systems] by part, the same draws of the examples in all.
+    """
+
+    systems: tuple[str, ...]
+    sizes: dict[str, int]
+    values: dict[str, np.ndarray]
+    samples: dict[str, np.ndarray]
+
+    def interval(self, part: str, system: int) -> Interval:
+        """The 95 % interval of a figure."""
+        return percentile_interval(self.samples[part][:, system])
+
+
+def score_parts(
+    metric: Metric,
+    systems: Mapping[str, Sequence[Sequence[str]]],
+    parts: Mapping[str, np.ndarray],
+    *,
+    samples: int,
+    seed: int,
+) -> Scores:
+    """Score the runs of each system on each part.
+
+    :param parts: the examples of each, ascending.
+    """
+    names = tuple(systems)
+    found = iter(metric.all_statistics([run for runs in systems.values() for run in runs]))
+    statistics = [[next(found) for _ in runs] for runs in systems.values()]
+    values = {
+        part: np.array(
+            [
+                np.mean([metric.compute(run[rows].sum(axis=0, keepdims=True))[0, 0] for run in runs])
+                for runs in statistics
+            ]
+        )
+        for part, rows in parts.items()
+    }
+    drawn: dict[str, list[list[np.ndarray]]] = {part: [[] for _ in names] for part in parts}
+    for counts in bootstrap_counts(metric.n, samples, seed):
+        for part, rows in parts.items():
+            weights = counts[:, rows]
+            for number, runs in enumerate(statistics):
+                figures = [metric.compute(weights @ run[rows])[:, :1] for run in runs]
+                drawn[part][number].append(np.stack(figures, axis=1))
+    resampled = {
+        # The same draw of runs on each part: the generator begins anew.
+        part: np.stack([one[:, 0] for one in draw_runs([np.concatenate(blocks) for blocks in of], seed)], axis=1)
+        for part, of in drawn.items()
+    }
+    return Scores(names, {part: len(rows) for part, rows in parts.items()}, values, resampled)
+
+
+def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:
+    """Kendall's tau-b of two lists of figures; NaN where one of them is the same throughout."""
+    one, other = (np.sign(np.subtract.outer(values, values)) for values in (np.asarray(first), np.asarray(second)))
+    above = np.triu_indices(len(one), 1)
+    size = math.sqrt(float(np.abs(one[above]).sum()) * float(np.abs(other[above]).sum()))
+    return float((one[above] * other[above]).sum()) / size if size else math.nan
+
+
+def chance_of(tau: float, systems: int) -> float:
+    """The probability that a random order of the systems has a tau at least as high: one-sided, exact without ties."""
+    pairs = systems * (systems - 1) // 2
+    ways = [1]  # of orders by their number of exchanged pairs, from those of fewer systems
+    for size in range(2, systems + 1):
+        grown = [0] * (len(ways) + size - 1)
+        for exchanged, count in enumerate(ways):
+            for more in range(size):
+                grown[exchanged + more] += count
+        ways = grown
+    most = math.floor(pairs * (1 - tau) / 2 + 1e-9)
+    return sum(ways[: most + 1]) / math.factorial(systems)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Every pair of systems on one part: whether they differ, by the paired bootstrap and Holm's correction.
+
+    ``p`` [systems, systems], adjusted; ``clusters``: the systems from the best down, those together between which no
+    line can be drawn. A line stands where every system above differs from every system below.
+    """
+
+    p: np.ndarray
+    clusters: tuple[tuple[int, ...], ...]
+
+    def differ(self, first: int, second: int) -> bool:
+        """Whether two systems differ at 5 %."""
+        return bool(self.p[first, second] <= LEVEL)
+
+
+def compare_pairs(scores: Scores, part: str, lower_is_better: bool = False) -> Tests:
+    """Test every pair of systems on a part."""
+    values, samples = scores.values[part], scores.samples[part]
+    pairs = list(itertools.combinations(range(len(values)), 2))
+    adjusted = holm([bootstrap_p(samples[:, a], samples[:, b], float(values[a] - values[b])) for a, b in pairs])
+    p = np.ones((len(values), len(values)))
+    for (a, b), value in zip(pairs, adjusted, strict=True):
+        p[a, b] = p[b, a] = 1.0 if value is None else value
+    order = np.argsort(values if lower_is_better else -values, kind="stable").tolist()
+    clusters: list[tuple[int, ...]] = []
+    begin = 0
+    for end in range(1, len(order) + 1):
+        above, below = order[:end], order[end:]
+        if all(p[a, b] <= LEVEL for a in above for b in below):
+            clusters.append(tuple(order[begin:end]))
+            begin = end
+    return Tests(p, tuple(clusters))
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How far a part ranks systems as the whole does.
+
+    ``chance``: how often a random order would have such a tau. Of the pairs that differ on the whole (``decided``):
+    on the part they differ alike (``kept``), differ the other way round (``reversed``), or the rest does not differ.
+    ``swapped``: pairs in another order, significant or not.
+    """
+
+    tau: float
+    interval: Interval
+    chance: float | None
+    pairs: int
+    swapped: int
+    decided: int
+    kept: int
+    reversed: int
+    whole: Tests
+    part: Tests
+
+    def as_dict(self, names: Sequence[str]) -> dict[str, Any]:
+        """As JSON."""
+        low, high = self.interval or (None, None)
+        return {
+            **{"tau": None if math.isnan(self.tau) else self.tau, "tau_low": low, "tau_high": high},
+            **{"chance": self.chance, "pairs": self.pairs, "swapped": self.swapped},
+            **{"differ_on_whole": self.decided, "differ_alike": self.kept, "differ_reversed": self.reversed},
+            "clusters": {
+                name: [[names[system] for system in cluster] for cluster in tests.clusters]
+                for name, tests in (("whole", self.whole), ("part", self.part))
+            },
+        }
+
+
+def rank(scores: Scores, part: str, whole: str, lower_is_better: bool = False) -> Ranking:
+    """Compare the order of the systems on a part with that on the whole."""
+    tau = kendall(scores.values[part], scores.values[whole])
+    samples = [kendall(a, b) for a, b in zip(scores.samples[part], scores.samples[whole], strict=True)]
+    tests = {name: compare_pairs(scores, name, lower_is_better) for name in (whole, part)}
+    count = len(scores.systems)
+    signs = {name: np.sign(np.subtract.outer(scores.values[name], scores.values[name])) for name in (whole, part)}
+    pairs = list(itertools.combinations(range(count), 2))
+    decided = [pair for pair in pairs if tests[whole].differ(*pair)]
+    both = [pair for pair in decided if tests[part].differ(*pair)]
+    kept = sum(signs[whole][pair] == signs[part][pair] for pair in both)
+    ties = any(not signs[name][pair] for name in signs for pair in pairs)
+    return Ranking(
+        tau=tau,
+        interval=percentile_interval(np.array(samples)),
+        chance=None if ties else chance_of(tau, count),
+        pairs=len(pairs),
+        swapped=sum(bool(signs[whole][pair] * signs[part][pair] < 0) for pair in pairs),
+        decided=len(decided),
+        kept=int(kept),
+        reversed=len(both) - int(kept),
+        whole=tests[whole],
+        part=tests[part],
+    )
+
+
+@dataclass(frozen=True)
+class OwnFamily:
+    """What a family of systems loses on the part that its own kind selected, in points of the metric.
+
+    For two families f and g: half of f(S_g) - f(S_f) + g(S_f) - g(S_g), where f(S_g) is the mean figure of the systems
+    of f on the part that g selected. What one part is harder for all, and one family better on all, cancels out: above
+    0, each does worse where its own kind chose. A family's figure is the mean over the others.
+    """
+
+    family: str
+    points: float
+    interval: Interval
+
+
+def own_family(
+    scores: Scores, parts: Mapping[str, str], families: Sequence[str | None], lower_is_better: bool = False
+) -> list[OwnFamily]:
+    """The disadvantage of each family that has systems and a part.
+
+    :param parts: the part that each family selected.
+    :param families: of the systems; None for one of no such family.
+    """
+    present = [family for family in parts if family in families]
+    sign = -1.0 if lower_is_better else 1.0
+    rows = {family: [row for row, name in enumerate(families) if name == family] for family in present}
+
+    def figure(family: str, part: str) -> tuple[float, np.ndarray]:
+        name = parts[part]
+        return (
+            sign * float(scores.values[name][rows[family]].mean()),
+            sign * scores.samples[name][:, rows[family]].mean(axis=1),
+        )
+
+    contrasts: dict[tuple[str, str], tuple[float, np.ndarray]] = {}
+    for f, g in itertools.combinations(present, 2):
+        terms = [figure(f, g), figure(g, f), figure(f, f), figure(g, g)]
+        value, samples = ((a + b - c - d) / 2 for a, b, c, d in zip(*terms, strict=True))
+        contrasts[f, g] = contrasts[g, f] = float(value), np.asarray(samples)
+    found = []
+    for f in present:
+        ours = [contrasts[f, g] for g in present if g != f]
+        if ours:
+            mean = np.mean([samples for _, samples in ours], axis=0)
+            found.append(OwnFamily(f, float(np.mean([value for value, _ in ours])), percentile_interval(mean)))
+    return found

@@ -1,0 +1,169 @@
+"""What ``cgbench validate`` prints: text, or JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgbench.benchmark.correlations import CENTRAL, Interval
+from cgbench.tables import render
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.validity.functions import Scored, Validity
+    from cgbench.benchmark.validity.members import Draws
+    from cgbench.benchmark.validity.overlap import Common, Overlap
+    from cgbench.benchmark.validity.ranking import Ranking
+
+
+def as_json(found: Validity) -> str:
+    """Everything, unrounded."""
+    return json.dumps(
+        {
+            "release": str(found.release.folder),
+            "signature": found.release.signature,
+            "correlations": [one.as_dict() for one in found.correlations],
+            "overlaps": [one.as_dict() for one in found.overlaps],
+            "draws": found.draws.as_dict() if found.draws else None,
+            "scored": _scored_dict(found.scored) if found.scored else None,
+            "notes": list(found.notes),
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def _scored_dict(scored: Scored) -> dict[str, Any]:
+    systems = scored.scores.systems
+    return {
+        "metric": scored.metric,
+        "signature": scored.signature,
+        "whole": scored.whole,
+        "parts": scored.scores.sizes,
+        "systems": {
+            name: {
+                "family": family,
+                "scores": {part: float(values[row]) for part, values in scored.scores.values.items()},
+                "intervals": {part: scored.scores.interval(part, row) for part in scored.scores.sizes},
+            }
+            for row, (name, family) in enumerate(zip(systems, scored.families, strict=True))
+        },
+        "rankings": {part: one.as_dict(systems) for part, one in scored.rankings.items()},
+        "own_family": [{"family": one.family, "points": one.points, "interval": one.interval} for one in scored.own],
+    }
+
+
+def as_text(found: Validity) -> str:
+    """Tables, a paragraph each."""
+    parts = [found.release.signature, _correlations(found)]
+    if found.overlaps:
+        parts.append(_overlaps(found.overlaps))
+    if found.draws:
+        parts.append(_draws(found.draws))
+    if found.scored:
+        parts += [_scores(found.scored), *(_ranking(part, found.scored) for part in found.scored.rankings)]
+        if found.scored.own:
+            parts.append(_own(found.scored))
+    parts += [f"note: {line}" for line in found.notes]
+    return "\n\n".join(parts)
+
+
+def _correlations(found: Validity) -> str:
+    """Degree and the measure that selects, with the central figures."""
+    measure = str(found.release.configuration.get("uncertainty"))
+    pairs = {pair: one for one in found.correlations for pair in ((one.first, one.second), (one.second, one.first))}
+    columns = ("degree", measure)
+    rows = []
+    for name in dict.fromkeys([*CENTRAL, measure]):
+        ours = [pairs.get((name, column)) for column in columns]
+        if any(ours):
+            cells = [
+                cell
+                for one in ours
+                for cell in (
+                    [_figure(one.rho, one.interval), _figure(one.given_length, one.given_length_interval)]
+                    if one
+                    else ["", ""]
+                )
+            ]
+            rows.append([name, *cells])
+    head = ("", *(word for column in columns for word in (column, "given length")))
+    return "what goes together (Spearman over the candidates)\n" + render(head, rows)
+
+
+def _overlaps(found: Sequence[Overlap]) -> str:
+    rows = [
+        [
+            f"{one.first}, {one.second}",
+            _figure(one.rho, one.rho_interval),
+            *(_common(getattr(one, part)) for part in ("window", "dropped", "selected")),
+        ]
+        for one in found
+    ]
+    head = ("releases", "rho of uncertainty", "window: common", "dropped: common", "selected: common")
+    return "what other ensembles select from the same candidates (by chance)\n" + render(head, rows)
+
+
+def _common(one: Common) -> str:
+    return f"{one.common:,} of {min(one.first, one.second):,} ({one.expected:,.0f})"
+
+
+def _draws(draws: Draws) -> str:
+    names = {"all": "with all", "apart": "two apart", "bootstrap": "bootstrap, with all"}
+    rows = [
+        [
+            f"{one.members}, {names[one.how]}",
+            str(len(one.rho)),
+            f"{np.mean(one.rho):.3f}",
+            f"{min(one.rho):.3f}",
+            f"{np.mean(one.window):.3f}",
+            f"{min(one.window):.3f}",
+        ]
+        for one in draws.draws
+        if one.rho
+    ]
+    head = ("members", "pairs", f"rho of {draws.measure}", "least", "window in common", "least")
+    return (
+        f"ensembles drawn from the {draws.members} members, on {draws.of:,} candidates (window in common by chance: "
+        f"{draws.by_chance:.3f})\n" + render(head, rows)
+    )
+
+
+def _scores(scored: Scored) -> str:
+    scores = scored.scores
+    head = ("system", *(f"{part} ({size:,})" for part, size in scores.sizes.items()))
+    rows = [
+        [name, *(_figure(scores.values[part][row], scores.interval(part, row), 1) for part in scores.sizes)]
+        for row, name in enumerate(scores.systems)
+    ]
+    return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
+
+
+def _ranking(part: str, scored: Scored) -> str:
+    one: Ranking = scored.rankings[part]
+    chance = "" if one.chance is None else f", p = {one.chance:.2g} for a random order"
+    lines = [
+        f"does {part} rank as {scored.whole} does? Kendall's tau {_figure(one.tau, one.interval)}{chance}; "
+        f"{one.swapped} of {one.pairs} pairs in another order",
+        f"of {one.decided} pairs that differ on {scored.whole}: {one.kept} differ alike on {part}, {one.reversed} the "
+        f"other way round, {one.decided - one.kept - one.reversed} not",
+    ]
+    for name, tests in ((scored.whole, one.whole), (part, one.part)):
+        groups = " > ".join(", ".join(scored.scores.systems[row] for row in cluster) for cluster in tests.clusters)
+        lines.append(f"clusters on {name}: {groups}")
+    return "\n".join(lines)
+
+
+def _own(scored: Scored) -> str:
+    rows = [[one.family, _figure(one.points, one.interval, 2)] for one in scored.own]
+    return "what a family loses on the part that its own kind selected, beyond what others lose there\n" + render(
+        ("family", "points"), rows
+    )
+
+
+def _figure(value: float | None, interval: Interval, digits: int = 2) -> str:
+    if value is None or np.isnan(value):
+        return "-"
+    return f"{value:.{digits}f}" + (f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]" if interval else "")

@@ -1,0 +1,64 @@
+"""``cgbench inspect``: look inside a trained model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from cgbench.commands.options import Command, format_option
+from cgbench.errors import InputError, require
+
+PATH = click.Path(path_type=Path)
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@click.command("inspect", cls=Command)
+@click.argument("folder", type=PATH, metavar="DIR")
+@click.option("--source", type=PATH, help="Source text that the model reads, where what is shown depends on it (lrf).")
+@click.option("--target", type=PATH, help="Its translations, a line a line.")
+@click.option("--out", type=PATH, multiple=True, help="Also write a file: .tsv, .json, .png, .svg or .pdf; repeatable.")
+@format_option
+def inspect_command(folder: Path, source: Path | None, target: Path | None, out: tuple[Path, ...], form: str) -> None:
+    """Show which lower layers the layers of the model in DIR read, and how much: composition and lrf."""
+    from cgbench.files import check_output, write_atomic
+    from cgbench.models.inspection import inspect_checkpoint, panel_rows
+
+    for path in out:
+        check_output(path, [folder])
+        if path.suffix not in (".tsv", ".json", *PICTURES):
+            raise InputError(f"--out {path}: the name must end in .tsv, .json, .png, .svg or .pdf")
+        if path.suffix in PICTURES:
+            require("matplotlib", "plots")
+    if (source is None) != (target is None):
+        raise InputError("--source and --target belong together; give both")
+    from cgbench.tables import render
+    from cgbench.text.formats import CorpusSpec, read_pairs
+
+    panels = inspect_checkpoint(folder, read_pairs(CorpusSpec((source, target))) if source and target else None)
+    head = ("panel", "reader", "reads", "weight")
+    rows = panel_rows(panels)
+    listed = json.dumps([dict(zip(head, row, strict=True)) for row in rows], indent=1)
+    for path in out:
+        if path.suffix in PICTURES:
+            from cgbench.models.pictures import draw
+
+            write_atomic(path, draw(panels, path.suffix[1:]))
+        else:
+            table = render(head, [(*names, f"{weight:.6f}") for *names, weight in rows], "tsv")
+            write_atomic(path, (listed if path.suffix == ".json" else table) + "\n")
+    if form == "json":
+        click.echo(listed)
+        return
+    tables = [
+        render(
+            (panel.title, *panel.columns),
+            [
+                (name, *("" if value != value else f"{value:.3f}" for value in row))
+                for name, row in zip(panel.rows, panel.values.tolist(), strict=True)
+            ],
+        )
+        for panel in panels
+    ]
+    click.echo("\n\n".join(tables) + (f"\n\nwritten to {', '.join(map(str, out))}" if out else ""))

@@ -1,0 +1,127 @@
+"""What a command says on standard error: warnings and errors as one line, in the words of the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any, TextIO, cast
+
+import click
+
+from cgbench.errors import InputWarning, with_arguments
+from cgbench.terminal import printable
+from cgbench.text.remote import as_given
+
+LONGEST = 2000  # characters of a message, which may quote a line of the input
+OPTIONS = {
+    "systems": "hyp",
+    "references": "ref",
+    "more_references": "more-refs",
+    "sources": "source",
+    "tests": "test",
+    "control_systems": "control-hyp",
+    "others": "other",
+    "control_references": "control-ref",
+    "control_sources": "control-source",
+}
+"""Options that have another name than the library's argument."""
+SETTINGS = ("case_sensitive", "min_length", "max_length")
+"""Arguments that ``--set`` gives."""
+
+
+class Stopped(click.ClickException):
+    """Somebody pressed Ctrl-C: one line on standard error, the exit status of shells."""
+
+    exit_code = 130
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        click.echo(f"\n{self.message}", file=file or sys.stderr)
+
+
+class Failure(click.ClickException):
+    """The call or its input is wrong: one line on standard error, exit status 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        text = (
+            self.message if len(self.message) <= LONGEST else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
+        )
+        click.echo(f"error: {printable(text)}", file=file or sys.stderr)
+
+
+class _Plain:
+    """Standard output to a terminal, without what a terminal obeys."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        # click writes b"" to learn what a stream takes; the stream itself refuses it
+        self._stream.write(printable(text, "\t\n") if isinstance(text, str) else text)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def text_alone() -> Iterator[None]:
+    """Let no control character of a hypothesis or a table through to a terminal; files and pipes get every byte."""
+    if not sys.stdout.isatty():
+        yield
+        return
+    with contextlib.redirect_stdout(cast(TextIO, _Plain(sys.stdout))):
+        yield
+
+
+def as_options(message: str) -> str:
+    """A message of the library, which speaks of arguments, as one of the command line: ``--paired mcnemar``."""
+
+    def say(name: str, value: str | None, written: str | None) -> str:
+        if name in SETTINGS:
+            return f"--set {name}={'' if value is None else value.lower() if value in ('True', 'False') else value}"
+        option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"
+        return option if value is None else f"{option} {value}"
+
+    return with_arguments(message, say)
+
+
+@contextlib.contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Print what the library warns of an input (:class:`~cgbench.errors.InputWarning`) as a line, each line once."""
+    said: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, InputWarning):
+                usual(message, category, *place, **more)
+            elif (text := as_given(as_options(getattr(message, "message", str(message))))) not in said:
+                said.add(text)
+                note(f"warning: {printable(text)}")
+
+        warnings.simplefilter("always", InputWarning)
+        warnings.showwarning = show
+        yield
+
+
+FROM_FILE = f"{__name__}.from_file"  # of a context: settings that stand in a file, and which
+
+
+def with_file(message: str, context: click.Context) -> str:
+    """A message about a setting, with the file before it that the setting was read from."""
+    for key, path in context.meta.get(FROM_FILE, {}).items():
+        if re.match(rf"(unknown setting )?{re.escape(key)}(?![\w.])", message):
+            return f"{path}: {message}"
+    return message
+
+
+def note(line: str) -> None:
+    """Print a line on standard error; what it quotes of files and servers is no terminal's business."""
+    click.echo(printable(line, "\t\n"), err=True)

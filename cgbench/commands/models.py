@@ -1,0 +1,88 @@
+"""``cgbench models``: list architectures, methods and presets; show one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from cgbench.commands.options import Command, format_option
+from cgbench.errors import InputError
+
+
+@click.command("models", cls=Command)
+@click.argument("name", required=False)
+@click.option("--source-size", type=click.IntRange(4), help="Source dictionary, for the counts (default: published).")
+@click.option("--target-size", type=click.IntRange(4), help="Target dictionary, for the counts.")
+@click.option("--parameters/--no-parameters", default=True, help="Count parameters, which takes PyTorch and seconds.")
+@format_option
+def models_command(
+    name: str | None, source_size: int | None, target_size: int | None, parameters: bool, form: str
+) -> None:
+    """List architectures, training methods and presets; with NAME, all settings of one and what they mean."""
+    from importlib.util import find_spec
+
+    from cgbench.models.catalogue import catalogue, describe
+
+    if (source_size is None) != (target_size is None):
+        raise InputError("--source-size and --target-size belong together; give both")
+    sizes = (source_size, target_size) if source_size and target_size else None
+    count = parameters and find_spec("torch") is not None
+    found = describe(name, sizes, count) if name else catalogue(sizes, count)
+    if form == "json":
+        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
+    elif name:
+        _show_model(found)
+    else:
+        _show_catalogue(found)
+
+
+def _show_catalogue(found: dict[str, Any]) -> None:
+    from cgbench.tables import render
+
+    for kind in ("architectures", "methods"):
+        width = max(len(row["name"]) for row in found[kind])
+        click.echo(kind)
+        for row in found[kind]:
+            click.echo(f"  {row['name']:{width}}  {row['summary']} ({row['paper']})")
+        click.echo()
+    # Text columns are padded here: a table has its figures to the right.
+    rows = found["presets"]
+    widths = {key: max(len(row[key]) for row in rows) for key in ("architecture", "paper")}
+    words = ("architecture".ljust(widths["architecture"]), "from".ljust(widths["paper"]))
+    head = ("presets", words[0], "parameters", "without dictionaries", words[1])
+    lines = []
+    for row in rows:
+        total, _, rest = _counts(row)
+        architecture, paper = (row[key].ljust(width) for key, width in widths.items())
+        lines.append((row["name"], architecture, total, rest, paper))
+    click.echo(render(head, lines))
+    click.echo("\nnext:  cgbench models NAME, for its settings")
+
+
+def _show_model(found: dict[str, Any]) -> None:
+    import shutil
+    import textwrap
+
+    click.echo(f"{found['kind']} {found['name']}" + (f" ({found['paper']})" if found["paper"] else ""))
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    if found["comment"]:
+        click.echo(textwrap.fill(found["comment"].replace("``", ""), width))
+    if found.get("parameters_without_vocabulary"):
+        total, sizes, rest = _counts(found)
+        counts = f"{total} with dictionaries of {sizes}; " if total else ""
+        click.echo(f"parameters: {counts}{rest} without dictionaries")
+    for row in found["settings"]:
+        changed = "" if row["value"] == row["default"] else f"   (default: {row['default']})"
+        click.echo(f"\n{row['name']}={row['value']}{changed}")
+        if row["help"]:
+            text = row["help"].replace("``", "")
+            click.echo(textwrap.fill(text, width, initial_indent="    ", subsequent_indent="    "))
+
+
+def _counts(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Parameters, sizes of the dictionaries, parameters without them, as text; empty where not known."""
+    total, rest = (row[key] for key in ("parameters", "parameters_without_vocabulary"))
+    sizes = f"{row['source_size']:,} / {row['target_size']:,}" if row["source_size"] else ""
+    return f"{total:,}" if total else "", sizes, f"{rest:,}" if rest else ""

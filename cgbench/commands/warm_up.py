@@ -1,0 +1,48 @@
+"""``cgbench warm-up``: compile the loops that commands need, so that the first call of none has to."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from pathlib import Path
+
+import click
+
+from cgbench.commands.options import Command
+
+SOURCE = "a b c d e\na b c d e\na b c d e f\nb c d e a\ng a h b\n"
+TARGET = "r s t u v\nr s t u v\nr s t u v w\ns t u v r\nx r y s\n"
+
+
+@click.command("warm-up", cls=Command, hidden=True)
+@click.pass_context
+def warm_up_command(context: click.Context) -> None:
+    """Compile the loops of all commands now; what is compiled already is kept."""
+    program = context.find_root().command
+    with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
+        folder = Path(name)
+        source, target, phrases = folder / "text.l1", folder / "text.l2", folder / "phrases"
+        source.write_text(SOURCE * 5)
+        target.write_text(TARGET * 5)
+        phrases.write_text("a b\nb c d\n")
+        more = folder / "pool.l1", folder / "pool.l2"
+        more[0].write_text("a b c d e f g\nd e a b\nb a b a\n")
+        more[1].write_text("r s t u v w x\nu v r s\ns r s r\n")
+        for words in (
+            ("degree", more[0], "--train", source),
+            ("degree", more[0], "--train", source, "--ngrams", phrases),
+            ("stats", "--train", source, "--test", more[0]),
+            ("overlap", more[0], "--corpus", source, "--documents", 1, "--jobs", 1),
+            ("split", "--corpus", source, target, "--out", folder / "split", "--exchanges", 1),
+            ("lm", "train", source, "--order", 3, "--out", folder / "lm.arpa", "--jobs", 1),
+            ("lm", "train", source, "--order", 3, "--out", folder / "lm.binary", "--jobs", 1),
+            ("lexicon", "learn", source, target, "--out", folder / "lexicon.tsv", "--method", "ibm2"),
+            (
+                *("build-react", "--train", source, target, "--pool", *more, "--out", folder / "build"),
+                *("--until", "candidates", "--jobs", 1, "--set", "min_length=1", "--set", "candidates=2"),
+                *("--set", "drop=0", "--set", "window=2", "--set", "select=1"),
+            ),
+        ):
+            with contextlib.redirect_stderr(io.StringIO()) if words[0] == "lm" else contextlib.nullcontext():
+                program.main([str(word) for word in words], standalone_mode=False)

@@ -1,0 +1,116 @@
+"""Digests of files: what was written is what is read, or one line says which file is not.
+
+A file is read for its digest once a process (:func:`known_digest`), however many that use it ask. Digests of a folder
+are kept in JSON that it has anyway, or in a file SHA256SUMS, which ``sha256sum -c SHA256SUMS`` checks, too; that of a
+single file F in F.sha256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from cgbench.engines import usable_cores
+from cgbench.errors import InputError
+from cgbench.files import write_atomic
+
+SUMS = "SHA256SUMS"
+
+_known: dict[tuple[int, ...], str] = {}
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
+
+
+def _digest(file: Any) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(1 << 20):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def known_digest(path: Path) -> str:
+    """The same for a file of our own; one that has not been written to since this process hashed it is not read."""
+    status = path.stat()
+    key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    if key not in _known:
+        _known[key] = hash_file(path)
+    return _known[key]
+
+
+def digests_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The digest of each file, by its name in ``folder``, several at a time."""
+    names = list(names)
+    with ThreadPoolExecutor(usable_cores()) as threads:
+        return dict(zip(names, threads.map(lambda name: known_digest(folder / name), names), strict=True))
+
+
+def first_damaged(folder: Path, digests: Mapping[str, str]) -> str | None:
+    """The first of the files of ``digests`` (name -> SHA-256) that is missing or holds other bytes."""
+    for name in digests:
+        if not (folder / name).is_file():
+            return name
+    found = digests_of(folder, digests)
+    return next((name for name in digests if found[name] != digests[name]), None)
+
+
+def check_digests(folder: Path, digests: Mapping[str, str], remedy: str) -> None:
+    """Check files against the digests that were recorded when they were written.
+
+    :param remedy: what to do about a damaged file.
+    :raises InputError: a file is missing or holds other bytes.
+    """
+    if (name := first_damaged(folder, digests)) is not None:
+        what = "is damaged: its bytes are not those that were written" if (folder / name).exists() else "no such file"
+        raise InputError(f"{folder / name}: {what}; {remedy}")
+
+
+def write_sums(folder: Path, digests: Mapping[str, str]) -> None:
+    """Write SHA256SUMS into ``folder``."""
+    write_atomic(folder / SUMS, _rows(digests))
+
+
+def _rows(digests: Mapping[str, str]) -> str:
+    return "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+
+
+def sums_beside(path: Path) -> Path:
+    """Where the digest of a file that is for itself is kept."""
+    return path.with_name(f"{path.name}.sha256")
+
+
+def write_recorded(path: Path, data: str) -> None:
+    """Write a text file whole, and its digest beside it; a device or a pipe gets the text alone."""
+    if path.parent == Path("/dev") or (path.exists() and not path.is_file()):
+        return write_atomic(path, data)
+    sums_beside(path).unlink(missing_ok=True)  # a digest is that of the file beside it, whenever this is stopped
+    write_atomic(path, data)
+    write_atomic(sums_beside(path), _rows({path.name: hashlib.sha256(data.encode()).hexdigest()}))
+
+
+def check_recorded(path: Path, sums: Path | None = None) -> None:
+    """Check a file against the digest that was recorded of it; nothing to do where there is none.
+
+    :param sums: where that is; by default SHA256SUMS beside it.
+    :raises InputError: the file, or that with the digest, is not what was written.
+    """
+    sums = sums or path.with_name(SUMS)
+    if not sums.is_file() or not path.is_file():
+        return
+    try:
+        rows = [line.split("  ") for line in sums.read_text(encoding="utf-8").splitlines()]
+        found = {name: digest for digest, name in rows}
+    except ValueError:
+        raise InputError(
+            f"{sums}: is damaged: lines of a digest and a name are needed; copy the folder again"
+        ) from None
+    if path.name not in found:
+        raise InputError(f"{sums}: is damaged: {path.name} is not in it; copy the folder again")
+    remedy = f"copy it again, or remove {sums.name} beside it if it was changed on purpose"
+    check_digests(path.parent, {path.name: found[path.name]}, remedy)

@@ -1,0 +1,175 @@
+"""Run tasks in worker processes of this machine that never outlive the command."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
+from multiprocessing.connection import wait as wait_for
+from typing import Any, TypeVar
+
+from cgbench.engines.tasks import ONE_CORE, Engine, Needs
+from cgbench.errors import InputError, InputWarning
+from cgbench.progress import say_bars
+
+GRACE = 60.0  # seconds
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use; where the system does not tell (macOS), of all there are."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+class Local(Engine):
+    """The cores and GPUs of this machine.
+
+    With one job, or one task, everything runs in this process.
+
+    :param jobs: worker processes at once (default: the cores).
+    :param gpus: how many GPUs to use (default: all that there are).
+    :param gpu_share: tasks at once on a GPU, where a task asks for no more than a whole one. One small member does not
+        fill a GPU.
+    """
+
+    name = "local"
+
+    def __init__(self, jobs: int | None = None, gpus: int | None = None, gpu_share: int = 1) -> None:
+        super().__init__()
+        self._jobs, self._gpus, self._share = jobs, gpus, gpu_share
+
+    @property
+    def jobs(self) -> int:
+        """Worker processes at once."""
+        return self._jobs or usable_cores()
+
+    def at_once(self, needs: Needs, tasks: int) -> int:
+        """As :meth:`Engine.at_once` says."""
+        return max(1, len(self._places(needs, tasks)))
+
+    def run(
+        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
+    ) -> Iterator[Any]:
+        """As :meth:`Engine.run` says."""
+        places = self._places(needs, len(tasks))
+        if len(places) <= 1:
+            for task in tasks:
+                yield function(*task)
+            return
+        with _worker_processes(places) as pool:
+            waiting = iter(tasks)
+            running = {pool.submit(function, *task) for task in _take(waiting, len(places))}
+            try:
+                while running:
+                    finished, running = wait(running, return_when=FIRST_COMPLETED)
+                    running |= {pool.submit(function, *task) for task in _take(waiting, len(finished))}
+                    for future in finished:
+                        yield future.result()
+            except BaseException:
+                # what the others are making is kept as partial results; nobody waits for it now
+                for future in running:
+                    future.cancel()
+                for process in list((getattr(pool, "_processes", None) or {}).values()):
+                    process.terminate()
+                raise
+
+    def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
+        """As :meth:`Engine.map` says."""
+        waiting = iter(items)
+        first = _take(waiting, 2 * self.jobs)
+        places = self._places(needs, len(first))
+        if len(places) <= 1:
+            yield from map(function, chain(first, waiting))
+            return
+        with _worker_processes(places) as pool:
+            queue = deque(pool.submit(function, item) for item in first)
+            while queue:
+                result = queue.popleft().result()
+                queue.extend(pool.submit(function, item) for item in _take(waiting, 1))
+                yield result
+
+    def _places(self, needs: Needs, tasks: int) -> list[str]:
+        """For each worker the GPUs that it sees, as the environment has them; empty: as this process does."""
+        if needs.gpus == 0:
+            return [""] * min(max(1, self.jobs // needs.cores), tasks)
+        devices = visible_gpus()[: self._gpus]
+        if needs.gpus > 1:
+            whole = int(needs.gpus)
+            groups = [",".join(devices[start : start + whole]) for start in range(0, len(devices) - whole + 1, whole)]
+            if not groups:
+                raise InputError(f"a task needs {whole} GPUs and there are {len(devices)}; ask for fewer a member")
+        else:
+            groups = devices * max(self._share, int(1 / needs.gpus))
+        return groups[: min(len(groups), tasks, self._jobs or len(groups))]
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this machine that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    named = os.environ.get(VISIBLE)
+    if named is not None:
+        return [device for device in named.split(",") if device.strip() not in ("", "-1")]
+    import torch
+
+    return [str(number) for number in range(torch.cuda.device_count())]
+
+
+@contextlib.contextmanager
+def _worker_processes(places: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
+    # spawn: a forked child of a process with threads (progress bars, torch) may hang
+    context = multiprocessing.get_context("spawn")
+    free = context.SimpleQueue()
+    for place in places:
+        free.put(place)
+    try:
+        with ProcessPoolExecutor(len(places), mp_context=context, initializer=_start_worker, initargs=(free,)) as pool:
+            yield pool
+    except BrokenProcessPool:
+        raise InputError(
+            "a worker process was killed, perhaps for lack of memory; give the same command again to go on, "
+            "with --jobs 1 if it happens twice"
+        ) from None
+    finally:
+        free.close()
+
+
+def _take(items: Iterator[T], count: int) -> list[T]:
+    return list(islice(items, count))
+
+
+def _start_worker(places: Any) -> None:
+    if place := places.get():
+        os.environ[VISIBLE] = place  # before anything asks CUDA
+    warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and said so
+    say_bars()
+    _die_with_parent()
+
+
+def _die_with_parent() -> None:
+    """End this worker when the command that started it ends, even by SIGKILL.
+
+    Without this, an orphan would go on writing where the same command, given again, is writing too. It is asked first:
+    what handles the signal, such as training, which saves its state, has some seconds for that.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait_for([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,340 @@
+"""Run tasks on a Ray cluster: as many machines as it has, with one folder that all of them see.
+
+Ray places tasks by what they need, and runs a task again whose worker or machine was lost; what the task itself raises
+is raised here, once. This module is imported where Ray is asked for, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import logging
+import os
+import secrets
+import socket
+import sys
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cgbench import __version__
+from cgbench.engines.tasks import ONE_CORE, REMOTE, Engine, Needs, host
+from cgbench.errors import InputError, InputWarning, require
+from cgbench.files import write_atomic
+from cgbench.terminal import printable
+
+RETRIES = 5  # of a task whose worker was lost
+PATIENCE = 10.0  # seconds
+TOKEN = ".seen-by-all"  # in the shared folder while the engine is open
+FAILED = "failed-task.log"  # in the shared folder: what the last task said that failed
+GLANCE = 1 << 16  # bytes
+BEFOREHAND = 2  # tasks handed in for each that can run: nobody waits for the driver
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Ray(Engine):
+    """A Ray cluster.
+
+    :param address: as ``ray.init`` takes it: ``auto`` for the one that this machine belongs to, ``HOST:PORT``, or
+        ``ray://HOST:PORT``; None for one of this machine alone, that ends with the command.
+    :param jobs: tasks at once, over all machines (default: as many as fit).
+    :param gpu_share: tasks at once on a GPU, where a task asks for a whole one.
+    :raises InputError: Ray is not installed, or nothing answers there.
+    """
+
+    name = "ray"
+
+    def __init__(self, address: str | None = None, jobs: int | None = None, gpu_share: int = 1) -> None:
+        require("ray", "ray")
+        super().__init__()
+        self._address, self._limit, self._share = address, jobs, gpu_share
+        self._folder: Path | None = None
+        self._token = secrets.token_hex(8)
+
+    @functools.cached_property
+    def _ray(self) -> Any:
+        """Ray, connected: not before there is something to do."""
+        import ray
+
+        address = self._address
+        options: dict[str, Any] = (
+            {"address": address} if address else {"num_cpus": self._limit, "include_dashboard": False}
+        )
+        if address and address != "auto":
+            _check_answers(address)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, configure_logging=True, **options)
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            where = address or "this machine"
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise InputError(
+                f"no Ray cluster answers at {where} ({reason}); start one with: ray start --head"
+            ) from None
+        _keep_off_stdout()
+        return ray
+
+    @property
+    def here(self) -> bool:
+        """As :meth:`Engine.here` says."""
+        return False
+
+    @property
+    def jobs(self) -> int:
+        """Tasks of one core at once: as asked for, else the cores of the cluster."""
+        return self._limit or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def at_once(self, needs: Needs, tasks: int) -> int:
+        """As :meth:`Engine.at_once` says."""
+        fit = max(1, self.jobs // needs.cores)
+        if needs.gpus:
+            there = self._ray.cluster_resources().get("GPU", 0)
+            fit = min(self._limit or fit, max(1, int(there / self._gpus_of(needs))))
+        return min(fit, max(1, tasks))
+
+    def share(self, folder: Path) -> None:
+        """Check on every machine that it sees ``folder``; each task looks again, for machines that come later."""
+        folder = folder.resolve()
+        if self._folder is not None and self._folder != folder:
+            (self._folder / TOKEN).unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / TOKEN, self._token)
+        self._folder = folder
+        for problem in self._everywhere(_look, folder, self._token, __version__):
+            if problem:
+                raise InputError(problem)
+
+    def sees(self, paths: Sequence[Path]) -> bool:
+        """As :meth:`Engine.sees` says."""
+        names = [str(path.resolve()) for path in paths]
+        mine = _glance(names)
+        return all(found == mine for found in self._everywhere(_glance, names))
+
+    def _everywhere(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
+        """What a function returns on each machine, but those that have just gone."""
+        from ray.exceptions import RayError, RayTaskError
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        call = self._ray.remote(function)
+        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+        answers = [
+            call.options(
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False), num_cpus=0, max_retries=RETRIES
+            ).remote(*arguments)
+            for node in nodes
+        ]
+        for answer in answers:
+            try:
+                found = self._ray.get(answer)
+            except RayTaskError as error:
+                raise _of_task(error) from None
+            except RayError:
+                continue
+            yield found
+
+    def run(
+        self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
+    ) -> Iterator[Any]:
+        """As :meth:`Engine.run` says."""
+        call = self._prepared(needs)
+        waiting = iter(tasks)
+        hand_in = [call(function, task) for task in islice(waiting, self._window(needs))]
+        running = deque(hand_in)
+        try:
+            while running:
+                done, left = self._ray.wait(list(running), num_returns=1)
+                running = deque(left)
+                running.extend(call(function, task) for task in islice(waiting, 1))
+                yield self._get(done[0])
+        except BaseException:
+            self._cancel(running)
+            raise
+
+    def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
+        """As :meth:`Engine.map` says."""
+        call = self._prepared(needs)
+        waiting = iter(items)
+        first = list(islice(waiting, 2))
+        if len(first) <= 1:
+            yield from map(function, first)
+            return
+        waiting = chain(first, waiting)
+        queue = deque(call(function, (item,)) for item in islice(waiting, self._window(needs)))
+        try:
+            while queue:
+                result = self._get(queue.popleft())
+                queue.extend(call(function, (item,)) for item in islice(waiting, 1))
+                yield result
+        except BaseException:
+            self._cancel(queue)
+            raise
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started for this command ends."""
+        if self._folder is not None:
+            (self._folder / TOKEN).unlink(missing_ok=True)
+        if "_ray" in self.__dict__:
+            self._ray.shutdown()
+
+    def _prepared(self, needs: Needs) -> Callable[[Callable[..., Any], tuple[Any, ...]], Any]:
+        gpus = self._gpus_of(needs)
+        self._check_fits(needs, gpus)
+        options: dict[str, Any] = {
+            "num_cpus": needs.cores,
+            "num_gpus": gpus,
+            "max_retries": RETRIES,
+            "retry_exceptions": False,
+        }
+        if needs.memory:
+            options["memory"] = needs.memory
+        remote = self._ray.remote(_call).options(**options)
+        return lambda function, task: remote.remote(function, task, self._folder, self._token, __version__)
+
+    def _gpus_of(self, needs: Needs) -> float:
+        return needs.gpus / self._share if 0 < needs.gpus <= 1 else needs.gpus
+
+    def _check_fits(self, needs: Needs, gpus: float) -> None:
+        """Without this a task that fits nowhere would wait for ever."""
+        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        wanted = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
+        if not any(all(machine.get(kind, 0) >= amount for kind, amount in wanted.items()) for machine in machines):
+            text = ", ".join(f"{amount:g} {kind}" for kind, amount in wanted.items() if amount)
+            raise InputError(f"no machine of the Ray cluster has what a task needs ({text}); add one that has")
+
+    def _window(self, needs: Needs) -> int:
+        if self._limit:
+            return max(1, self._limit // needs.cores)
+        return BEFOREHAND * max(1, self.jobs // needs.cores)
+
+    def _get(self, answer: Any) -> Any:
+        """The result of a task; what it raised; or one line where it was lost."""
+        from ray.exceptions import RayError, RayTaskError
+
+        try:
+            machine, result = self._ray.get(answer)
+            self.ran[machine] += 1
+            return result
+        except RayTaskError as error:
+            raise _of_task(error, self._folder) from None
+        except RayError as error:
+            raise InputError(
+                f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)}); the logs of its "
+                f"workers are in {self._logs()}; give the same command again to go on"
+            ) from None
+
+    def _cancel(self, answers: Iterable[Any]) -> None:
+        for answer in answers:
+            with contextlib.suppress(Exception):
+                self._ray.cancel(answer, force=False)
+
+    def _logs(self) -> str:
+        node = self._ray._private.worker._global_node
+        return f"{node.get_logs_dir_path()}" if node is not None else "/tmp/ray/session_latest/logs"
+
+
+def _keep_off_stdout() -> None:
+    """Say what Ray says of lost machines in a line on standard error: it prints a page of it where results are."""
+    from ray._private import worker  # no public way leads there
+
+    def say(data: dict[str, Any], ignore_prefix: bool) -> None:
+        for text in data["lines"]:
+            first = str(text).strip().splitlines()[0] if str(text).strip() else ""
+            print(printable(f"ray: {first.partition('. ')[0]}"), file=sys.stderr, flush=True)
+
+    if hasattr(worker, "print_to_stdstream"):
+        worker.print_to_stdstream = say
+
+
+def _check_answers(address: str) -> None:
+    """Whether anything listens there: Ray itself would wait for two minutes, and end the process.
+
+    :raises InputError: nothing does.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise InputError(f"no Ray cluster answers at {address} ({error}); start one with: ray start --head") from None
+
+
+def _of_task(error: Any, folder: Path | None = None) -> Exception:
+    """What a task has raised; a line where the machine could not even read the task, or where that is no fault of the
+    input's: then what the task said is in a file of ``folder``."""
+    from ray.exceptions import RayError
+
+    if isinstance(error.cause, RayError):
+        return InputError(
+            f"a machine of the Ray cluster cannot run cgbench ({_first_line(error.cause)}); install the same version, "
+            "with what this build needs, on all of them"
+        )
+    cause = error.cause if isinstance(error.cause, Exception) else error
+    if folder is None or isinstance(cause, InputError | OSError):
+        return cause
+    write_atomic(folder / FAILED, f"{error}\n")
+    return InputError(
+        f"a task failed on the machine {getattr(error, 'ip', 'unknown')} ({type(cause).__name__}: "
+        f"{_first_line(cause)}); all that it said is in {folder / FAILED}"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__
+
+
+def _call(
+    function: Callable[..., Any], task: tuple[Any, ...], folder: Path | None, token: str, version: str
+) -> tuple[str, Any]:
+    """What a worker of the cluster does: look for the folder, then work. Returns its machine and the result."""
+    os.environ[REMOTE] = socket.gethostname()
+    if folder is not None and (problem := _look(folder, token, version)):
+        raise InputError(problem)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and said so
+        return host(), function(*task)
+
+
+def _glance(names: Sequence[str]) -> list[Any]:
+    """What tells files apart without reading all of them: size, begin and end."""
+    found: list[Any] = []
+    for name in names:
+        try:
+            with Path(name).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - GLANCE))
+                end = file.read(GLANCE)
+                file.seek(0)
+                found.append((size, hashlib.sha256(file.read(GLANCE) + end).hexdigest()))
+        except OSError:
+            found.append(None)
+    return found
+
+
+def _look(folder: Path, token: str, version: str) -> str:
+    """What is wrong with this machine; nothing if it sees the folder, and has the cgbench of the command."""
+    host = socket.gethostname()
+    if version != __version__:
+        return f"the machine {host} has cgbench {__version__}, this one {version}; install the same on both"
+    try:
+        found = (folder / TOKEN).read_text(encoding="utf-8")
+    except OSError:
+        found = ""
+    if found != token:
+        return f"{folder}: the machine {host} does not see this folder; put the output where every machine does"
+    try:
+        (folder / f"{TOKEN}.{host}").touch()
+        (folder / f"{TOKEN}.{host}").unlink()
+    except FileNotFoundError:
+        pass  # another task of this machine was quicker
+    except OSError as error:
+        return f"{folder}: the machine {host} may not write there ({error.strerror})"
+    return ""

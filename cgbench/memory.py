@@ -1,0 +1,73 @@
+"""How much memory is free, and a stage that will not fit into it says so before it starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cgbench.errors import InputError
+
+SETTING = "CGBENCH_MEMORY"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_GROUP = Path("/sys/fs/cgroup")
+
+
+def size_of(name: str, example: object) -> int | None:
+    """Bytes that the environment variable ``name`` says, also with K, M, G or T behind the number; None without one.
+
+    :raises InputError: it is no such number, or 0.
+    """
+    given = os.environ.get(name)
+    if not given:
+        return None
+    number, unit = (given[:-1], given[-1].upper()) if given[-1].isalpha() else (given, "")
+    if unit not in _UNITS or not number.isascii() or not number.isdigit() or len(number) > 15 or not int(number):
+        raise InputError(f"{name}={given[:40]}: a number above 0 is needed, such as {example} or 2G")
+    return int(number) * _UNITS[unit]
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take, as the system says, or as CGBENCH_MEMORY does; None where none says.
+
+    On Linux: what can be had without swapping, within the limits of the control group and of the process.
+    """
+    if (given := size_of(SETTING, "8G")) is not None:
+        return given
+    found = []
+    try:
+        rows = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
+        found.append(int(rows["MemAvailable"].split()[0]) << 10)
+    except (OSError, LookupError, ValueError):
+        return None
+    try:
+        most, used = ((_GROUP / f"memory.{name}").read_text().strip() for name in ("max", "current"))
+        kept = [line.split() for line in (_GROUP / "memory.stat").read_text().splitlines()]
+        files = sum(int(size) for name, size in kept if name in ("inactive_file", "active_file"))  # given up if need be
+        if most != "max":
+            found.append(max(0, int(most) - int(used) + files))
+    except (OSError, ValueError):
+        pass
+    try:
+        import resource
+
+        most_here = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if most_here != resource.RLIM_INFINITY:
+            used_here = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+            found.append(max(0, most_here - used_here))
+    except (OSError, ValueError, ImportError):
+        pass
+    return min(found)
+
+
+def check_memory(what: object, needed: float, remedy: str) -> None:
+    """Check that a stage which takes about ``needed`` bytes can have them.
+
+    :param what: what a message begins with; ``remedy``: what helps.
+    :raises InputError: less is free.
+    """
+    free = free_memory()
+    if free is not None and needed > free:
+        raise InputError(
+            f"{what} needs about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free; {remedy}, or set "
+            f"{SETTING} (such as 32G) if it will fit"
+        )

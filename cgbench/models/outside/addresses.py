@@ -1,0 +1,144 @@
+"""How a model is named: ``hf:ID@REVISION``, ``hf:FOLDER``, ``mc:...`` before either, or the folder of a checkpoint.
+
+Behind a ``?`` stand what the name alone does not say: ``hf:ID@REVISION?source=deu_Latn&target=eng_Latn``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+
+FORM = "hf:ID@REVISION, hf:FOLDER, or the folder of a checkpoint of cgbench"
+DTYPES = ("float32", "bfloat16", "float16")
+PLACE = "{source}"  # in a prompt template: where the sentence goes
+_ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
+_OPTIONS = {
+    "hf": ("adapter", "device_map", "dtype", "prompt", "remote_code", "source", "target"),
+    "own": (),
+}
+_SEED = "seed"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A model, as somebody has named it.
+
+    :param text: all of it, as given; ``kind``: ``hf``, or ``own`` for a checkpoint of ours.
+    :param name: an ID on the hub, or a folder; ``revision``: of an ID, else empty.
+    :param seed: of the masks of Monte-Carlo dropout; None for the model as it is.
+    """
+
+    text: str
+    kind: str
+    name: str
+    revision: str = ""
+    seed: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_address(text: str) -> Address:
+    """Read the name of a model. Nothing is looked up but whether a folder of that name is there.
+
+    :raises InputError: it is no such name, an option is unknown or none, or an ID has no revision.
+    """
+    rest, seed = text, None
+    if sampled := rest.startswith("mc:"):
+        rest = rest.removeprefix("mc:")
+    kind = "hf" if rest.startswith("hf:") else "own"
+    rest = rest.removeprefix("hf:")
+    name, sign, query = rest.partition("?")
+    options = _options(text, query) if sign else {}
+    if sampled:
+        seed = _seed(text, options.pop(_SEED, None))
+    known = _OPTIONS[kind]
+    for option in options:
+        if option not in known:
+            more = "; seed belongs to mc:" if option == _SEED else did_you_mean(option, known) if known else ""
+            raise InputError(f"{text}: unknown option {option!r}{more}")
+    if options.get("dtype", DTYPES[0]) not in DTYPES:
+        raise InputError(f"{text}: dtype is one of {', '.join(DTYPES)}")
+    if options.get("remote_code", "yes") != "yes":
+        raise InputError(f"{text}: remote_code is yes, or left out")
+    if not name:
+        raise InputError(f"{text}: names no model; write {FORM}")
+    if kind == "own":
+        return Address(text, kind, name, seed=seed)
+    if Path(name).is_dir():
+        return Address(text, kind, name, seed=seed, options=options)
+    identifier, at, revision = name.partition("@")
+    if not _ID.fullmatch(identifier) or ".." in identifier:
+        raise InputError(f"{text}: there is no folder {name}, and it is no name of a model on the hub; write {FORM}")
+    if not revision:
+        raise InputError(
+            f"{text}: there is no folder {name}; a model on the hub may change: name a revision, "
+            f"hf:{identifier}@{'REVISION' if at else 'main'} (its commit is recorded)"
+        )
+    return Address(text, kind, identifier, revision, seed, options)
+
+
+def read_template(given: str, where: str) -> str:
+    """Check a prompt template: ``{source}`` is what is replaced, and no other brace means anything.
+
+    :param where: what a message begins with.
+    :raises InputError: the sentence has no place in it.
+    """
+    if PLACE not in given:
+        shown = given if len(given) <= 60 else given[:57] + "..."
+        raise InputError(f"{where}: the template {shown!r} has no {PLACE}, where the sentence belongs")
+    return given
+
+
+def template_of(address: Address, prompt: str | None) -> str | None:
+    """The template of a member: of the file that its own ``prompt=FILE`` names, else ``prompt``, else none.
+
+    The last line break of a file is no part of it: editors put one there.
+
+    :raises InputError: the file cannot be read, or the sentence has no place in the template.
+    """
+    if (file := address.options.get("prompt")) is None:
+        return None if prompt is None else read_template(prompt, "--prompt")
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{address.text}: the prompt {file} cannot be read ({error})") from None
+    return read_template(text.removesuffix("\n"), file)
+
+
+def shown_name(address: Address) -> str:
+    """The name of a model as a release has it: of a folder its own name, not where it lies on somebody's disk."""
+    name = f"{address.name}@{address.revision}" if address.revision else address.name
+    given = dict(address.options)
+    if not address.revision and Path(address.name).is_absolute():
+        name = Path(address.name).name
+    for key in ("adapter", "prompt"):
+        if key in given and Path(given[key]).is_absolute():
+            given[key] = Path(given[key]).name
+    if address.seed is not None:
+        given["seed"] = str(address.seed)
+    kind = "hf:" if address.kind == "hf" else ""
+    query = "&".join(f"{key}={value}" for key, value in given.items())
+    return f"{'mc:' if address.seed is not None else ''}{kind}{name}{'?' if query else ''}{query}"
+
+
+def _options(text: str, query: str) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise InputError(f"{text}: behind ? stand options, NAME=VALUE with & between") from None
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise InputError(f"{text}: an option is given twice")
+    if empty := next((name for name, value in pairs if not value), None):
+        raise InputError(f"{text}: {empty} has no value")
+    return dict(pairs)
+
+
+def _seed(text: str, value: str | None) -> int:
+    if value is None or not re.fullmatch(r"[0-9]{1,9}", value):
+        raise InputError(f"{text}: Monte-Carlo dropout needs the seed of its masks: mc:...?seed=1")
+    return int(value)

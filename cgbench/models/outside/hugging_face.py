@@ -1,0 +1,468 @@
+"""A Hugging Face model as a member: encoder-decoder (Marian, NLLB, M2M100, mBART, T5, BART), or decoder-only.
+
+What such models do differently, and is made alike here: how an output begins (a start token, a language code that is
+forced, a prompt) is no part of a target; padding never meets a real token; a limit of length is the sentence's own, so
+that no translation depends on its batch; settings that come with a model (``generation_config.json``) do not decide
+what was asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cgbench.errors import InputError
+from cgbench.models.devices import one_thread
+from cgbench.models.ensemble import Translation
+from cgbench.models.outside.addresses import PLACE
+from cgbench.models.outside.member import Done, Head, check_lengths
+from cgbench.models.search import length_limits
+from cgbench.models.text.batches import make_batches
+
+ALMOST = 1e-3  # how far the last layer by itself may be from the model's own logits, relative to the largest
+
+
+class HuggingFaceMember:
+    """A loaded model with its tokeniser.
+
+    :param model: in evaluation mode, on ``device``.
+    :param template: what a model reads, ``{source}`` being the sentence; None: the sentence as it is.
+    :param source: language codes, of models that translate between several; ``target``: likewise.
+    :param shown: what messages call the model.
+    :raises InputError: a language code is none of the tokeniser's, or a decoder-only model has no template.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        identity: Mapping[str, Any],
+        vocabulary: str,
+        template: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        device: str = "cpu",
+        shown: str = "the model",
+    ) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.identity, self.vocabulary = identity, vocabulary
+        self._template, self._device, self._shown = template, torch.device(device), shown
+        config, settings = model.config, model.generation_config
+        self._encodes = bool(config.is_encoder_decoder)
+        if not self._encodes and template is None:
+            raise InputError(
+                f"{shown}: a model without an encoder reads the sentence in a prompt: give one with --prompt, such as "
+                f"'German: {PLACE}\\nEnglish:', or prompt=FILE behind a ?"
+            )
+        ends = settings.eos_token_id if settings.eos_token_id is not None else tokenizer.eos_token_id
+        self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
+        if not self._encodes:  # a model that was not trained on one line alone goes on with a next one
+            self._ends += tuple(_line_breaks(tokenizer))
+        if self._ends[0] is None:
+            raise InputError(f"{shown}: neither its configuration nor its tokeniser names an end token (eos_token_id)")
+        self._end = tokenizer.eos_token_id if tokenizer.eos_token_id in self._ends else self._ends[0]
+        pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else settings.pad_token_id
+        self._pad = self._end if pad is None else pad
+        start = getattr(settings, "decoder_start_token_id", None)
+        self._start = getattr(config, "decoder_start_token_id", None) if start is None else start
+        if self._encodes and self._start is None:
+            raise InputError(f"{shown}: its configuration names no decoder_start_token_id")
+        self._forced = settings.forced_bos_token_id if self._encodes else None
+        self._set_languages(source, target)
+        self._most = _positions(config)
+
+    def _set_languages(self, source: str | None, target: str | None) -> None:
+        tokenizer, shown = self.tokenizer, self._shown
+        if not hasattr(tokenizer, "src_lang"):
+            if source or target:
+                raise InputError(f"{shown}: its tokeniser has no languages; leave source= and target= out")
+            return
+        if not source or not target:
+            raise InputError(
+                f"{shown}: it translates between many languages; say which with ?source=CODE&target=CODE, as its "
+                "tokeniser calls them"
+            )
+        _language(tokenizer, source, shown)
+        written = _language(tokenizer, target, shown)
+        tokenizer.src_lang, tokenizer.tgt_lang = source, target
+        if self._start in (*self._ends, self._pad, tokenizer.bos_token_id):
+            self._forced = written
+        else:  # mBART-25 starts with the language that it writes
+            self._start = written
+
+    # What it reads and writes, as ids.
+
+    def _read(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """The sentences, in their template, as the model reads them."""
+        if not lines:
+            return []
+        texts = list(lines) if self._template is None else [self._template.replace(PLACE, line) for line in lines]
+        return [np.array(ids, np.int64) for ids in self.tokenizer(texts, verbose=False)["input_ids"]]
+
+    def _source_lengths(self, lines: Sequence[str], read: Sequence[np.ndarray]) -> np.ndarray:
+        """Tokens of the sentences themselves, an end counted: what limits of length go by."""
+        if self._template is None:
+            return np.array([len(ids) for ids in read], np.int64)
+        found = self.tokenizer(list(lines), add_special_tokens=False, verbose=False)["input_ids"] if lines else []
+        return np.array([len(ids) + 1 for ids in found], np.int64)
+
+    @cached_property
+    def _begin(self) -> list[int]:
+        """What a target of this tokeniser begins with, and no setting forces: BART's <s>."""
+        if not self._encodes or self._forced is not None:
+            return []
+        first = self.tokenizer(text_target=[""])["input_ids"][0][:1]
+        bos = self.tokenizer.bos_token_id
+        return first if bos is not None and first == [bos] and bos != self._end else []
+
+    def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Target ids of given translations, the end token included."""
+        if not texts:
+            return []
+        given: Any = {"text_target": list(texts)} if self._encodes else {"text": list(texts)}
+        found = self.tokenizer(**given, add_special_tokens=False, verbose=False)["input_ids"]
+        return [np.array([*self._begin, *ids, self._end], np.int64) for ids in found]
+
+    def _text(self, ids: Sequence[int]) -> str:
+        """One line of text: what an output says without its special tokens."""
+        text = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return " ".join(text.strip().splitlines()).strip()
+
+    # Teacher forcing.
+
+    @torch.inference_mode()
+    def states(
+        self,
+        lines: Sequence[str],
+        targets: Sequence[np.ndarray],
+        *,
+        batch_tokens: int | None = None,
+        done: Done | None = None,
+    ) -> Tensor:
+        """What goes into the last layer where each target token is predicted, float32 ``[T, width]`` on the CPU.
+
+        Batches are a function of lines and targets alone.
+
+        :raises InputError: a sentence or a target is longer than the model has positions for.
+        """
+        read = self._read(lines)
+        wholes = [self._whole(ids, target) for ids, target in zip(read, targets, strict=True)]
+        check_lengths(self._shown, [max(len(a), len(b)) for a, b in zip(read, wholes, strict=True)], self._most)
+        found: list[Tensor | None] = [None] * len(wholes)
+        with one_thread(self._device):
+            for batch in self._batches(read, wholes, batch_tokens):
+                for row, states in zip(batch, self._batch_states(read, wholes, targets, batch), strict=True):
+                    found[row] = states
+                if done:
+                    done(len(batch))
+        parts = [part for part in found if part is not None]
+        return torch.cat(parts) if parts else torch.zeros(0, self.head().weight.shape[1])
+
+    def _whole(self, ids: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """What the decoder reads: what comes before the target, and the target without its last token."""
+        return np.concatenate([self._prefix(ids), target[:-1]]).astype(np.int64)
+
+    def _prefix(self, ids: np.ndarray) -> np.ndarray:
+        if not self._encodes:
+            return ids
+        return np.array([self._start, *([] if self._forced is None else [self._forced])], np.int64)
+
+    def _batch_states(
+        self, read: Sequence[np.ndarray], wholes: Sequence[np.ndarray], targets: Sequence[np.ndarray], batch: np.ndarray
+    ) -> list[Tensor]:
+        ids, mask = self._grid([wholes[row] for row in batch])
+        given: dict[str, Any] = {"use_cache": False}
+        if self._encodes:
+            source, seen = self._grid([read[row] for row in batch])
+            given |= {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids}
+        else:
+            given |= {"input_ids": ids, "attention_mask": mask}
+        states = _before_last_layer(self.model, given)
+        ends = [len(wholes[row]) for row in batch]
+        return [
+            states[place, end - len(targets[row]) : end].float().cpu()
+            for place, (row, end) in enumerate(zip(batch, ends, strict=True))
+        ]
+
+    def _batches(
+        self, read: Sequence[np.ndarray], wholes: Sequence[np.ndarray], batch_tokens: int | None
+    ) -> list[np.ndarray]:
+        reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
+        return make_batches(reading, writing, np.arange(len(read)), batch_tokens or self._tokens())
+
+    def _tokens(self) -> int:
+        return 1024 if self._device.type == "cpu" else 16384
+
+    def _grid(self, rows: Sequence[np.ndarray], left: bool = False) -> tuple[Tensor, Tensor]:
+        """Rows of ids side by side, padded at the right or at the left: ids, and where there are some."""
+        width = max(map(len, rows))
+        ids, mask = np.full((len(rows), width), self._pad), np.zeros((len(rows), width), np.int64)
+        for place, row in enumerate(rows):
+            part = slice(width - len(row), width) if left else slice(0, len(row))
+            ids[place, part], mask[place, part] = row, 1
+        return torch.from_numpy(ids).to(self._device), torch.from_numpy(mask).to(self._device)
+
+    @torch.inference_mode()
+    def head(self) -> Head:
+        """The last layer, held against the model's own logits.
+
+        :raises InputError: the model does something else between its last layer and its logits.
+        """
+        layer = self.model.get_output_embeddings()
+        if layer is None or getattr(layer, "weight", None) is None:
+            raise InputError(f"{self._shown}: has no output layer over a vocabulary: it is no model that writes text")
+        bias = getattr(layer, "bias", None)
+        added = getattr(self.model, "final_logits_bias", None)
+        if added is not None:
+            bias = added[0] if bias is None else bias + added[0]
+        config = self.model.config
+        scale = getattr(config, "logit_scale", None) or 1 / (getattr(config, "logits_scaling", None) or 1.0)
+        cap = getattr(config, "final_logit_softcapping", None)
+        head = Head(layer.weight.detach().float(), None if bias is None else bias.detach().float(), float(scale), cap)
+        self._check_head(head)
+        return head
+
+    def _check_head(self, head: Head) -> None:
+        probe = torch.tensor([[self._end, self._pad, self._end]], device=self._device)
+        given: dict[str, Any] = {"input_ids": probe, "use_cache": False}
+        if self._encodes:
+            given["decoder_input_ids"] = probe
+        expected = self.model(**given).logits.float()
+        found = head.logits(_before_last_layer(self.model, given).float())
+        near = ALMOST if self.model.dtype == torch.float32 else 0.05
+        if float((found - expected).abs().max()) > near * max(1.0, float(expected.abs().max())):
+            raise InputError(
+                f"{self._shown}: its logits are more than its last layer makes of its states; members of that kind "
+                "are not supported for uncertainty (they translate: translate --system)"
+            )
+
+    def log_probs(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
+        """Natural log-probabilities at every target token, float32 ``[T, vocabulary]``."""
+        head = self.head().to("cpu")
+        return torch.log_softmax(head.logits(self.states(lines, targets)), 1)
+
+    # Search.
+
+    @torch.inference_mode()
+    def translate(
+        self,
+        lines: Sequence[str],
+        *,
+        beam: int = 5,
+        nbest: int = 1,
+        max_length_ratio: float = 1.2,
+        max_length_extra: int = 10,
+        length_penalty: float = 1.0,
+        batch_tokens: int | None = None,
+        done: Done | None = None,
+    ) -> list[list[Translation]]:
+        """Translate by transformers' ``generate``: beam search, greedy for a beam of 1; the best ``nbest`` of each.
+
+        A line without a word has the empty translation. A hypothesis that reaches the limit of its length ends there.
+
+        :raises InputError: a sentence is longer than the model has positions for.
+        """
+        from transformers import LogitsProcessorList
+
+        read = self._read(lines)
+        lengths = self._source_lengths(lines, read)
+        limits = length_limits(lengths, max_length_ratio, max_length_extra)
+        room = limits + [len(ids) if not self._encodes else 0 for ids in read] + 1 if lines else limits
+        check_lengths(self._shown, [len(ids) for ids in read], self._most)
+        if not self._encodes:
+            check_lengths(self._shown, room.tolist(), self._most, "the prompt and the longest translation of line")
+        rows = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
+        result = [[Translation("", np.array([self._end], np.int32), 0.0, 0.0)]] * len(lines)
+        sizes = np.array([len(ids) for ids in read], np.int64)
+        try:
+            head: Head | None = self.head()
+        except InputError:  # what no last layer says by itself, whole passes do
+            head = None
+        with one_thread(self._device):
+            for batch in make_batches(sizes, sizes, rows, batch_tokens or self._tokens()):
+                ids, mask = self._grid([read[row] for row in batch], left=not self._encodes)
+                begin = self._begin_length(ids)
+                force = _EndAtLimit(limits[batch], self._ends, self._end, begin)
+                settings = self._search(beam, nbest, int(limits[batch].max()) + 1, length_penalty)
+                with self._settings_aside():
+                    output = self.model.generate(
+                        input_ids=ids,
+                        attention_mask=mask,
+                        generation_config=settings,
+                        logits_processor=LogitsProcessorList([force]),
+                    )
+                found = [self._ended(path) for path in output[:, begin:].cpu().numpy()]
+                chosen = [lines[row] for row in batch for _ in range(nbest)]
+                # generate would keep the scores of every step, vocabulary-wide, to say these.
+                log_probs = self._sequence_log_probs(head, chosen, found)
+                most = np.repeat(limits[batch], nbest).tolist()
+                translations = [
+                    Translation(
+                        self._text(tokens.tolist()),
+                        tokens,
+                        log_prob,
+                        log_prob / len(tokens) ** length_penalty,
+                        len(tokens) > limit,
+                    )
+                    for tokens, log_prob, limit in zip(found, log_probs, most, strict=True)
+                ]
+                for place, row in enumerate(batch.tolist()):
+                    result[row] = translations[place * nbest : (place + 1) * nbest]
+                if done:
+                    done(len(batch))
+        return result
+
+    @contextlib.contextmanager
+    def _settings_aside(self) -> Iterator[None]:
+        """Without the settings that came with the model: generate takes from them whatever is not set otherwise."""
+        from transformers import GenerationConfig
+
+        own = self.model.generation_config
+        self.model.generation_config = GenerationConfig()
+        try:
+            yield
+        finally:
+            self.model.generation_config = own
+
+    def _begin_length(self, ids: Tensor) -> int:
+        """Tokens of an output that come before its target."""
+        return ids.shape[1] if not self._encodes else 1 + (self._forced is not None)
+
+    def _search(self, beam: int, nbest: int, most: int, length_penalty: float) -> Any:
+        """Settings of the search: those asked for, over what says how this model's outputs begin and end."""
+        from transformers import GenerationConfig
+
+        own = self.model.generation_config
+        return GenerationConfig(
+            num_beams=beam,
+            num_return_sequences=nbest,
+            do_sample=False,
+            # The forced beginning is a token of the output for transformers.
+            max_new_tokens=most + (self._encodes and self._forced is not None),
+            early_stopping=beam > 1,
+            length_penalty=length_penalty,
+            bos_token_id=own.bos_token_id,
+            eos_token_id=list(self._ends),
+            pad_token_id=self._pad,
+            decoder_start_token_id=self._start,
+            forced_bos_token_id=self._forced if self._encodes else None,
+            bad_words_ids=own.bad_words_ids,
+            suppress_tokens=own.suppress_tokens,
+        )
+
+    def _ended(self, path: np.ndarray) -> np.ndarray:
+        """An output up to its end token, int32."""
+        ends = np.flatnonzero(np.isin(path, self._ends))
+        return (path[: ends[0] + 1] if len(ends) else np.append(path, self._end)).astype(np.int32)
+
+    def _sequence_log_probs(
+        self, head: Head | None, lines: Sequence[str], targets: Sequence[np.ndarray]
+    ) -> list[float]:
+        """The log-probability of each target, a sentence at a time over the vocabulary."""
+        if head is None:
+            every = [self._own_logits(line, target) for line, target in zip(lines, targets, strict=True)]
+        else:
+            # Those of the model as it translates: without the masks of a kind that has some.
+            states = HuggingFaceMember.states(self, lines, targets).split([len(target) for target in targets])
+        found = []
+        for number, target in enumerate(targets):
+            logits = every[number] if head is None else head.logits(states[number].to(self._device))
+            log_p = torch.log_softmax(logits, 1)
+            chosen = log_p[torch.arange(len(target)), torch.from_numpy(target.astype(np.int64))]
+            found.append(float(chosen.double().sum()))
+        return found
+
+    def _own_logits(self, line: str, target: np.ndarray) -> Tensor:
+        """The model's own logits at every token of one target."""
+        (read,) = self._read([line])
+        ids, mask = self._grid([self._whole(read, target)])
+        if self._encodes:
+            source, seen = self._grid([read])
+            given = {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids}
+        else:
+            given = {"input_ids": ids, "attention_mask": mask}
+        logits: Tensor = self.model(**given, use_cache=False).logits[0, -len(target) :]
+        return logits.float()
+
+
+class _EndAtLimit:
+    """A processor of scores that lets nothing but the end follow where a sentence has reached its own limit."""
+
+    def __init__(self, limits: np.ndarray, ends: Sequence[int], end: int, begin: int) -> None:
+        self._limits, self._ends, self._end, self._begin = limits, list(ends), end, begin
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """``[rows, tokens so far]``, ``[rows, vocabulary]`` -> the scores, changed."""
+        written = input_ids.shape[1] - self._begin
+        if written < 0:
+            return scores  # what is forced comes next
+        each = len(scores) // len(self._limits)
+        over = np.repeat(self._limits <= written, each)
+        if over.any():
+            rows = torch.from_numpy(np.flatnonzero(over)).to(scores.device)
+            end = scores[rows, self._end]
+            scores = scores.index_fill(0, rows, -torch.inf)
+            scores[rows, self._end] = torch.where(torch.isfinite(end), end, 0)
+        if written == 0:
+            scores = scores.clone()
+            scores[:, self._ends] = -torch.inf
+        return scores
+
+
+class _Reached(Exception):  # noqa: N818 - no error
+    """The last layer has been reached."""
+
+
+def _before_last_layer(model: Any, given: Mapping[str, Any]) -> Tensor:
+    """What goes into a model's last layer, ``[rows, columns, width]``; the layer itself does not run."""
+    found: list[Tensor] = []
+
+    def stop(layer: object, arguments: tuple[Any, ...]) -> None:
+        found.append(arguments[0])
+        raise _Reached
+
+    hook = model.get_output_embeddings().register_forward_pre_hook(stop)
+    try:
+        model(**given)
+    except _Reached:
+        return found[0]
+    finally:
+        hook.remove()
+    raise AssertionError("a model without its last layer")
+
+
+def _positions(config: Any) -> int | None:
+    """How many tokens a model has positions for; None where there is no limit (T5)."""
+    if getattr(config, "model_type", "") in ("t5", "mt5", "umt5", "longt5"):
+        return None
+    found = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
+    return int(found) if found else None
+
+
+def _line_breaks(tokenizer: Any) -> list[int]:
+    """The ids of tokens in which a line ends, as byte-level dictionaries and SentencePiece write them."""
+    found = tokenizer.get_vocab().items()
+    return sorted(number for token, number in found if "\u010a" in token or "\n" in token or token == "<0x0A>")
+
+
+def _language(tokenizer: Any, code: str, shown: str) -> int:
+    """The id of a language code's token.
+
+    :raises InputError: the tokeniser has none.
+    """
+    from cgbench.settings import did_you_mean
+
+    vocabulary = tokenizer.get_vocab()
+    for token in (code, f"__{code}__"):
+        if token in vocabulary and vocabulary[token] != tokenizer.unk_token_id:
+            return int(vocabulary[token])
+    special = {str(token).strip("_") for token in tokenizer.all_special_tokens if len(str(token)) > 1}
+    special |= {str(token) for token in getattr(tokenizer, "added_tokens_encoder", {})}
+    raise InputError(f"{shown}: its tokeniser has no language {code!r}{did_you_mean(code, sorted(special)[:300])}")

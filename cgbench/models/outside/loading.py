@@ -1,0 +1,155 @@
+"""From the files of a Hugging Face model to a member; what does not fit together is said, not made up.
+
+transformers starts what a file lacks at random; here that is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError, require
+from cgbench.models.outside.addresses import Address
+from cgbench.models.outside.hugging_face import HuggingFaceMember
+from cgbench.models.outside.snapshot import find_adapter
+from cgbench.steps import hash_value
+
+
+def load_member(
+    address: Address,
+    folder: Path,
+    *,
+    identity: Mapping[str, Any],
+    vocabulary: str,
+    template: str | None,
+    device: str,
+) -> HuggingFaceMember:
+    """Load a model, with its adapter if it has one.
+
+    :param folder: its files (:func:`.snapshot.find_snapshot`).
+    :raises InputError: the weights do not fit the configuration, or the adapter does not fit the model.
+    """
+    import torch
+
+    with quietly():
+        model = _load_model(address, folder, device)
+        if adapter := find_adapter(address):
+            model = _with_adapter(address, model, adapter)
+        if address.seed is None:
+            kind: Any = HuggingFaceMember
+        else:
+            from cgbench.models.outside.dropout import DropoutMember
+
+            kind = functools.partial(DropoutMember, seed=address.seed)
+        where = str(model.device) if "device_map" in address.options else str(torch.device(device))
+        member: HuggingFaceMember = kind(
+            model.eval(),
+            load_tokenizer(address, folder),
+            identity=identity,
+            vocabulary=vocabulary,
+            template=template,
+            source=address.options.get("source"),
+            target=address.options.get("target"),
+            device=where,
+            shown=address.text,
+        )
+    return member
+
+
+def load_tokenizer(address: Address, folder: Path) -> Any:
+    """The tokeniser of a model.
+
+    :raises InputError: it cannot be loaded.
+    """
+    try:
+        with quietly():
+            transformers: Any = require("transformers", "hf")
+            return transformers.AutoTokenizer.from_pretrained(
+                folder, trust_remote_code="remote_code" in address.options, local_files_only=True
+            )
+    except Exception as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{address.text}: its tokeniser cannot be loaded ({_said(error)})") from None
+
+
+def vocabulary_of(tokenizer: Any) -> str:
+    """A hash of which token has which id; of a Marian tokeniser with two dictionaries, of the target's."""
+    separate = getattr(tokenizer, "separate_vocabs", False)
+    table = tokenizer.target_encoder if separate else tokenizer.get_vocab()
+    return hash_value(sorted((int(number), str(token)) for token, number in table.items()))
+
+
+def output_size(folder: Path) -> int | None:
+    """Rows of the last layer, as the configuration says; None if it does not."""
+    from cgbench.files import read_json
+
+    config = read_json(folder / "config.json")
+    parts = [config, *(value for value in config.values() if isinstance(value, dict))]  # the text part of a larger one
+    found = [part[name] for part in parts for name in ("decoder_vocab_size", "vocab_size") if part.get(name)]
+    return int(found[0]) if found else None
+
+
+def _load_model(address: Address, folder: Path, device: str) -> Any:
+    import torch
+
+    transformers: Any = require("transformers", "hf")
+    trusted = "remote_code" in address.options
+    settings: dict[str, Any] = {
+        "dtype": getattr(torch, address.options.get("dtype", "float32")),
+        "local_files_only": True,
+        "trust_remote_code": trusted,
+        "use_safetensors": True,
+        "ignore_mismatched_sizes": True,  # they are listed, and refused below by name
+    }
+    if device_map := address.options.get("device_map"):
+        settings["device_map"] = device_map
+    try:
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trusted)
+        kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
+        model, info = kind.from_pretrained(folder, config=config, output_loading_info=True, **settings)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{address.text}: {folder} cannot be loaded ({_said(error)})") from None
+    for name, what in (("mismatched_keys", "of another shape than"), ("missing_keys", "missing, and asked for by")):
+        if wrong := sorted(str(one[0] if isinstance(one, tuple) else one) for one in info.get(name, ())):
+            more = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
+            raise InputError(
+                f"{address.text}: the weights do not fit the configuration: {wrong[0]}{more} {what} config.json"
+            )
+    return model if device_map else model.to(device)
+
+
+def _with_adapter(address: Address, model: Any, adapter: Path) -> Any:
+    """A model with a LoRA adapter in its weights."""
+    peft: Any = require("peft", "hf")
+    try:
+        return peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
+    except Exception as error:
+        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({_said(error)})") from None
+
+
+def _said(error: Exception) -> str:
+    """The words of another library's error, on one line and not without end."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without the bars and remarks of transformers: what matters of them is an error here."""
+    transformers: Any = require("transformers", "hf")
+    log = transformers.utils.logging
+    before, bars = log.get_verbosity(), log.is_progress_bar_enabled()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        log.set_verbosity(before)
+        if bars:
+            log.enable_progress_bar()

@@ -1,0 +1,145 @@
+"""From the names of models to members: what each is, known before any is loaded; then one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cgbench.errors import InputError, require
+from cgbench.models.outside.addresses import Address, parse_address, template_of
+from cgbench.steps import hash_value
+
+if TYPE_CHECKING:
+    from cgbench.models.outside.member import Member
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A member that is not loaded yet; it goes to worker processes as it is.
+
+    :param folder: its files; ``identity``, ``vocabulary``: as :class:`.member.Member` has them; ``size``: of the
+        vocabulary, the rows of the last layer.
+    """
+
+    address: Address
+    folder: Path
+    identity: Mapping[str, Any]
+    vocabulary: str
+    size: int | None
+    template: str | None = None
+
+    @property
+    def key(self) -> str:
+        """A hash of the identity."""
+        return hash_value(dict(self.identity))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Planned) and other.key == self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def pretrained(self) -> bool:
+        """Whether it may have been trained on text that nobody here knows."""
+        return self.address.kind != "own"
+
+    def open(self, device: str = "cpu") -> Member:
+        """Load it.
+
+        :raises InputError: its files do not fit together.
+        """
+        if self.address.kind == "own":
+            from cgbench.models.outside.own import OwnMember
+
+            return OwnMember(
+                self.folder,
+                identity=self.identity,
+                vocabulary=self.vocabulary,
+                device=device,
+                seed=self.address.seed,
+                shown=self.address.text,
+            )
+        from cgbench.models.outside.loading import load_member
+
+        return load_member(
+            self.address,
+            self.folder,
+            identity=self.identity,
+            vocabulary=self.vocabulary,
+            template=self.template,
+            device=device,
+        )
+
+
+def plan_member(text: str, prompt: str | None = None) -> Planned:
+    """What the name of a model stands for. A model of the hub is fetched, none is loaded.
+
+    :param prompt: the template of a member that has none of its own.
+    :raises InputError: the name is wrong, there is no such model, or it cannot be loaded safely.
+    """
+    address = parse_address(text)
+    if address.kind == "own":
+        from cgbench.models.outside.own import describe_own
+
+        identity, vocabulary, size = describe_own(Path(address.name))
+        return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, size)
+    require("torch", "models")
+    require("transformers", "hf")
+    from cgbench.models.outside.loading import load_tokenizer, output_size, vocabulary_of
+    from cgbench.models.outside.snapshot import find_adapter, find_snapshot, identity_of
+
+    template = template_of(address, prompt)
+    folder, commit = find_snapshot(address)
+    tokenizer = load_tokenizer(address, folder)
+    identity = {
+        "kind": "hf",
+        "weights": identity_of(folder),
+        "tokenizer": vocabulary_of(tokenizer),
+        "dtype": address.options.get("dtype", "float32"),
+        **({"name": address.name, "revision": commit} if commit else {}),
+        **({"prompt": template} if template is not None else {}),
+        **{name: address.options[name] for name in ("source", "target") if name in address.options},
+    }
+    if adapter := find_adapter(address):
+        identity["adapter"] = identity_of(adapter)
+    vocabulary = str(identity["tokenizer"])
+    return Planned(address, folder, _with_seed(identity, address), vocabulary, output_size(folder), template)
+
+
+def check_together(members: Sequence[Planned]) -> None:
+    """Check that members make an ensemble whose distributions can be compared.
+
+    :raises InputError: two are the same, or their vocabularies differ.
+    """
+    for number, other in enumerate(members):
+        if twin := next((one for one in members[:number] if one.key == other.key), None):
+            raise InputError(
+                f"{other.address.text}: the same member as {twin.address.text}; members that agree on everything "
+                "measure nothing"
+            )
+        check_vocabularies(members[0], other)
+
+
+def check_vocabularies(one: Planned, other: Planned) -> None:
+    """Check that two members speak of the same tokens.
+
+    :raises InputError: they do not.
+    """
+    if one.vocabulary != other.vocabulary:
+        raise InputError(
+            f"{other.address.text}: has another vocabulary than {one.address.text}, so that their distributions over "
+            "tokens cannot be compared; for members of different tokenisers there are measures in text space "
+            "(cgbench uncertainty --text-space)"
+        )
+    if one.size != other.size:
+        raise InputError(
+            f"{other.address.text}: its output layer has {other.size} rows, and that of {one.address.text} {one.size}, "
+            "for the same tokens; resize one of them (resize_token_embeddings)"
+        )
+
+
+def _with_seed(identity: dict[str, Any], address: Address) -> dict[str, Any]:
+    return identity if address.seed is None else {**identity, "dropout_seed": address.seed}

@@ -1,0 +1,144 @@
+"""A checkpoint of ours as a member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cgbench.errors import InputError
+from cgbench.models.checkpoints import ensemble_identity, read_config
+from cgbench.models.ensemble import Ensemble, Translation
+from cgbench.models.outside.dropout import check_dropout, masks
+from cgbench.models.outside.member import Done, Head
+from cgbench.models.text.batches import Rows, make_batches
+
+
+def describe_own(folder: Path) -> tuple[dict[str, Any], str, int]:
+    """The identity, the vocabulary and the size of the vocabulary of a checkpoint.
+
+    :raises InputError: the folder is none.
+    """
+    config = read_config(folder)
+    return {"kind": "cgbench", "weights": ensemble_identity(folder)}, config.subwords, config.target_size
+
+
+class OwnMember:
+    """A loaded checkpoint.
+
+    :param seed: of the masks of Monte-Carlo dropout; None for the model as it is.
+    :raises InputError: its last layer is no linear map.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        identity: Mapping[str, Any],
+        vocabulary: str,
+        device: str = "cpu",
+        seed: int | None = None,
+        shown: str = "the model",
+    ) -> None:
+        self.identity, self.vocabulary = identity, vocabulary
+        self._alone = Ensemble.open(folder, device)
+        self._model: Any = self._alone.members[0]
+        self._device, self._seed, self._shown = torch.device(device), seed, shown
+        if seed is not None:
+            check_dropout(self._model, read_config(folder).model, shown)
+
+    def translate(
+        self,
+        lines: Sequence[str],
+        *,
+        beam: int = 5,
+        nbest: int = 1,
+        max_length_ratio: float = 1.2,
+        max_length_extra: int = 10,
+        length_penalty: float = 1.0,
+        batch_tokens: int | None = None,
+        done: Done | None = None,
+    ) -> list[list[Translation]]:
+        """Beam search, as ``cgbench translate --model``."""
+        found = self._alone.search(
+            lines,
+            beam,
+            max_length_ratio=max_length_ratio,
+            max_length_extra=max_length_extra,
+            length_penalty=length_penalty,
+            batch_tokens=batch_tokens,
+        )
+        if done:
+            done(len(lines))
+        return [hypotheses[:nbest] for hypotheses in found]
+
+    def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Target ids of given translations, the end token included."""
+        return list(self._alone.subwords.encode_target(texts))
+
+    @torch.inference_mode()
+    def states(
+        self,
+        lines: Sequence[str],
+        targets: Sequence[np.ndarray],
+        *,
+        batch_tokens: int | None = None,
+        done: Done | None = None,
+    ) -> Tensor:
+        """As :meth:`.member.Member.states`."""
+        from cgbench.models.devices import one_thread
+
+        sources = self._alone.subwords.encode_source(lines)
+        source_rows, target_rows = Rows.pack(sources), Rows.pack(targets)
+        budget = batch_tokens or (1024 if self._device.type == "cpu" else 16384)
+        every = np.arange(len(lines))
+        batches = make_batches(source_rows.lengths, target_rows.lengths, every, budget)
+        if self._seed is not None:
+            batches = [np.array([row]) for row in every]
+        found: list[Tensor | None] = [None] * len(lines)
+        with one_thread(self._device):
+            for batch in batches:
+                source, target = source_rows.take(batch, self._device), target_rows.take(batch, self._device)
+                if self._seed is None:
+                    states = self._decode(source, target)
+                else:
+                    with masks(self._model, self._seed, lines[batch[0]]):
+                        states = self._decode(source, target)
+                for row, part in zip(batch, states.split(target.layout.lengths.tolist()), strict=True):
+                    found[row] = part.float().cpu()
+                if done:
+                    done(len(batch))
+        parts = [part for part in found if part is not None]
+        return torch.cat(parts) if parts else torch.zeros(0, self.head().weight.shape[1])
+
+    def _decode(self, source: Any, target: Any) -> Tensor:
+        states = self._model.decode(self._model.encode(source), target.shifted())
+        if not isinstance(states, Tensor):
+            raise InputError(
+                f"{self._shown}: a model with a lexicon makes its distribution of more than its states; give such "
+                "models together (--ensemble, translate --uncertainty)"
+            )
+        return states
+
+    @torch.inference_mode()
+    def head(self) -> Head:
+        """The last layer, read off what it does: it is linear for every architecture without a lexicon."""
+        weight = getattr(getattr(self._model, "target_embedding", None), "weight", None)
+        bias = getattr(self._model, "output_bias", None)
+        if weight is None or (output := getattr(self._model, "output", None)) is not None:
+            output = getattr(self._model, "output", None)
+            weight, bias = getattr(output, "weight", None), getattr(output, "bias", None)
+        if weight is not None:
+            probe = torch.linspace(-1, 1, 3 * weight.shape[1], device=weight.device).view(3, -1)
+            head = Head(weight.detach().float(), None if bias is None else bias.detach().float())
+            if torch.allclose(head.logits(probe), self._model.project(probe), rtol=1e-4, atol=1e-4):
+                return head
+        raise InputError(f"{self._shown}: its last layer is no linear map; give such models together (--ensemble)")
+
+    def log_probs(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
+        """Natural log-probabilities at every target token, float32 ``[T, vocabulary]``."""
+        return torch.log_softmax(self.head().to("cpu").logits(self.states(lines, targets)), 1)

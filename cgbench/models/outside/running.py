@@ -1,0 +1,253 @@
+"""The measures of an ensemble whose members are in memory one after another, killed and resumed anywhere.
+
+Sentences go by blocks. Of a block the first member makes the translations, unless there are some; then each member is
+loaded, writes the states of its sentences, and goes; then the members' last layers meet over a few hundred tokens at a
+time, and running sums over members give every measure (:class:`~cgbench.models.uncertainty.RunningMeasures`). Memory is
+that of one member, or of the last layers and four tables of tokens x vocabulary, and does not grow with the text; nor
+does the disk, where a block's states are at most.
+
+Every file is written whole, and depends on its sentences and the members alone: a call that is killed loses the file in
+the making, and neither where it was killed nor the number of workers changes a byte.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgbench.engines import Engine, Needs
+from cgbench.files import write_atomic
+from cgbench.models.outside.opening import Planned
+from cgbench.progress import bar
+
+if TYPE_CHECKING:
+    from cgbench.models.outside.member import Member
+    from cgbench.models.uncertainty import RunningMeasures
+
+SHARD = 500  # sentences of a file: batches are formed inside one
+BLOCK = 20  # files that are worked on together: each member is loaded once for them
+TOKENS = 512  # rows of a table as wide as the vocabulary, where that is large
+_NUMBERS = 1 << 27  # of such a table at most: 512 x 256,000, half a gigabyte
+_SCRATCH = "states"
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is asked of an ensemble.
+
+    :param members: the first translates where there are no ``hypotheses``.
+    :param references: the given translations, to be measured, too, under names that begin with ``reference_``.
+    :param search: of the translations: the arguments of :meth:`.member.Member.translate`.
+    """
+
+    members: tuple[Planned, ...]
+    lines: Sequence[str]
+    hypotheses: Sequence[str] | None = None
+    references: Sequence[str] | None = None
+    device: str = "cpu"
+    search: Mapping[str, Any] = field(default_factory=dict)
+
+
+def part_path(folder: Path, number: int) -> Path:
+    """The file of shard ``number``."""
+    return folder / f"part-{number:05d}.jsonl"
+
+
+def measure_outside(work: Work, out: Path, engine: Engine) -> None:
+    """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and every sequence measure; go on with what is
+    there."""
+    shards = range(-(-len(work.lines) // SHARD))
+    waiting = [shard for shard in shards if not part_path(out, shard).is_file()]
+    scratch = out / _SCRATCH
+    try:
+        for first in range(0, len(waiting), BLOCK):
+            block = waiting[first : first + BLOCK]
+            scratch.mkdir(parents=True, exist_ok=True)
+            if work.hypotheses is None:
+                _run("translations", _translate, work, block, range(1), scratch, engine)
+            _run("members", _force, work, block, range(len(work.members)), scratch, engine)
+            _open.cache_clear()  # what is in this process goes before the last layers come
+            _run("measures", _meet, work, block, range(1), out, engine)
+            _heads.cache_clear()
+            shutil.rmtree(scratch)
+    finally:
+        _open.cache_clear()
+        _heads.cache_clear()
+    shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _run(
+    title: str,
+    task: Callable[..., int],
+    work: Work,
+    block: Sequence[int],
+    members: range,
+    folder: Path,
+    engine: Engine,
+) -> None:
+    """One kind of task for every member and shard of a block; member after member, so that a worker loads few."""
+    every = [(member, shard) for member in members for shard in block]
+    tasks = [
+        (_part_of(work, shard), member, shard, folder)
+        for member, shard in every
+        if not _made(task, folder, member, shard).is_file()
+    ]
+    total = sum(len(_part_of(work, shard).lines) for _, shard in every)
+    there = total - sum(len(part.lines) for part, *_ in tasks)
+    with bar(total, title, "sentence", initial=there) as progress:
+        for done in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
+            progress.update(done)
+
+
+def _made(task: Callable[..., int], folder: Path, member: int, shard: int) -> Path:
+    if task is _translate:
+        return folder / f"translations-{shard:05d}.json"
+    return folder / f"member-{member}-{shard:05d}.safetensors" if task is _force else part_path(folder, shard)
+
+
+def _part_of(work: Work, shard: int) -> Work:
+    """The part of the work that is a shard's."""
+    part = slice(shard * SHARD, (shard + 1) * SHARD)
+    hypotheses = None if work.hypotheses is None else work.hypotheses[part]
+    references = None if work.references is None else work.references[part]
+    return replace(work, lines=work.lines[part], hypotheses=hypotheses, references=references)
+
+
+def _translate(work: Work, member: int, shard: int, scratch: Path) -> int:
+    found = _open(work.members[member], work.device).translate(work.lines, **work.search)
+    rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in found]
+    write_atomic(_made(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
+    return len(work.lines)
+
+
+def _force(work: Work, member: int, shard: int, scratch: Path) -> int:
+    """Write the states of one member at every token that is measured, and its last layer, if it is the first time."""
+    from cgbench.models.checkpoints import write_tensors
+
+    opened = _open(work.members[member], work.device)
+    head = _head_path(scratch, member)
+    if not head.is_file():
+        opened.head().to("cpu").save(head)
+    tensors, tokens = {}, {}
+    for name, (_, targets) in _targets(work, shard, scratch, opened).items():
+        tensors[name] = opened.states(work.lines, targets)
+        tokens[name] = [target.tolist() for target in targets]
+    # Every member encodes what was given as text itself; of one vocabulary, they do it alike.
+    write_tensors(_made(_force, scratch, member, shard), tensors, json.dumps(tokens))
+    return len(work.lines)
+
+
+def _targets(
+    work: Work, shard: int, scratch: Path, member: Member
+) -> dict[str, tuple[Sequence[str], list[np.ndarray]]]:
+    """What is measured, by the beginning of the names of its measures: the texts and their ids."""
+    if work.hypotheses is None:
+        rows = json.loads(_made(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
+        texts: Sequence[str] = [row["text"] for row in rows]
+        found = {"": (texts, [np.array(row["tokens"], np.int64) for row in rows])}
+    else:
+        found = {"": (work.hypotheses, member.encode_targets(work.hypotheses))}
+    if work.references is not None:
+        found["reference_"] = (work.references, member.encode_targets(work.references))
+    return found
+
+
+def _meet(work: Work, member: int, shard: int, out: Path) -> int:
+    """Write the measures of a shard: the members' distributions, side by side."""
+    from cgbench.models.checkpoints import read_tensors
+
+    scratch = out / _SCRATCH
+    heads = _heads(tuple(_head_path(scratch, number) for number in range(len(work.members))), work.device)
+    files = [read_tensors(_made(_force, scratch, number, shard)) for number in range(len(work.members))]
+    tokens = [json.loads(text or "") for _, text in files]
+    columns: dict[str, list[Any]] = {}
+    if work.hypotheses is None:
+        rows = json.loads(_made(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
+        columns["hypothesis"] = [row["text"] for row in rows]
+    else:
+        columns["hypothesis"] = list(work.hypotheses)
+    for name in tokens[0]:
+        _check_tokens(work, [one[name] for one in tokens], shard)
+        states = [tensors[name] for tensors, _ in files]
+        found = measure_states(heads, states, [np.array(ids, np.int64) for ids in tokens[0][name]], work.device)
+        columns |= {f"{name}{measure}": values.tolist() for measure, values in found.items()}
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    write_atomic(part_path(out, shard), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return len(work.lines)
+
+
+def _check_tokens(work: Work, tokens: Sequence[Any], shard: int) -> None:
+    from cgbench.errors import InputError
+
+    for number, other in enumerate(tokens):
+        for row, (one, two) in enumerate(zip(tokens[0], other, strict=True), shard * SHARD + 1):
+            if one != two:
+                raise InputError(
+                    f"{work.members[number].address.text}: reads the translation of line {row} as other tokens than "
+                    f"{work.members[0].address.text}: their vocabularies are the same, their tokenisers are not"
+                )
+
+
+def measure_states(
+    heads: Sequence[Any], states: Sequence[Any], targets: Sequence[np.ndarray], device: str = "cpu"
+) -> dict[str, np.ndarray]:
+    """Every sequence measure of some targets, from the members' states.
+
+    :param heads: the members' last layers (:class:`.member.Head`), on ``device``; ``states``: of each ``[T, width]``.
+    :returns: name -> float64 ``[N]``.
+    """
+    import torch
+
+    from cgbench.models.devices import one_thread
+    from cgbench.models.uncertainty import CACHED, SEQUENCE_MEASURES, RunningMeasures, groups
+
+    lengths = [len(target) for target in targets]
+    size = len(heads[0].weight)
+    together = max(1, min(TOKENS, _NUMBERS // size))
+    # Tables of few tokens stay in a CPU's cache while one member passes over them.
+    fine = together if device != "cpu" else min(together, max(1, CACHED // size))
+    ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(device)
+    result = {name: np.empty(len(targets)) for name in SEQUENCE_MEASURES}
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
+    with torch.inference_mode(), one_thread(torch.device(device)):
+        for first, last in groups(lengths, together):
+            begin, end = starts[first], starts[last]
+            pieces: list[tuple[slice, slice, RunningMeasures]] = []
+            for low, high in groups(lengths[first:last], fine):
+                low, high = low + first, high + first
+                rows = slice(starts[low] - begin, starts[high] - begin)
+                sums = RunningMeasures(ids[begin + rows.start : begin + rows.stop], lengths[low:high])
+                pieces.append((slice(low, high), rows, sums))
+            for head, made in zip(heads, states, strict=True):
+                logits = head.logits(made[begin:end].to(device))
+                for _, rows, sums in pieces:
+                    sums.add(logits[rows])
+            for places, _, sums in pieces:
+                for name, value in sums.sequences().items():
+                    result[name][places] = value
+    return result
+
+
+def _head_path(scratch: Path, member: int) -> Path:
+    return scratch / f"head-{member}.safetensors"
+
+
+@functools.lru_cache(maxsize=1)
+def _open(member: Planned, device: str) -> Member:
+    """The one member that a worker has in memory."""
+    return member.open(device)
+
+
+@functools.lru_cache(maxsize=1)
+def _heads(paths: tuple[Path, ...], device: str) -> list[Any]:
+    """The last layers of all members; a worker reads them once a block."""
+    from cgbench.models.outside.member import Head
+
+    return [Head.load(path).to(device) for path in paths]

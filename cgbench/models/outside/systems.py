@@ -1,0 +1,152 @@
+"""A model or a server from outside translates a text: what ``cgbench translate --system`` calls."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from cgbench import __version__
+from cgbench.errors import InputError
+from cgbench.files import to_json, write_atomic
+from cgbench.models.outside.addresses import parse_address, read_template
+from cgbench.models.outside.functions import work_beside
+from cgbench.models.outside.opening import Planned, plan_member
+from cgbench.models.outside.running import SHARD
+from cgbench.models.outside.server import Server, ask_all, parse_server
+from cgbench.progress import bar
+from cgbench.steps import STEPS, Step, Workspace, hash_value, locked
+
+_ANSWERS = "answers.jsonl"
+
+
+def plan_system(text: str, prompt: str | None) -> Planned | Server:
+    """What the name of a system stands for; nothing is asked or loaded yet.
+
+    :raises InputError: the name is wrong, or there is no such model.
+    """
+    if text.startswith("openai:"):
+        if prompt is None:
+            raise InputError(
+                f"{text}: a server is asked in words; give them with --prompt, such as 'Translate into English: "
+                "{source}'"
+            )
+        return parse_server(text, read_template(prompt, "--prompt"))
+    if parse_address(text).kind == "own":
+        raise InputError(f"{text}: no model from outside; write hf:..., openai:..., or --model for a checkpoint")
+    return plan_member(text, prompt)
+
+
+def sidecar_path(output: Path) -> Path:
+    """The file beside an output that says which system made it, and how."""
+    return output.with_name(f"{output.name}.system.json")
+
+
+def translate_text(
+    system: Planned | Server,
+    lines: Sequence[str],
+    output: Path,
+    *,
+    search: Mapping[str, Any],
+    nbest: int | None = None,
+    form: str = "text",
+    device: str = "cpu",
+    batch_tokens: int | None = None,
+    say: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Write ``output``, a hypothesis a line (or a JSON object), and its sidecar; go on with what is there.
+
+    :param search: ``beam``, limits and penalty of a model's search; a server has its own settings.
+    :returns: what the sidecar says.
+    :raises InputError: a sentence is too long for the model, or the server fails; what is done is kept.
+    """
+    config: dict[str, Any] = {"system": dict(system.identity), "nbest": nbest or 1}
+    if isinstance(system, Planned):
+        config |= {"search": dict(search), "device": device, "shard": SHARD, "batch_tokens": batch_tokens}
+    step = Step("translations", config, {"source": hash_value(list(lines))})
+    workspace = Workspace(work_beside(output) / STEPS, say)
+
+    def make(out: Path) -> None:
+        if isinstance(system, Server):
+            _by_server(system, lines, out, nbest or 1)
+        else:
+            _by_model(system, lines, out, {**search, "nbest": nbest or 1, "batch_tokens": batch_tokens}, device)
+
+    with locked(workspace.root / "lock", wait=False):
+        folder = workspace.run(step, make, resumable=True)
+    rows = [
+        json.loads(line)
+        for path in sorted(folder.glob("part-*.jsonl"))
+        for line in path.read_text(encoding="utf-8").split("\n")[:-1]
+    ]
+    written = [_shown(row, nbest, form) + "\n" for row in rows]
+    text = "".join(written)
+    record: dict[str, Any] = {
+        "format": 1,
+        "system": config["system"],
+        **{name: value for name, value in config.items() if name in ("nbest", "search", "device")},
+        "cut": sum(row["nbest"][0]["cut"] for row in rows),
+        "lines": len(rows),
+        "source": step.inputs["source"],
+        "output": hashlib.sha256(text.encode("utf-8")).hexdigest(),
+        "versions": _versions(system),
+    }
+    write_atomic(output, text)
+    write_atomic(sidecar_path(output), to_json(record))
+    return record
+
+
+def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str) -> None:
+    """Translate shard by shard; a finished one is a file."""
+    starts = range(0, len(lines), SHARD)
+    paths = {start: out / f"part-{start // SHARD:05d}.jsonl" for start in starts}
+    waiting = [start for start in starts if not paths[start].is_file()]
+    if not waiting:
+        return
+    there = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
+    with bar(len(lines), "translating", "sentence", initial=there) as shown:
+        member = system.open(device)
+        for start in waiting:
+            found = member.translate(lines[start : start + SHARD], **search, done=shown.update)
+            rows = [
+                {
+                    "nbest": [
+                        {"hypothesis": one.text, "score": one.score, "log_prob": one.log_prob, "cut": one.cut}
+                        for one in each
+                    ]
+                }
+                for each in found
+            ]
+            _write(paths[start], rows)
+
+
+def _by_server(server: Server, lines: Sequence[str], out: Path, nbest: int) -> None:
+    answers = ask_all(server, lines, out / _ANSWERS, nbest=nbest)
+    rows = [
+        {"nbest": [{"hypothesis": text, "cut": cut} for text, cut in zip(answer.texts, answer.cut, strict=True)]}
+        for answer in answers
+    ]
+    _write(out / "part-00000.jsonl", rows)
+    (out / _ANSWERS).unlink(missing_ok=True)  # in the order in which they came
+
+
+def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def _shown(row: Mapping[str, Any], nbest: int | None, form: str) -> str:
+    """A row of the output: the best, with its scores where there are some; all of them, if they are asked for."""
+    every = [{key: value for key, value in one.items() if key != "cut"} for one in row["nbest"]]
+    if form != "json":
+        return str(every[0]["hypothesis"])
+    return json.dumps(every[0] | ({"nbest": every} if nbest else {}), ensure_ascii=False)
+
+
+def _versions(system: Planned | Server) -> dict[str, str]:
+    packages = () if isinstance(system, Server) else ("torch", "transformers")
+    versions = {package: metadata.version(package) for package in packages}
+    return {"cgbench": __version__, "python": platform.python_version(), **versions}

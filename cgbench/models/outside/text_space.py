@@ -1,0 +1,121 @@
+"""How far members of different tokenisers disagree: measures of texts, not of tokens.
+
+Distributions over tokens can be compared where tokens are the same. Of any members these can be had:
+
+``text_log_prob``
+    mean over members of log P_m(y) / C, nats a character; C is the characters of the hypothesis and one for its end.
+``text_log_prob_variance``
+    the variance of that over members.
+``text_chrf_disagreement``
+    1 - the mean chrF (0 to 1, both directions) between the translations that two members make themselves.
+
+They are not the measures of the same kind over tokens, and have names of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.engines import Engine, Needs
+from cgbench.errors import require
+from cgbench.files import write_atomic
+from cgbench.models.outside.member import Member
+from cgbench.models.outside.opening import Planned
+from cgbench.models.outside.running import SHARD, Work, part_path
+from cgbench.progress import bar
+
+
+def measure_in_text_space(work: Work, out: Path, engine: Engine) -> None:
+    """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and the measures; go on with what is there."""
+    require("sacrebleu", "scores")
+    shards = range(-(-len(work.lines) // SHARD))
+    members = range(len(work.members))
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        for title, task in (("translations", _translate), ("likelihoods", _score)):
+            # The first member's translations come first: all members score them.
+            tasks = [
+                (work, member, shard, out)
+                for member in members
+                for shard in shards
+                if not _path(out, task.__name__, member, shard).is_file()
+            ]
+            with bar(
+                len(members) * len(shards), title, "part", initial=len(members) * len(shards) - len(tasks)
+            ) as seen:
+                for _ in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
+                    seen.update(1)
+    finally:
+        _open.cache_clear()
+    for shard in shards:
+        own = [_read(out, "_translate", member, shard) for member in members]
+        hypotheses = own[0] if work.hypotheses is None else list(work.hypotheses)[_part(shard)]
+        scores = np.array([_read(out, "_score", member, shard) for member in members])
+        columns = {
+            "hypothesis": hypotheses,
+            "text_log_prob": scores.mean(0).tolist(),
+            "text_log_prob_variance": scores.var(0).tolist(),
+            "text_chrf_disagreement": chrf_disagreement(own),
+        }
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        write_atomic(part_path(out, shard), "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def chrf_disagreement(translations: Sequence[Sequence[str]]) -> list[float]:
+    """1 - mean chrF of each sentence's translations over all ordered pairs of members; two empty ones agree."""
+    metric = require("sacrebleu.metrics", "scores").CHRF()
+
+    def agreement(one: str, other: str) -> float:
+        return 1.0 if one == other else metric.sentence_score(one, [other]).score / 100
+
+    pairs = list(itertools.permutations(range(len(translations)), 2))
+    return [
+        1 - sum(agreement(found[one], found[other]) for one, other in pairs) / len(pairs) if pairs else 0.0
+        for found in zip(*translations, strict=True)
+    ]
+
+
+def _part(shard: int) -> slice:
+    return slice(shard * SHARD, (shard + 1) * SHARD)
+
+
+def _path(out: Path, name: str, member: int, shard: int) -> Path:
+    return out / f"{name.strip('_')}-{member}-{shard:05d}.json"
+
+
+def _read(out: Path, name: str, member: int, shard: int) -> list:
+    return list(json.loads(_path(out, name, member, shard).read_text(encoding="utf-8")))
+
+
+def _translate(work: Work, member: int, shard: int, out: Path) -> None:
+    found = _open(work.members[member], work.device).translate(work.lines[_part(shard)], **work.search)
+    texts = [best.text for best, *_ in found]
+    write_atomic(_path(out, "_translate", member, shard), json.dumps(texts, ensure_ascii=False))
+
+
+def _score(work: Work, member: int, shard: int, out: Path) -> None:
+    """Log-probability a character of every hypothesis under one member, by its own tokens."""
+    import torch
+
+    opened = _open(work.members[member], work.device)
+    lines = work.lines[_part(shard)]
+    hypotheses = _read(out, "_translate", 0, shard) if work.hypotheses is None else work.hypotheses[_part(shard)]
+    targets = opened.encode_targets(hypotheses)
+    head = opened.head().to("cpu")
+    states = opened.states(lines, targets).split([len(target) for target in targets])
+    values = []
+    for text, target, part in zip(hypotheses, targets, states, strict=True):
+        log_p = torch.log_softmax(head.logits(part), 1)[torch.arange(len(target)), torch.from_numpy(target).long()]
+        values.append(float(log_p.double().sum()) / (len(text) + 1))
+    write_atomic(_path(out, "_score", member, shard), json.dumps(values))
+
+
+@functools.lru_cache(maxsize=1)
+def _open(member: Planned, device: str) -> Member:
+    return member.open(device)

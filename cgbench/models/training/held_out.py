@@ -1,0 +1,55 @@
+"""Validation pairs where nobody gave any: a share of the training text that no member is trained on.
+
+Which pairs are held out depends on their sources' words alone: pairs of one source, its several translations and its
+copies, stay together, so that nothing is validated on what was learned, and neither the order of the text, nor a seed,
+nor what else is in it matters much.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.errors import InputError
+from cgbench.text.corpus import ParallelText
+from cgbench.text.plain_text import words_of
+from cgbench.text.streams import read_lines
+
+PARTS = ("train", "valid")
+SIDES = ("source", "target")
+
+
+def hold_out(text: ParallelText, amount: str, out: Path) -> None:
+    """Divide a training text: ``train.source``, ``train.target``, ``valid.source`` and ``valid.target`` in ``out``.
+
+    :param amount: of pairs to hold out, a number or a share below 1; more where the last of them has copies.
+    :raises InputError: there would be nothing left to train on.
+    """
+    hashes = np.array([_hash(line) for line in read_lines(text.source.path)], np.uint64)
+    wanted = Fraction(amount)
+    count = int(wanted) if wanted >= 1 else int(wanted * len(hashes) + Fraction(1, 2))
+    held = np.zeros(len(hashes), bool)
+    if count:
+        held = hashes <= np.sort(hashes)[min(count, len(hashes)) - 1]
+    if held.all():
+        raise InputError(
+            f"valid={amount}: holds out all {len(held):,} pairs of {text.source.path}, and none is left to train on; "
+            "lower it (0: none)"
+        )
+    for side, path in zip(SIDES, (text.source.path, text.target.path), strict=True):
+        with (out / f"train.{side}").open("wb") as train, (out / f"valid.{side}").open("wb") as valid:
+            for line, apart in zip(read_lines(path), held.tolist(), strict=True):
+                (valid if apart else train).write(line.encode("utf-8") + b"\n")
+
+
+def texts_in(folder: Path, part: str) -> tuple[Path, Path] | None:
+    """Source and target of a part that :func:`hold_out` wrote; None where it is empty."""
+    source, target = (folder / f"{part}.{side}" for side in SIDES)
+    return (source, target) if source.stat().st_size else None
+
+
+def _hash(line: str) -> int:
+    return int.from_bytes(hashlib.sha256(" ".join(words_of(line)).encode("utf-8")).digest()[:8], "little")

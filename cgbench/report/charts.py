@@ -1,0 +1,284 @@
+"""Charts as inline SVG: histograms, curves, points, intervals, bars.
+
+Colours are classes of the style sheet (``c0`` to ``c6``: the palette of Okabe and Ito, which people with any kind of
+colour vision can tell apart), so that a chart follows the page into the dark and onto paper. What a colour says, a
+label, a mark or a place says too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from cgbench.terminal import printable
+
+WIDTH = 440
+COLOURS = 7
+DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values from ``low`` to ``high`` as places from ``start`` to ``end``."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The place of a value."""
+        span = self.high - self.low or 1.0
+        return self.start + (value - self.low) / span * (self.end - self.start)
+
+    def ticks(self, most: int = 6) -> list[float]:
+        """Round values within, at most about so many."""
+        span = self.high - self.low
+        if span <= 0:
+            return [self.low]
+        raw = span / most
+        unit = 10.0 ** math.floor(math.log10(raw))
+        step = next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= raw)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [number * step for number in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values with a name; ``colour`` is a number of the palette."""
+
+    name: str
+    values: Sequence[float]
+    colour: int = 0
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """A figure with its interval, if it has one, and its runs; ``group`` stands above the first of a group."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    runs: tuple[float, ...] = ()
+    colour: int = 0
+    group: str = ""
+
+
+def number(value: float) -> str:
+    """A value on an axis: as short as it can be."""
+    if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
+        return f"{value:.3g}"
+    text = f"{value:,.3f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _n(value: float) -> str:
+    """A place."""
+    text = f"{value:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _element(name: str, inside: Markup | str = "", **attributes: Any) -> Markup:
+    """An element: text within it and in its attributes is escaped, control characters are shown."""
+    words = [
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _n(value) if isinstance(value, float) else value)
+        for key, value in ((key, _visible(value)) for key, value in attributes.items())
+        if value not in (None, "")
+    ]
+    body = Markup("").join(words)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), body, _visible(inside))
+
+
+def _visible(value: Any) -> Any:
+    return printable(value) if type(value) is str else value
+
+
+def _text(x: float, y: float, words: str, **attributes: Any) -> Markup:
+    return _element("text", words, x=float(x), y=float(y), **attributes)
+
+
+def _svg(parts: Sequence[Markup], height: float, title: str, width: float = WIDTH, **attributes: Any) -> Markup:
+    return _element(
+        "svg", Markup("").join(parts), viewBox=f"0 0 {_n(width)} {_n(height)}", role="img", aria_label=title,
+        class_="chart", **attributes,
+    )  # fmt: skip
+
+
+def _x_axis(scale: Scale, y: float, label: str, *, top: float | None = None) -> list[Markup]:
+    parts = [_element("line", x1=scale.start, x2=scale.end, y1=float(y), y2=float(y), class_="axis")]
+    for tick in scale.ticks():
+        place = scale(tick)
+        if top is not None:
+            parts.append(_element("line", x1=place, x2=place, y1=float(top), y2=float(y), class_="grid"))
+        parts.append(_text(place, y + 13, number(tick), text_anchor="middle", class_="tick"))
+    parts.append(_text(scale.end, y + 28, label, text_anchor="end", class_="label"))
+    return parts
+
+
+def _y_axis(scale: Scale, x: float, right: float, label: str) -> list[Markup]:
+    parts = []
+    for tick in scale.ticks(5):
+        place = scale(tick)
+        parts.append(_element("line", x1=float(x), x2=float(right), y1=place, y2=place, class_="grid"))
+        parts.append(_text(x - 5, place + 3.5, number(tick), text_anchor="end", class_="tick"))
+    parts.append(_text(2, 11, label, class_="label"))
+    return parts
+
+
+def range_of(values: Sequence[float]) -> tuple[float, float]:
+    """The least and the greatest of the values, apart even where they are one."""
+    kept = [value for value in values if math.isfinite(value)]
+    if not kept:
+        return 0.0, 1.0
+    low, high = min(kept), max(kept)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:
+    """A histogram a series, one above the other on one scale, each as high as its own peak; a line at its median."""
+    low, high = range_of([value for one in series for value in one.values])
+    x = Scale(low, high, 8.0, WIDTH - 8.0)
+    edges = np.linspace(low, high, bins + 1)
+    row = 68.0
+    parts = _x_axis(x, row * len(series) + 4, label, top=4)
+    for place, one in enumerate(series):
+        values = np.array(one.values, np.float64)
+        counts = np.histogram(values[np.isfinite(values)], edges)[0]
+        peak = max(int(counts.max()), 1)
+        base = row * (place + 1) + 3
+        y = Scale(0, peak, base, base - row + 26)
+        path = [f"M{_n(x(low))} {_n(base)}"]
+        for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+            path.append(f"L{_n(x(left))} {_n(y(count))}L{_n(x(right))} {_n(y(count))}")
+        path.append(f"L{_n(x(high))} {_n(base)}Z")
+        middle = float(np.median(values)) if len(values) else low
+        said = f"{one.name}: {len(values):,} {unit}, median {number(middle)}"
+        parts.append(_element("path", _element("title", said), d="".join(path), class_=f"area c{one.colour}"))
+        parts.append(_element("line", x1=x(middle), x2=x(middle), y1=float(base), y2=base - row + 24, class_="median"))
+        parts.append(_text(8, base - row + 18, said, class_="name"))
+    return _svg(parts, row * len(series) + 38, title)
+
+
+def curves(series: Sequence[Series], label: str, up: str, title: str) -> Markup:
+    """A line of shares a series over 1, 2, 3, ..., each with dashes of its own and its name at its end."""
+    steps = max(len(one.values) for one in series)
+    x, y = Scale(1, max(steps, 2), 40.0, WIDTH - 96.0), Scale(0, 1, 210.0, 22.0)
+    parts = _y_axis(y, 40, WIDTH - 96, up)
+    parts += [_text(x(step), 226, str(step), text_anchor="middle", class_="tick") for step in range(1, steps + 1)] + [
+        _text(WIDTH - 96, 242, label, text_anchor="end", class_="label")
+    ]
+    ends = _apart([y(one.values[-1]) for one in series], 13.0)
+    for one, end in zip(series, ends, strict=True):
+        points = [(x(step), y(value)) for step, value in enumerate(one.values, 1)]
+        line = " ".join(f"{_n(a)},{_n(b)}" for a, b in points)
+        parts.append(
+            _element("polyline", points=line, class_=f"line c{one.colour}", stroke_dasharray=DASHES[one.colour])
+        )
+        for step, ((a, b), value) in enumerate(zip(points, one.values, strict=True), 1):
+            said = _element("title", f"{one.name}, {label} {step}: {value:.3f}")
+            parts.append(_element("circle", said, cx=a, cy=b, r=3.0, class_=f"dot c{one.colour}"))
+        parts.append(_text(points[-1][0] + 8, end + 4, one.name, class_=f"name c{one.colour}"))
+    return _svg(parts, 248, title)
+
+
+def _apart(places: Sequence[float], least: float) -> list[float]:
+    """Places of labels, moved until none is nearer to the next than ``least``."""
+    order = sorted(range(len(places)), key=lambda one: places[one])
+    moved = list(places)
+    for before, after in itertools.pairwise(order):
+        moved[after] = max(moved[after], moved[before] + least)
+    return moved
+
+
+def scatter(
+    behind: tuple[np.ndarray, np.ndarray], points: tuple[np.ndarray, np.ndarray], labels: tuple[str, str], title: str
+) -> Markup:
+    """Many points as a grid of darker and lighter cells, some before them as dots.
+
+    The attributes ``data-x`` and ``data-y`` say which values the edges of the plot have: the script brushes with them.
+    """
+    (low, high), (bottom, top) = (range_of(np.concatenate([behind[side], points[side]]).tolist()) for side in (0, 1))
+    x, y = Scale(low, high, 44.0, WIDTH - 10.0), Scale(bottom, top, 270.0, 20.0)
+    parts = [*_y_axis(y, 44, WIDTH - 10, labels[1]), *_x_axis(x, 270, labels[0])]
+    across, down = 48, 32
+    counts, xs, ys = np.histogram2d(*behind, bins=(across, down), range=((low, high), (bottom, top)))
+    most = max(float(counts.max()), 1.0)
+    for column, row in np.argwhere(counts > 0).tolist():
+        count = counts[column, row]
+        shade = 1 + int(5 * math.log1p(count) / math.log1p(most) - 1e-9)
+        left, right, upper, lower = x(xs[column]), x(xs[column + 1]), y(ys[row + 1]), y(ys[row])
+        parts.append(
+            _element("rect", x=left, y=upper, width=right - left, height=lower - upper, class_=f"cell d{shade}")
+        )
+    dots = [_element("circle", cx=float(x(a)), cy=float(y(b)), r=2.2) for a, b in zip(*points, strict=True)]
+    parts.append(_element("g", Markup("").join(dots), class_="dots c0"))
+    parts.append(
+        _element("rect", x=44.0, y=20.0, width=WIDTH - 54.0, height=250.0, class_="plot",
+                 data_x=f"{low!r} {high!r}", data_y=f"{bottom!r} {top!r}")
+    )  # fmt: skip
+    return _svg(parts, 302, title)
+
+
+def whiskers(rows: Sequence[Whisker], label: str, title: str) -> Markup:
+    """A figure a line: its interval as a bar, its runs as small dots, its value in words."""
+    ends = [end for row in rows for end in (row.value, row.low, row.high, *row.runs) if end is not None]
+    low, high = range_of(ends)
+    room = 0.06 * (high - low)
+    left = 14.0 + 6.1 * max((min(len(row.name), 18) for row in rows), default=0)
+    x = Scale(low - room, high + room, left, WIDTH - 46.0)
+    y = 14.0
+    parts: list[Markup] = []
+    for row in rows:
+        if row.group:
+            y += 8
+            parts.append(_text(2, y + 4, row.group, class_="name"))
+            y += 18
+        name = row.name if len(row.name) <= 18 else row.name[:17] + "…"
+        parts.append(_text(left - 8, y + 4, name, text_anchor="end", class_="tick"))
+        if row.value is not None:
+            parts += _whisker(row, x, y)
+        parts.append(_text(WIDTH - 2, y + 4, "–" if row.value is None else f"{row.value:.1f}",  # noqa: RUF001
+                           text_anchor="end", class_="value"))  # fmt: skip
+        y += 19
+    return _svg([*_x_axis(x, y, label, top=6), *parts], y + 34, title)
+
+
+def _whisker(row: Whisker, x: Scale, y: float) -> list[Markup]:
+    assert row.value is not None
+    parts = []
+    said = f"{row.name}: {row.value:.2f}"
+    if row.low is not None and row.high is not None:
+        said += f", 95 %: {row.low:.2f} to {row.high:.2f}"
+        parts.append(_element("line", x1=x(row.low), x2=x(row.high), y1=y, y2=y, class_=f"interval c{row.colour}"))
+    if len(row.runs) > 1:
+        said += "; runs: " + ", ".join(f"{value:.2f}" for value in row.runs)
+        parts += [_element("circle", cx=x(value), cy=y, r=2.4, class_=f"run c{row.colour}") for value in row.runs]
+    mark = f"M{_n(x(row.value))} {_n(y - 6)}v12"
+    parts.append(_element("path", _element("title", said), d=mark, class_=f"mark c{row.colour}"))
+    return parts
+
+
+def bar(parts: Sequence[tuple[float, int]], title: str) -> Markup:
+    """A bar from 0 to 1 of parts, each a share and a colour: as wide as the cell of a table that it stands in."""
+    found, begin = [], 0.0
+    for share, colour in parts:
+        found.append(_element("rect", x=100 * begin, y=0.0, width=100 * share, height=10.0, class_=f"area c{colour}"))
+        begin += share
+    return _element("svg", Markup("").join(found), viewBox="0 0 100 10", preserveAspectRatio="none", class_="bar",
+                    role="img", aria_label=title)  # fmt: skip
+
+
+def shade(value: float | None) -> str:
+    """The class of a cell for a value from -1 to 1: ``n5`` to ``n1``, ``z``, ``p1`` to ``p5``."""
+    if value is None:
+        return ""
+    step = min(5, int(abs(value) * 5 + 0.5))
+    return "z" if not step else f"{'p' if value > 0 else 'n'}{step}"

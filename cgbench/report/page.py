@@ -1,0 +1,98 @@
+"""One HTML file that opens from disk: template, style, script and data in it, and nothing fetched from anywhere.
+
+The browser is told to allow this very script and this very style, by their hashes, and nothing else
+(``Content-Security-Policy: default-src 'none'``). Text of corpora reaches the page in two ways: through Jinja, which
+escapes it, or as JSON, which the script reads and shows as text, never as markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from cgbench import __version__
+from cgbench.terminal import printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+MOST_EXAMPLES = 5_000
+"""More examples than these are sampled, and the page says so."""
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+
+
+def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) -> str:
+    """A page: the same bytes for the same input.
+
+    :param context: what the template shows.
+    :param data: what the script reads; :func:`shown` goes over all text of it.
+    :raises KeyError: the context lacks something that the template shows.
+    """
+    style, script = asset("report.css"), asset("report.js")
+    policy = (
+        f"default-src 'none'; script-src '{_source(script)}'; style-src '{_source(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    from jinja2 import UndefinedError
+
+    try:
+        return _environment().get_template(template).render(
+            context, policy=policy, style=style, script=script, data=as_script_data(data), version=__version__
+        )  # fmt: skip
+    except UndefinedError as error:
+        raise KeyError(error.message) from None
+
+
+def as_script_data(value: Any) -> Any:
+    """JSON that may stand within a ``script`` element: no text in it can end the element, or begin a comment."""
+    from markupsafe import Markup
+
+    text = json.dumps(shown(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return Markup(text.translate(_ESCAPES))
+
+
+def shown(value: Any) -> Any:
+    """``value`` with the control characters of its text made visible, as on a terminal."""
+    if isinstance(value, str):
+        return printable(value, "\n")
+    if isinstance(value, dict):
+        return {key: shown(item) for key, item in value.items()}
+    return [shown(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+@cache
+def asset(name: str) -> Any:
+    """The style or the script, as it stands in the page."""
+    from markupsafe import Markup
+
+    text = (files("cgbench.report") / "templates" / name).read_text(encoding="utf-8")
+    assert "</script" not in text and "</style" not in text
+    return Markup(text)
+
+
+def _source(text: str) -> str:
+    """How a policy names an element with exactly this content."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    made = Environment(
+        loader=PackageLoader("cgbench.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: printable(value, "\n\t") if type(value) is str else value,
+    )
+    made.filters["count"] = lambda value: f"{value:,}"
+    made.filters["times"] = lambda value: f"{value:,.1f}".removesuffix(".0")  # a mean of counts
+    made.filters["share"] = lambda value: f"{100 * value:.1f} %"
+    made.filters["figure"] = lambda value, digits=3: "–" if value is None else f"{value:.{digits}f}"  # noqa: RUF001
+    return made

@@ -1,0 +1,237 @@
+"""What a report shows of a release, as numbers and text: taken from the release, its workspace and its inputs.
+
+A release alone has its counts, figures and text. Covers and novel n-grams need the training text, a sample of the pool
+the pool: where these are not to be found any more, ``missing`` says so, and the page does without.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.benchmark.card import COUNTS
+from cgbench.benchmark.data_tables import sides_of
+from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.release import SIDES, Release
+from cgbench.benchmark.selection import seeded_hash
+from cgbench.benchmark.stats.novelty import novel_ngrams
+from cgbench.benchmark.stats.of_release import Origin, open_release
+from cgbench.benchmark.stats.rows import phrases_of
+from cgbench.benchmark.stats.texts import Text, read_text
+from cgbench.errors import InputError
+from cgbench.files import read_json
+from cgbench.steps import hash_file
+from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.normalisation import normalise_pairs, normaliser
+from cgbench.text.plain_text import words_of
+
+ORDERS = 8
+"""Novelty goes from single words to n-grams of so many."""
+STAGES = {
+    "dropped_perplexity": "dropped: highest perplexity",
+    "dropped_reference": "dropped: least likely references",
+    "dropped": "dropped: most uncertain",
+    "window": "could have been drawn, the test set included",
+    "selected": "test set",
+}
+"""Of the candidates, in the order in which a build decides."""
+_SCAN_COUNTS = {"pool": "pairs", "known_words": "kept"}
+
+
+@dataclass
+class Material:
+    """Where covers, novelty and a sample of the pool come from, as far as it is there.
+
+    ``training``: the side of the degree of the training text, normalised; ``pool``: pairs drawn from the pool.
+    """
+
+    ngrams: KnownNgrams | None = None
+    training: Text | None = None
+    pool: list[Pair] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[Sequence[Path]] = ()) -> Material:
+    """Find the texts that a release was built from.
+
+    :param train: where the training text is now, if it has moved; ``pools`` likewise, all of them, in order.
+    :raises InputError: a text that was named is not the one that the release was built from.
+    """
+    found = Material(ngrams=release.ngrams())
+    try:
+        origin = open_release(release.folder, train)
+        found.training = _training(origin)
+        if found.ngrams is None:
+            found.ngrams = _learn(origin, found.training)
+    except (InputError, OSError) as error:
+        if train:
+            raise
+        found.missing.append(f"The training text is not here, so there are no novel n-grams ({error}).")
+        if found.ngrams is None:
+            found.missing.append("Without the training text there are no known n-grams: no piece of a cover is shown.")
+        return found
+    try:
+        found.pool = list(_pool_sample(origin, pools))
+    except (InputError, OSError) as error:
+        if pools:
+            raise
+        found.missing.append(f"The pool is not here, so there is no sample of it to compare with ({error}).")
+    return found
+
+
+def _training(origin: Origin) -> Text:
+    """The side of the degree, normalised as the build had it."""
+    language = origin.release.languages[SIDES.index(origin.degree_side)]
+    change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
+    if origin.normalisation.anonymise == "none":
+        return read_text(origin.train.paths, origin.train.columns, origin.degree_side, change, keep=False)
+    pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))
+    return Text(str(origin.train), origin.degree_side, [pair[SIDES.index(origin.degree_side)] for pair in pairs])
+
+
+def _learn(origin: Origin, training: Text) -> KnownNgrams:
+    from cgbench.benchmark.known_ngrams import Vocabulary
+
+    config = origin.release.configuration
+    counts = {"min_count": config["ngram_min_count"], "word_min_count": config["word_min_count"]}
+    if origin.phrases is None:
+        if training.path is not None:
+            return KnownNgrams.learn(training.path, **counts)
+        return KnownNgrams.learn_lines(training.lines or [], **counts)
+    least = config["word_min_count"]
+    words = (
+        Vocabulary.learn(training.path, min_count=least)
+        if training.path is not None
+        else Vocabulary.learn_lines(training.lines or [], min_count=least)
+    )
+    language = origin.release.languages[SIDES.index(origin.degree_side)]
+    change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
+    return KnownNgrams.from_phrases(phrases_of(origin.phrases, change), words)
+
+
+def _pool_sample(origin: Origin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:
+    """As many pairs of the pool as the test set has, drawn by a hash of their place; normalised as the build had it."""
+    release = origin.release
+    entries = release.manifest["inputs"]["pool"]
+    if given and len(given) != len(entries):
+        raise InputError(f"the release was built from {len(entries)} pool(s); name as many")
+    sizes = [int(entry["pairs"]) for entry in entries]
+    wanted = min(_size(release), sum(sizes))
+    order = np.argsort(seeded_hash(np.arange(sum(sizes)), int(release.configuration["seed"]), "report"), kind="stable")
+    chosen = set(np.sort(order[:wanted]).tolist())
+    first = 0
+    for number, (entry, size) in enumerate(zip(entries, sizes, strict=True)):
+        paths = given[number] if given else [release.input_path(str(file["path"])) for file in entry["files"]]
+        spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
+        for path, file in zip(spec.files, entry["files"], strict=True):
+            if not path.is_file():
+                raise InputError(f"{path}: no such file")
+            if hash_file(path) != file["sha256"]:
+                raise InputError(f"{path}: not the file that the release was built from (its SHA-256 is another)")
+        pairs = (pair for place, pair in enumerate(read_pairs(spec), first) if place in chosen)
+        yield from normalise_pairs(pairs, origin.normalisation, "")
+        first += size
+
+
+def _size(release: Release) -> int:
+    return int(release.manifest["counts"]["selected" if release.finished else "candidates"])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the funnel: what it is, its pairs, and those of each pool where they are known."""
+
+    key: str
+    text: str
+    pairs: int
+    pools: tuple[int, ...] | None
+
+
+def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
+    """How many pairs were left at each stage, and of which pool they are."""
+    counts, entries = release.manifest["counts"], release.manifest["inputs"]["pool"]
+    scans = [release.step(f"scan-{number}") for number in range(1, len(entries) + 1)]
+    scanned = [read_json(scan / "counts.json") for scan in scans if scan is not None]
+    found = []
+    for key, text in COUNTS:
+        if key not in counts:
+            continue
+        pools: tuple[int, ...] | None = None
+        if key == "pool":
+            pools = tuple(int(entry["pairs"]) for entry in entries)
+        elif key in _SCAN_COUNTS and len(scanned) == len(entries):
+            pools = tuple(int(one[_SCAN_COUNTS[key]]) for one in scanned)
+        elif key == "control":
+            of = Counter(row.get("pool") for row in release.control_rows()) if release.has_control else Counter()
+            pools = tuple(of[one + 1] for one in range(len(entries)))
+        elif key == "candidates" or "stage" in columns:
+            rows = stage_rows(columns, key)
+            if rows is not None:
+                pools = tuple(int(np.count_nonzero(columns["pool"][rows] == one + 1)) for one in range(len(entries)))
+        found.append(Stage(key, text, int(counts[key]), pools))
+    return found
+
+
+def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
+    """Which candidates count for a stage of the funnel: those that could have been drawn, whether they were or not."""
+    if key == "candidates":
+        return np.ones(len(columns["pool"]), bool)
+    if "stage" not in columns or key not in STAGES:
+        return None
+    wanted = ("window", "selected") if key == "window" else (key,)
+    return np.isin(columns["stage"], wanted)
+
+
+def columns_of(release: Release) -> dict[str, np.ndarray]:
+    """The candidates' figures by name: those that are numbers, and ``stage``."""
+    import pyarrow
+
+    found = {}
+    table = release.table()
+    for name in table.column_names:
+        kind = table.schema.field(name).type
+        if pyarrow.types.is_floating(kind):
+            found[name] = np.array(table[name].to_numpy(zero_copy_only=False), np.float64)
+        elif pyarrow.types.is_integer(kind):
+            found[name] = table[name].to_numpy()
+        elif name == "stage":
+            found[name] = np.array(table[name].to_pylist(), dtype=object)
+    return found
+
+
+def candidate_lines(release: Release, side: str) -> list[str] | None:
+    """The candidates' sentences of one side, in the order of the table; None where they are not to be had."""
+    if not release.finished:
+        return release.lines(side)
+    if sides := sides_of(release.table(text=True), release.languages):
+        return sides[SIDES.index(side)]
+    step = release.step("candidates")
+    path = step / f"candidates.{side}" if step else None
+    if path is None or not path.is_file():
+        return None
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def novelty_curves(
+    training: Text, texts: dict[str, Sequence[str]], seed: int, orders: int = ORDERS
+) -> dict[str, list[float]]:
+    """The share of novel n-grams (types) of each order, of each text.
+
+    The share falls as a text grows, so all texts are cut to the size of the smallest, by a seeded draw.
+    """
+    size = min(len(lines) for lines in texts.values())
+    found = {}
+    for name, lines in texts.items():
+        order = np.argsort(seeded_hash(np.arange(len(lines)), seed, "novelty"), kind="stable")[:size]
+        some = [lines[place] for place in np.sort(order).tolist()]
+        longest = max((len(words_of(line)) for line in some), default=1)
+        figures = novel_ngrams(training.blocks(), some, max(1, min(orders, longest))).figures(
+            range(1, min(orders, longest) + 1)
+        )
+        shares = [one.share for one in figures.values()]
+        found[name] = [share for share in shares if share is not None]
+    return found

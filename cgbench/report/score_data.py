@@ -1,0 +1,216 @@
+"""What a report shows of scores beside the figures: pairs and clusters, bins, examples, n-grams, compounds."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cgbench.benchmark.metrics.buckets import Bin, make_bins
+from cgbench.benchmark.metrics.cter import Cter
+from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part, parts_of
+from cgbench.benchmark.metrics.features import make_feature
+from cgbench.benchmark.metrics.ngram_leads import Lead, leads, reference_counts, right_counts
+from cgbench.benchmark.metrics.ranks import clusters
+from cgbench.benchmark.metrics.result import Asked, Evaluation
+from cgbench.errors import InputError
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
+
+FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
+OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
+MOST_PAIRS = 10
+"""Of more pairs of systems than these, n-grams are compared with the first system's alone."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All systems against all, best first: ``order`` and ``clusters`` hold their numbers.
+
+    ``difference`` and ``p_holm`` (of the calibrated test, where p-values by sacrebleu's rule were asked for) by (first,
+    second); a p-value is None where there is none.
+    """
+
+    order: list[int]
+    clusters: list[list[int]]
+    difference: dict[tuple[int, int], float]
+    p_holm: dict[tuple[int, int], float | None]
+
+
+def wholes(evaluation: Evaluation, asked: Asked) -> list[Part]:
+    """Every system's figures over all examples with their intervals, and with tests of all pairs of systems.
+
+    What was asked for is as it was; intervals and tests are added where they were not.
+    """
+    scored = evaluation.scored
+    results = scored.results
+    test = (scored.test or CALIBRATED) if len(results) > 1 else None
+    comparison = replace(asked.comparison, paired=test, baseline=None, all_pairs=test is not None, confidence=True)
+    (found,) = parts_of(scored.metric, results, comparison, [Bin("all", np.arange(scored.metric.n))])
+    return [
+        replace(
+            result.whole,
+            figures={
+                name: replace(
+                    estimate,
+                    **{key: getattr(part.figures[name], key) for key in ("ci_low", "ci_high", "ci_mean", "pairs")},
+                )
+                for name, estimate in result.whole.figures.items()
+            },
+        )
+        for result, part in zip(results, found, strict=True)
+    ]
+
+
+def compare_all(evaluation: Evaluation, parts: Sequence[Part]) -> Pairs | None:
+    """All systems against all by the headline figure; None where there is one system, or no figure.
+
+    :param parts: of :func:`wholes`.
+    """
+    scored = evaluation.scored
+    figure = scored.metric.figures[0]
+    values = [part.figures[figure].value for part in parts]
+    if len(parts) < 2 or any(value is None for value in values):
+        return None
+    numbers = {result.system: number for number, result in enumerate(scored.results)}
+    difference: dict[tuple[int, int], float] = {}
+    p_holm: dict[tuple[int, int], float | None] = {}
+    for number, part in enumerate(parts):
+        for pair in part.figures[figure].pairs:
+            other = numbers[pair.against]
+            difference[number, other], difference[other, number] = pair.difference, -pair.difference
+            p_holm[number, other] = p_holm[other, number] = pair.p_star
+    sign = 1 if scored.metric.lower_is_better else -1
+    order = sorted(numbers.values(), key=lambda one: (sign * float(values[one] or 0), one))
+    return Pairs(order, clusters(order, p_holm), difference, p_holm)
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The figures of every system in the bins of a feature: ``parts`` a list a bin, of a part a system."""
+
+    name: str
+    bins: list[Bin]
+    parts: list[list[Part]]
+
+    def has(self, figure: str) -> bool:
+        """Whether the figure is defined anywhere: CTER aggregate is not where bins divide groups."""
+        return any(part.figures[figure].value is not None for parts in self.parts for part in parts)
+
+
+def breakdowns(evaluation: Evaluation, asked: Asked) -> list[Breakdown]:
+    """By the feature that was asked for, and by every other that can be made from what was given."""
+    scored, found = evaluation.scored, []
+    comparison = replace(asked.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
+    if scored.by:
+        bins = [one for one, _ in scored.results[0].bins]
+        parts = [[result.bins[place][1] for result in scored.results] for place in range(len(bins))]
+        found.append(Breakdown(scored.by, bins, parts))
+    names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
+    for name in names:
+        if name == scored.by:
+            continue
+        try:
+            bins = make_bins(make_feature(name, scored.metric.n, asked.material), None)
+        except InputError:
+            continue  # nothing to make it from was given
+        if len(bins) > 1:
+            found.append(Breakdown(name, bins, parts_of(scored.metric, scored.results, comparison, bins)))
+    return found
+
+
+def texts_of(evaluation: Evaluation) -> list[tuple[Sequence[str], ...]]:
+    """What every system said, run by run; of scores from elsewhere nothing, unless its hypotheses were given, too."""
+    of_texts = evaluation.scored.metric.of_texts
+    return [system.texts or (system.runs if of_texts else ()) for system in evaluation.systems]
+
+
+def most_telling(scores: np.ndarray, most: int) -> np.ndarray:
+    """The examples on which systems differ most, at most so many, in their order; none that lacks a score."""
+    known = np.flatnonzero(np.isfinite(scores).all(axis=0))
+    spread = scores.max(axis=0)[known] - scores.min(axis=0)[known]
+    return np.sort(known[np.argsort(-spread, kind="stable")[:most]])
+
+
+@dataclass(frozen=True)
+class NgramPair:
+    """The n-grams that the first system leads with over the second, and the other way round."""
+
+    first: str
+    second: str
+    ours: list[Lead]
+    theirs: list[Lead]
+
+
+def ngram_pairs(evaluation: Evaluation, asked: Asked, count: int = 12) -> list[NgramPair]:
+    """N-grams that one system gets right more often, for each pair of systems; none without references."""
+    said = texts_of(evaluation)
+    if asked.references is None or len(evaluation.systems) < 2 or not all(said):
+        return []
+    unspaced = is_unspaced([example[0] for example in asked.references])
+    split: Callable[[str], list[str]] = _characters if unspaced else words_of
+    expected = reference_counts([[split(text) for text in example] for example in asked.references])
+    total: Counter[tuple[str, ...]] = Counter()
+    for one in expected:
+        total.update(one)
+    right = [right_counts(expected, [[split(text) for text in run] for run in runs]) for runs in said]
+    numbers = range(len(right))
+    pairs = list(itertools.combinations(numbers, 2))
+    if len(pairs) > MOST_PAIRS:
+        pairs = [(0, other) for other in numbers[1:]]
+    names = [system.name for system in evaluation.systems]
+    blank = "" if unspaced else " "
+    return [
+        NgramPair(
+            names[a],
+            names[b],
+            leads(right[a], right[b], total, count, blank),
+            leads(right[b], right[a], total, count, blank),
+        )
+        for a, b in pairs
+    ]
+
+
+def _characters(text: str) -> list[str]:
+    return [sign for sign in text if not sign.isspace()]
+
+
+@dataclass(frozen=True)
+class NeverRight:
+    """A compound of which a system gets no row right in any run: its type, its rows, and the commonest reason."""
+
+    compound: str
+    kind: str
+    rows: int
+    reason: str
+
+
+def never_right(evaluation: Evaluation, number: int) -> list[NeverRight]:
+    """The compounds that the system with this number never gets right, in the order of the test set."""
+    metric, system = evaluation.scored.metric, evaluation.systems[number]
+    if not isinstance(metric, Cter):
+        return []
+    rows: dict[str, int] = {}
+    right: set[str] = set()
+    reasons: dict[str, Counter[str]] = {}
+    kinds = dict(zip(metric.compounds, metric.kinds, strict=True))
+    for run in system.runs:
+        for compound, judged in zip(metric.compounds, metric.judge_all(run), strict=True):
+            rows[compound] = rows.get(compound, 0) + 1
+            if not judged.wrong:
+                right.add(compound)
+            said = [f"no translation of {name}" for name in judged.missing] + [f"order {rule}" for rule in judged.order]
+            reasons.setdefault(compound, Counter()).update(said)
+    return [
+        NeverRight(
+            compound,
+            kinds[compound],
+            count // len(system.runs),
+            min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0],
+        )
+        for compound, count in rows.items()
+        if compound not in right
+    ]

@@ -1,0 +1,286 @@
+"use strict";
+// Shows the examples: searched, filtered, sorted, a page at a time. All text goes in as text, never as markup.
+(() => {
+  const $ = (selector, within = document) => within.querySelector(selector);
+  const make = (name, options = {}, ...children) => {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(options)) {
+      if (value === undefined || value === null) continue;
+      if (key === "text") element.textContent = value; else element.setAttribute(key, value);
+    }
+    element.append(...children);
+    return element;
+  };
+
+  const theme = $("#theme");
+  const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+  const label = () => { theme.textContent = dark() ? "Light" : "Dark"; };
+  theme.hidden = false;
+  theme.addEventListener("click", () => { document.documentElement.dataset.theme = dark() ? "light" : "dark"; label(); });
+  label();
+
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+
+  const data = JSON.parse($("#data").textContent);
+  const section = $("#examples");
+  if (!data.rows || !section) return;
+  const count = new Intl.NumberFormat("en");
+
+  // ---- words: what two texts have in common, in order
+  const split = (text) => data.unspaced ? Array.from(text.replace(/\s+/g, "")) : text.split(/[ \t\n\r\f\v]+/).filter(Boolean);
+  const blank = data.unspaced ? "" : " ";
+  const MOST_CELLS = 1 << 22;
+  function common(left, right) {
+    const inLeft = new Uint8Array(left.length), inRight = new Uint8Array(right.length);
+    let begin = 0, end = 0;
+    while (begin < left.length && begin < right.length && left[begin] === right[begin]) { inLeft[begin] = inRight[begin] = 1; begin++; }
+    while (end < left.length - begin && end < right.length - begin && left[left.length - 1 - end] === right[right.length - 1 - end]) {
+      inLeft[left.length - 1 - end] = inRight[right.length - 1 - end] = 1; end++;
+    }
+    const n = left.length - begin - end, m = right.length - begin - end;
+    if (n * m > MOST_CELLS) {  // too long to align: words of the other text, wherever they stand
+      const ours = new Set(left), theirs = new Set(right);
+      left.forEach((word, i) => { inLeft[i] = theirs.has(word) ? 1 : 0; });
+      right.forEach((word, i) => { inRight[i] = ours.has(word) ? 1 : 0; });
+      return [inLeft, inRight];
+    }
+    const best = new Uint16Array((n + 1) * (m + 1));
+    for (let i = n - 1; i >= 0; i--) for (let j = m - 1; j >= 0; j--) {
+      best[i * (m + 1) + j] = left[begin + i] === right[begin + j]
+        ? best[(i + 1) * (m + 1) + j + 1] + 1
+        : Math.max(best[(i + 1) * (m + 1) + j], best[i * (m + 1) + j + 1]);
+    }
+    for (let i = 0, j = 0; i < n && j < m;) {
+      if (left[begin + i] === right[begin + j]) { inLeft[begin + i++] = inRight[begin + j++] = 1; }
+      else if (best[(i + 1) * (m + 1) + j] >= best[i * (m + 1) + j + 1]) i++; else j++;
+    }
+    return [inLeft, inRight];
+  }
+
+  // Words in runs that are marked alike: text as it is, <ins> and <del> for what only one text has.
+  function marked(words, kept, tag) {
+    const out = [];
+    for (let i = 0; i < words.length;) {
+      let j = i;
+      while (j < words.length && kept[j] === kept[i]) j++;
+      const text = words.slice(i, j).join(blank);
+      if (out.length) out.push(blank);
+      out.push(kept[i] ? text : make(tag, { text }));
+      i = j;
+    }
+    return out;
+  }
+  function covered(words, sizes, kept, tag) {
+    const out = [];
+    let place = 0;
+    sizes.forEach((size, number) => {
+      const kind = size === 1 ? "piece one" : number % 2 ? "piece odd" : "piece";
+      const title = size === 1 ? "a word on its own" : `a known n-gram of ${size} words`;
+      out.push(make("span", { class: kind, title }, ...marked(words.slice(place, place + size), kept.slice(place, place + size), tag)), blank);
+      place += size;
+    });
+    return out;
+  }
+  const LONG = 200;  // words
+  function part(name, lang, nodes, words) {
+    const body = make("div", { dir: "auto", lang });
+    if (words <= LONG) body.append(...nodes());
+    else {
+      const all = nodes(), first = [];
+      let seen = 0;
+      for (const node of all) {
+        const size = split(typeof node === "string" ? node : node.textContent).length;
+        if (seen && seen + size > LONG) break;
+        if (seen + size > LONG) first.push(split(typeof node === "string" ? node : node.textContent).slice(0, LONG).join(blank)); else first.push(node);
+        seen += size;
+      }
+      const more = make("button", { type: "button", text: `… all ${count.format(words)} words` });
+      more.addEventListener("click", () => body.replaceChildren(...nodes()));
+      body.append(...first, " ", more);
+    }
+    return make("div", { class: "part" }, make("span", { text: name }), body);
+  }
+
+  // ---- what a row shows: of a release, and of scores
+  const at = Object.fromEntries(data.fields.map((name, place) => [name, place]));
+  const all = Uint8Array.from.bind(Uint8Array);
+  const ones = (words) => all(words, () => 1);
+  function ofRelease(row) {
+    const [source, target] = [split(row[at.source]), split(row[at.target])];
+    const hypothesis = at.hypothesis === undefined ? null : split(row[at.hypothesis]);
+    const [said, wanted] = hypothesis ? common(hypothesis, target) : [null, ones(target)];
+    const sizes = at.cover === undefined ? null : row[at.cover];
+    const show = (words, kept, here) => () => here && sizes ? covered(words, sizes, kept, "del") : marked(words, kept, "del");
+    const parts = [
+      part(data.names[0], data.langs[0], show(source, ones(source), data.side === "source"), source.length),
+      part(data.names[1], data.langs[1], show(target, wanted, data.side === "target"), target.length),
+    ];
+    if (hypothesis) parts.push(part("ensemble", data.langs[1], () => marked(hypothesis, said, "ins"), hypothesis.length));
+    return parts;
+  }
+  let first = 0, second = Math.min(1, (data.systems || []).length - 1);
+  function ofScores(row) {
+    const parts = [];
+    const reference = at.reference === undefined ? null : split(row[at.reference]);
+    if (at.source !== undefined) parts.push(part("source", undefined, () => [row[at.source]], split(row[at.source]).length));
+    if (at.note !== undefined && row[at.note]) parts.push(part(data.note, undefined, () => [row[at.note]], 1));
+    const texts = row[at.texts];
+    const pair = first === second ? [first] : [first, second];
+    if (reference) {
+      const kept = pair.map((system) => common(split(texts[system]), reference)[1]);
+      const both = ones(reference).map((_, place) => kept.every((one) => one[place]) ? 1 : 0);
+      parts.push(part("reference", undefined, () => marked(reference, both, "del"), reference.length));
+    }
+    pair.forEach((system, place) => {
+      const words = split(texts[system]);
+      // against the reference; where there is none, against the other system
+      const other = reference || (pair.length > 1 ? split(texts[pair[1 - place]]) : words);
+      parts.push(part(data.systems[system], undefined, () => marked(words, common(words, other)[0], "ins"), words.length));
+    });
+    return parts;
+  }
+  const text = data.kind === "release" ? ofRelease : ofScores;
+  const value = (row, column) => {
+    if (column.score === undefined) return row[at[column.name]];
+    const scores = row[at.scores];
+    return column.score === "a" ? scores[first] : column.score === "b" ? scores[second] : scores[first] - scores[second];
+  };
+
+  // ---- the state, and what follows from it
+  const columns = data.columns;
+  const state = { sort: data.sort[0], down: data.sort[1], page: 0, size: 25 };
+  const form = $("form.filter", section), body = $("tbody", section), said = $(".said", section);
+  const heads = Array.from(section.querySelectorAll("th[data-column]"));
+  const searched = data.rows.map(() => null);
+  const haystack = (number) => searched[number] ??= data.searched.map((name) => [].concat(data.rows[number][at[name]]).join("\n")).join("\n").toLowerCase();
+  let found = [];
+
+  function filter() {
+    const words = form.elements.search.value.trim().toLowerCase();
+    const tests = [];
+    for (const input of form.querySelectorAll("[data-column]")) {
+      if (input.value === "") continue;
+      const column = columns[+input.dataset.column], limit = +input.value;
+      if (input.dataset.test === "min") tests.push((row) => value(row, column) >= limit);
+      if (input.dataset.test === "max") tests.push((row) => value(row, column) <= limit);
+      if (input.dataset.test === "is") tests.push((row) => String(value(row, column)) === input.value);
+    }
+    found = [];
+    data.rows.forEach((row, number) => {
+      if (words && !haystack(number).includes(words)) return;
+      if (tests.every((test) => test(row))) found.push(number);
+    });
+    sort();
+  }
+  function sort() {
+    const column = columns[state.sort], sign = state.down ? -1 : 1;
+    const key = (number) => value(data.rows[number], column);
+    found.sort((a, b) => {
+      const x = key(a), y = key(b);
+      if (x === y) return a - b;
+      if (x === null) return 1;
+      if (y === null) return -1;
+      return (x < y ? -1 : 1) * sign;
+    });
+    heads.forEach((head) => {
+      const mine = +head.dataset.column === state.sort;
+      if (mine) head.setAttribute("aria-sort", state.down ? "descending" : "ascending"); else head.removeAttribute("aria-sort");
+    });
+    state.page = 0;
+    show();
+  }
+  function cell(column, row) {
+    const raw = value(row, column);
+    const options = { "data-name": column.label, text: raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits) : raw };
+    if (column.score === "difference" && raw > 0) options.text = `+${options.text}`;
+    return make("td", options);
+  }
+  function show() {
+    const size = state.size || Math.max(found.length, 1), pages = Math.max(1, Math.ceil(found.length / size));
+    state.page = Math.min(state.page, pages - 1);
+    const begin = state.page * size, rows = found.slice(begin, begin + size);
+    body.replaceChildren(...rows.map((number) => {
+      const row = data.rows[number];
+      return make("tr", {}, ...columns.map((column) => cell(column, row)), make("td", { class: "text" }, ...text(row)));
+    }));
+    const part = data.rows.length === found.length ? "" : ` of ${count.format(data.rows.length)}`;
+    said.textContent = found.length ? `${count.format(begin + 1)} to ${count.format(begin + rows.length)} of ${count.format(found.length)}${part ? " found" + part : ""}` : "nothing found";
+    $("[data-go='-1']", section).disabled = state.page === 0;
+    $("[data-go='1']", section).disabled = state.page >= pages - 1;
+  }
+
+  let waiting = 0;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => { form.querySelectorAll("[data-system]").forEach(pick); filter(); }));
+  form.addEventListener("input", (event) => {
+    if (event.target.dataset.system) { pick(event.target); return; }
+    clearTimeout(waiting);
+    waiting = setTimeout(filter, 60);
+  });
+  heads.forEach((head) => $("button", head).addEventListener("click", () => {
+    const column = +head.dataset.column;
+    if (state.sort === column) state.down = !state.down; else { state.sort = column; state.down = columns[column].down === true; }
+    sort();
+  }));
+  section.querySelectorAll("[data-go]").forEach((button) => button.addEventListener("click", () => { state.page += +button.dataset.go; show(); }));
+  $("[name='size']", section).addEventListener("change", (event) => { state.size = +event.target.value; state.page = 0; show(); });
+
+  // ---- which two systems
+  function pick(select) {
+    if (select.dataset.system === "a") first = +select.value; else second = +select.value;
+    heads.forEach((head) => {
+      const which = columns[+head.dataset.column].score;
+      if (which === "a" || which === "b") {
+        const name = data.systems[which === "a" ? first : second];
+        columns[+head.dataset.column].label = name;
+        $("button", head).textContent = name;
+      }
+    });
+    filter();
+  }
+
+  // ---- the brush: a rectangle in the scatter plot fills in the filter, and shows where the examples are
+  const plot = $("svg [data-x]");
+  if (plot && data.brush) {
+    const svg = plot.ownerSVGElement;
+    const box = ["x", "y", "width", "height"].map((name) => +plot.getAttribute(name));
+    const [xs, ys] = ["x", "y"].map((name) => plot.getAttribute(`data-${name}`).split(" ").map(Number));
+    const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    rect.setAttribute("class", "brush");
+    let from = null;
+    const place = (event) => {
+      const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      return [Math.min(Math.max(point.x, box[0]), box[0] + box[2]), Math.min(Math.max(point.y, box[1]), box[1] + box[3])];
+    };
+    const field = (column, test) => form.querySelector(`[data-column="${column}"][data-test="${test}"]`);
+    const fill = (column, low, high, digits) => {
+      field(column, "min").value = low === null ? "" : low.toFixed(digits);
+      field(column, "max").value = high === null ? "" : high.toFixed(digits);
+    };
+    plot.addEventListener("pointerdown", (event) => { from = place(event); plot.setPointerCapture(event.pointerId); svg.append(rect); });
+    plot.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const to = place(event);
+      const values = { x: Math.min(from[0], to[0]), y: Math.min(from[1], to[1]), width: Math.abs(to[0] - from[0]), height: Math.abs(to[1] - from[1]) };
+      for (const [name, number] of Object.entries(values)) rect.setAttribute(name, number);
+    });
+    plot.addEventListener("pointerup", (event) => {
+      const to = place(event);
+      const [x, y] = data.brush;
+      if (Math.abs(to[0] - from[0]) < 3 || Math.abs(to[1] - from[1]) < 3) {
+        rect.remove();
+        fill(x, null, null); fill(y, null, null);
+      } else {
+        const across = (at) => xs[0] + (at - box[0]) / box[2] * (xs[1] - xs[0]);
+        const up = (at) => ys[1] - (at - box[1]) / box[3] * (ys[1] - ys[0]);
+        fill(x, across(Math.min(from[0], to[0])), across(Math.max(from[0], to[0])), 3);
+        fill(y, up(Math.max(from[1], to[1])), up(Math.min(from[1], to[1])), 3);
+      }
+      from = null;
+      filter();
+    });
+    form.addEventListener("reset", () => rect.remove());
+  }
+
+  filter();
+})();

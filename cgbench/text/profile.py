@@ -1,0 +1,163 @@
+"""What a sample of a text looks like: tokenised or raw, cased or not, escaped, its blanks, its words.
+
+Every figure is a count over the lines of the sample. A property is only spoken of where there is enough to go by
+(:data:`ENOUGH`); else it is None, which differs from nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+
+from cgbench.text.languages import UNSPACED, likeness, scripts
+from cgbench.text.plain_text import words_of
+
+ENOUGH = 20  # lines or marks
+BEGINNING = 2_000  # lines of a text of which one thing alone is asked
+MOST, FEW = 0.7, 0.2  # of the marks stand apart in tokenised text; in raw text
+
+PERIODS = ".。।"
+COMMAS = ",，、،"  # noqa: RUF001 - of other scripts
+QUOTES = "\"'”’“»«)]」』"  # noqa: RUF001 - what may follow a final period
+_ESCAPE = re.compile("&(?:quot|apos|lt|gt|amp|#124|#91|#93|#39|nbsp);")
+_ODD_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+@dataclass
+class Marks:
+    """How often a mark stands ``apart``, as a word of its own, and how often it is ``attached`` to a word."""
+
+    apart: int = 0
+    attached: int = 0
+
+    @property
+    def share(self) -> float | None:
+        """The share that stands apart; None where there are too few to tell."""
+        total = self.apart + self.attached
+        return self.apart / total if total >= ENOUGH else None
+
+
+@dataclass
+class Profile:
+    """Counts over the lines of a sample that hold a word."""
+
+    lines: int = 0
+    periods: Marks = field(default_factory=Marks)  # at the end of lines
+    commas: Marks = field(default_factory=Marks)
+    cased: int = 0  # lines with a letter that has two cases
+    upper: int = 0  # of these: with one in upper case
+    initial: int = 0  # of these: the first of them is in upper case
+    escaped: int = 0  # lines with &apos; and the like
+    odd_blanks: int = 0  # lines with a blank that separates no words
+    odd_blank: str = ""  # the first such blank
+    words: Counter[str] = field(default_factory=Counter)  # in lower case, without marks at their ends
+    tokens: int = 0
+
+    @property
+    def tokenised(self) -> bool | None:
+        """Whether marks stand apart from words; None where there are too few, or where some do and some do not."""
+        shares = [marks.share for marks in (self.periods, self.commas) if marks.share is not None]
+        if any(share >= MOST for share in shares):
+            return True
+        return False if shares and all(share <= FEW for share in shares) else None
+
+    @property
+    def mixed(self) -> bool:
+        """Whether a part of the lines is tokenised."""
+        share = self.periods.share
+        return share is not None and FEW < share < MOST
+
+    @property
+    def lower(self) -> bool | None:
+        """Whether all is in lower case; None where there are too few letters with two cases, or few in upper case."""
+        if self.cased < max(ENOUGH, self.lines / 2):
+            return None
+        share = self.upper / self.cased
+        return True if share <= 0.02 else False if share >= 0.3 else None
+
+    @property
+    def sentence_case(self) -> bool | None:
+        """Whether lines begin in upper case; None in text in lower case, and where some do."""
+        if self.lower is not False:
+            return None
+        share = self.initial / self.cased
+        return True if share >= 0.8 else False if share <= 0.3 else None
+
+    @cached_property
+    def likely(self) -> dict[str, float]:
+        """How much speaks for each language (:func:`cgbench.text.languages.likeness`); empty of a text too short."""
+        return likeness(self.words) if self.tokens >= 10 * ENOUGH else {}
+
+    @cached_property
+    def unspaced(self) -> str | None:
+        """The script of a text without blanks between its words (``han``, ``thai``), or None."""
+        return self.solid if self.lines >= ENOUGH else None
+
+    @cached_property
+    def solid(self) -> str | None:
+        """The same of however few lines."""
+        letters = scripts(self.words)
+        script = max(letters, key=lambda one: letters[one], default="latin")
+        # Japanese is kana and Han together
+        held = sum(number for name, number in letters.items() if name in UNSPACED)
+        if script not in UNSPACED or 2 * held < sum(letters.values()):
+            return None
+        return script if held / self.tokens >= UNSPACED[script] else None
+
+
+def is_unspaced(lines: Iterable[str]) -> bool:
+    """Whether most of a text is in a script that has no blanks between words, and none have been put there.
+
+    Reads :data:`BEGINNING` lines; text cut into words or characters is no such text.
+    """
+    return profile(islice(lines, BEGINNING)).solid is not None
+
+
+def profile(lines: Iterable[str]) -> Profile:
+    """Count what the lines look like."""
+    found = Profile()
+    for line in lines:
+        words = words_of(line)
+        if not words:
+            continue
+        found.lines += 1
+        _count_marks(found, words)
+        if (lower := line.lower()) != line or line.upper() != line:
+            found.cased += 1
+            found.upper += lower != line
+            first = next(letter for letter in line if letter.lower() != letter.upper())
+            found.initial += first != first.lower()
+        found.escaped += "&" in line and _ESCAPE.search(line) is not None
+        if not line.isascii() and (odd := _ODD_BLANK.search(line)):
+            found.odd_blanks += 1
+            found.odd_blank = found.odd_blank or odd[0]
+        for word in words_of(lower):
+            if bare := _EDGES.sub("", word):
+                found.words[bare] += 1
+                found.tokens += 1
+    return found
+
+
+def _count_marks(found: Profile, words: list[str]) -> None:
+    ended = False
+    for word in reversed(words[-3:]):  # a quotation mark may follow, attached or as a word
+        end = word.rstrip(QUOTES)
+        if not end:
+            continue
+        if end[-1] in PERIODS and end[:-1].strip(".") != "":
+            found.periods.attached += 1
+        elif end in PERIODS:
+            found.periods.apart += 1
+        ended = True
+        break
+    for word in words[: -1 if ended else None]:
+        if word[-1] in COMMAS:
+            if len(word) == 1:
+                found.commas.apart += 1
+            else:
+                found.commas.attached += 1

@@ -1,0 +1,123 @@
+"""The rows of a table: TSV, JSON lines (also .gz, .zst) or Parquet.
+
+TSV has no quotes: a tab ends a field, a newline a row. A row has the number that it has in the file, from 1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError
+from cgbench.text.parquet import ParquetTable
+from cgbench.text.streams import form, read_lines
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+Row = tuple[int, tuple[Any, ...]]
+"""The number of a row, and the values of the columns that were asked for; None where it has none."""
+
+
+class Table:
+    """A table that is open: the ``names`` of its columns, and its rows, which can be read once.
+
+    Hugging Face's ``{"translation": {"de": ..., "en": ...}}`` is a table with the columns ``de`` and ``en``.
+
+    :param named: ``names`` are those of the first row of a TSV file; else it has none, and columns are numbers.
+    :raises InputError: the file is missing, damaged or not UTF-8.
+    """
+
+    def __init__(self, path: Path, named: bool) -> None:
+        self.path = path
+        self.names: list[str] = []
+        self.nested: list[str] = []  # those of them that are fields of ``translation``
+        self._parquet = self._objects = self._lines = None
+        kind = form(path)
+        if kind == "parquet":
+            self._parquet = ParquetTable(path)
+            self.nested, names = self._parquet.nested, self._parquet.names
+        elif kind == "jsonl":
+            self._objects = _read_objects(path)
+            self._first = next(self._objects, None)
+            names = list(self._first[1]) if self._first else []
+            self.nested = list(_translation(self._first[1])) if self._first else []
+        else:
+            self._lines = (line.rstrip("\r").split("\t") for line in read_lines(path))
+            self._begin = 2 if named else 1
+            names = next(self._lines, []) if named else []
+        self.filled = bool(names)
+        """Whether the table has columns: an empty file has none."""
+        self.names = [*self.nested, *(name for name in names if not self.nested or name != "translation")]
+
+    def read(self, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows; ``columns`` are names, or numbers from 1 where the table has no names.
+
+        :raises InputError: a row is damaged or too short.
+        """
+        if self._parquet:
+            inner = [f"translation.{name}" if name in self.nested else name for name in columns]
+            return enumerate(self._parquet.read(inner), 1)
+        return self._read_objects(columns) if self._objects else self._read_fields(columns)
+
+    def _read_objects(self, columns: Sequence[str]) -> Iterator[Row]:
+        assert self._objects
+        for number, row in chain((self._first,) if self._first else (), self._objects):
+            yield number, _pick(row, columns)
+
+    def _read_fields(self, columns: Sequence[str]) -> Iterator[Row]:
+        assert self._lines
+        wanted = [self.names.index(name) if self.names else int(name) - 1 for name in columns]
+        least = max(wanted)
+        for number, row in enumerate(self._lines, self._begin):
+            if len(row) <= least:
+                raise InputError(f"{self.path}, row {number} has {len(row)} columns; column {least + 1} is needed")
+            yield number, tuple(row[index] for index in wanted)
+
+
+def is_number(column: str) -> bool:
+    """Whether a column of a TSV file is named by its number (which may be 0, and wrong)."""
+    return re.fullmatch("[0-9]{1,9}", column) is not None
+
+
+def as_text(value: Any, column: str, path: Path, number: int) -> str:
+    """A value of a table, in row ``number`` of its column, as text on one line; a number as JSON has it.
+
+    :raises InputError: there is none, or it is neither text nor a number.
+    """
+    if isinstance(value, str):
+        if not value.isascii() and _SURROGATE.search(value):
+            raise InputError(
+                f"{path}, row {number}: the text of {column!r} is not Unicode (it holds half of a surrogate pair)"
+            )
+        return value.replace("\n", " ")
+    if not isinstance(value, (bool, int, float)):
+        of = "" if value is None or isinstance(value, (dict, list)) else f" that is text, but {type(value).__name__}"
+        raise InputError(f"{path}, row {number}: no value in the field {column!r}{of}")
+    return json.dumps(value)
+
+
+def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}, row {number} is not JSON ({error})") from None
+        if not isinstance(row, dict):
+            raise InputError(f"{path}, row {number}: an object is needed, with a field a column")
+        yield number, row
+
+
+def _translation(row: dict[str, Any]) -> dict[str, Any]:
+    held = row.get("translation")
+    return held if isinstance(held, dict) else {}
+
+
+def _pick(row: dict[str, Any], columns: Sequence[str]) -> tuple[Any, ...]:
+    inner = _translation(row)
+    return tuple(inner.get(name, row.get(name)) if inner else row.get(name) for name in columns)

@@ -1,0 +1,340 @@
+"""A corpus of any number of files, in shards that are read apart from each other.
+
+Plain files (and JSON lines) that are not compressed are cut into ranges of bytes where lines end; any other file is a
+shard of its own. A line, or a row of a table, is a document; one that is not text can be left out and counted. Memory
+is that of a block, however long a file is.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.errors import InputError, argument
+from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, padded
+from cgbench.text.plain_text import MARK
+from cgbench.text.rows import Table, as_text, is_number
+from cgbench.text.streams import COMPRESSED, check_line, form, is_stdin, open_raw, split_name
+
+SHARD = 64 << 20
+"""Bytes of a shard of a file that can be cut."""
+JSON_LINES = (".jsonl", ".json", ".ndjson")
+
+Change = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Whole lines of a file: bytes ``begin`` to ``end``; ``end`` is None for a file that is read as a whole.
+
+    ``column`` is that of a table which holds the text.
+    """
+
+    path: Path
+    column: str | None
+    begin: int = 0
+    end: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """``plain``, ``jsonl``, ``tsv`` or ``parquet``."""
+        return kind_of(self.path)
+
+
+class Faults:
+    """What is wrong with a shard: the first fault ends the reading, or each is counted and left out (``skip``)."""
+
+    def __init__(self, skip: bool) -> None:
+        self.skip, self.count, self.first = skip, 0, ""
+
+    def note(self, error: InputError) -> None:
+        """Raise an error, or count it.
+
+        :raises InputError: unless faults are skipped.
+        """
+        if not self.skip:
+            raise InputError(f"{error.message} (or leave such text out: {argument('skip_bad')})") from None
+        self.first = self.first or str(error)
+        self.count += 1
+
+
+def kind_of(path: Path) -> str:
+    """What a file of a corpus is, by its name; unlike :func:`~cgbench.text.streams.form` it takes web corpora's
+    ``.json.gz`` for what it is, JSON lines."""
+    name = path.with_suffix("") if path.suffix in COMPRESSED else path
+    return "jsonl" if name.suffix in JSON_LINES else form(path)
+
+
+def find_files(given: Iterable[str | Path], column: str = "text") -> list[Shard]:
+    """The files of a corpus, each as one shard: as they are given, those of a folder or a pattern by their names.
+
+    :param given: files, ``TABLE:COLUMN``, folders (all files in them, hidden ones apart) and patterns (``*``, ``**``).
+    :param column: of tables where none is named.
+    :raises InputError: there is no such file, a pattern or a folder has none, or a file is named twice.
+    """
+    found: list[Shard] = []
+    for one in given:
+        name = str(one)
+        path, named = split_name(name)
+        if is_stdin(name):
+            raise InputError("standard input (-) is no corpus that can be read side by side; write it to a file")
+        if path.is_dir():
+            paths = _inside(path)
+            if not paths:
+                raise InputError(f"{path}: there is no file in this folder")
+        elif path.exists():
+            paths = [path]
+        elif glob.has_magic(name):
+            names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob takes none that is absolute
+            paths = [Path(each) for each in names if Path(each).is_file()]
+            if not paths:
+                raise InputError(f"{name}: no file fits this pattern")
+        else:
+            raise InputError(f"{path}: no such file")
+        for each in paths:
+            kind = kind_of(each)
+            if named is None and kind == "tsv":
+                raise InputError(f"{each}: which column? Write {each}:COLUMN, such as {each}:1")
+            found.append(Shard(each, None if kind == "plain" else named or column))
+    seen: set[tuple[Path, str | None]] = set()
+    for shard in found:
+        key = shard.path.resolve(), shard.column
+        if key in seen:
+            raise InputError(f"{shard.path}: named twice; its text would count twice")
+        seen.add(key)
+    return found
+
+
+def _inside(folder: Path) -> list[Path]:
+    paths = []
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [Path(parent) / name for name in files if not name.startswith(".")]
+    return sorted(path for path in paths if path.is_file())
+
+
+def cut_files(files: Iterable[Shard], size: int = SHARD) -> list[Shard]:
+    """The shards of files: those that can be cut in pieces of about ``size`` bytes, at ends of lines."""
+    shards: list[Shard] = []
+    for file in files:
+        if file.kind not in ("plain", "jsonl") or file.path.suffix in COMPRESSED:
+            shards.append(file)
+            continue
+        total = file.path.stat().st_size
+        begin = 0
+        with file.path.open("rb") as stream:
+            while begin < total:
+                end = min(total, begin + size)
+                stream.seek(end - 1)
+                while end < total and (piece := stream.read(1 << 16)):
+                    if (place := piece.find(b"\n")) >= 0:
+                        end = stream.tell() - len(piece) + place + 1
+                        break
+                    end = total
+                    check_line(stream.tell() - begin - size, f"{file.path}, byte {begin:,} and on", 1)
+                shards.append(Shard(file.path, file.column, begin, min(end, total)))
+                begin = end
+        if not total:
+            shards.append(Shard(file.path, file.column, 0, 0))
+    return shards
+
+
+def hash_shard(shard: Shard, digest: Any) -> str:
+    """The digest of a shard's bytes, in hex; ``digest`` is a new one of hashlib."""
+    with shard.path.open("rb") as file:
+        file.seek(shard.begin)
+        left = (shard.end if shard.end is not None else shard.path.stat().st_size) - shard.begin
+        while left > 0 and (data := file.read(min(left, 1 << 20))):
+            digest.update(data)
+            left -= len(data)
+    return str(digest.hexdigest())
+
+
+def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lower: bool = False) -> Iterator[Block]:
+    """The documents of a shard in blocks, a line each; one that is left out is an empty line.
+
+    :param change: what a line becomes; ``lower``: text in lower case, much faster than a ``change`` that does that.
+    :raises InputError: the file is damaged, cut short or not UTF-8, a row is not what it should be, or there is no such
+        column: the message names the file and the byte (of a table: the row). With ``faults.skip`` these are counted,
+        and of what cannot be read on, the rest of the file is left out.
+    """
+    blocks = _plain(shard, faults) if shard.kind == "plain" else _joined(_texts(shard, faults))
+    for block in blocks:
+        if change is not None:
+            text = block.buffer[: block.size - 1].tobytes().decode()
+            yield block_of_bytes("\n".join(map(change, text.split("\n"))).encode() + b"\n")
+        elif lower:
+            yield block_of_bytes(block.buffer[: block.size].tobytes().decode().lower().encode())
+        else:
+            yield block
+
+
+def _pieces(shard: Shard, faults: Faults, size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
+    """Whole lines: a padded buffer, how much of it is filled, and the offset of its first byte in the file's text."""
+    offset = shard.begin
+    left = None if shard.end is None else shard.end - shard.begin
+    buffer = padded(size)
+    held = 0
+    stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
+    with stream as file:
+        if shard.end is not None:
+            file.seek(shard.begin)
+        while True:
+            if held + size + 1 > len(buffer) - 1:
+                larger = padded(2 * (held + size))
+                larger[:held] = buffer[:held]
+                buffer = larger
+            try:
+                got = file.readinto(buffer[held : held + (size if left is None else min(size, left))].data) or 0
+                if not got and left:
+                    raise InputError(f"{shard.path}: the file became shorter while it was read; run the command again")
+            except InputError as error:
+                faults.note(InputError(f"{error.message}, behind byte {offset + held:,} of its text"))
+                return  # what is held is the beginning of a line
+            left = None if left is None else left - got
+            end = held + got
+            newlines = np.flatnonzero(buffer[held:end] == 10)
+            try:
+                check_line(
+                    held + int(newlines[0]) if len(newlines) else end, f"{shard.path}, byte {offset:,} and on", 1
+                )
+            except InputError as error:
+                faults.note(error)
+                return
+            whole = held + int(newlines[-1]) + 1 if len(newlines) else 0
+            if not got:
+                whole = end
+            if whole:
+                rest = buffer[whole:end].copy()
+                yield buffer, whole, offset
+                offset += whole
+                held = len(rest)
+                buffer[:held] = rest
+            else:
+                held = end
+            if not got:
+                return
+
+
+def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
+    from cgbench.text import word_kernels
+
+    for buffer, size, offset in _pieces(shard, faults):
+        if not offset and buffer[: min(size, len(MARK))].tobytes() == MARK:
+            buffer[: len(MARK)] = 32  # blanks: offsets stay what they are
+        if buffer[size - 1] != 10:
+            buffer[size] = 10
+            size += 1
+        kept = buffer[size : size + word_kernels.PAD].copy()
+        buffer[size : size + word_kernels.PAD] = 10
+        if word_kernels.inspect(buffer, size) & word_kernels.NOT_UTF8:
+            _blank_bad_lines(buffer, size, offset, shard.path, faults)
+        yield check_text(buffer, size, 0, shard.path)
+        buffer[size : size + word_kernels.PAD] = kept
+
+
+def _blank_bad_lines(buffer: np.ndarray, size: int, offset: int, path: Path, faults: Faults) -> None:
+    """Fill the lines that are not UTF-8 with blanks."""
+    begin = 0
+    for line in buffer[: size - 1].tobytes().split(b"\n"):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            place = offset + begin + error.start
+            said = f"{path}, byte {place:,}: not UTF-8 (byte 0x{line[error.start]:02x})"
+            faults.note(InputError(f"{said}; convert the file, for example with iconv -f ENCODING -t UTF-8"))
+            buffer[begin : begin + len(line)] = 32
+        begin += len(line) + 1
+
+
+def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
+    """The values of a table's column, in lines without newlines; the empty string for what is left out."""
+    assert shard.column is not None
+    if shard.kind == "jsonl":
+        yield from _json_texts(shard, shard.column, faults)
+        return
+    try:
+        rows = _rows(shard.path, shard.column)
+    except InputError as error:
+        faults.note(error)
+        return
+    while True:
+        try:
+            number, (value,) = next(rows)
+        except StopIteration:
+            return
+        except InputError as error:
+            faults.note(error)
+            return
+        text = ""
+        try:
+            text = as_text(value, shard.column, shard.path, number)
+        except InputError as error:
+            faults.note(error)
+        yield text
+
+
+def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    numbered = kind_of(path) == "tsv" and is_number(column)
+    table = Table(path, named=not numbered)
+    if table.names and column not in table.names:
+        raise InputError(
+            f"{path}: no column {column!r}; it has {', '.join(table.names)}: name one with {argument('column')}"
+        )
+    return iter(table.read((column,)) if table.filled or numbered else ())
+
+
+def _json_texts(shard: Shard, column: str, faults: Faults) -> Iterator[str]:
+    for buffer, size, offset in _pieces(shard, faults):
+        data = buffer[:size].tobytes()
+        if not offset:
+            data = data.removeprefix(MARK)
+            offset += size - len(data)
+        for line in data.removesuffix(b"\n").split(b"\n"):
+            text = ""
+            if line.strip():
+                try:
+                    text = _field(line, column, f"{shard.path}, byte {offset:,}")
+                except InputError as error:
+                    faults.note(error)
+            yield text
+            offset += len(line) + 1
+
+
+def _field(line: bytes, column: str, where: str) -> str:
+    """The text of a line of JSON."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        what = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
+        raise InputError(f"{where}: {what} ({error}); the file may be cut short") from None
+    if not isinstance(row, dict) or not isinstance(row.get(column), str):
+        has = f"it has {', '.join(map(str, row))[:200]}" if isinstance(row, dict) else "it is no object"
+        raise InputError(f"{where}: no text in the field {column!r}; {has}: name another with {argument('column')}")
+    text = str(row[column]).replace("\n", " ")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: holds half of a surrogate pair, which is not text") from None
+    return text
+
+
+def _joined(texts: Iterator[str], size: int = BLOCK) -> Iterator[Block]:
+    held: list[bytes] = []
+    pending = 0
+    for text in texts:
+        data = text.encode()
+        held.append(data)
+        pending += len(data) + 1
+        if pending >= size:
+            yield block_of_bytes(b"\n".join([*held, b""]))
+            held, pending = [], 0
+    if held:
+        yield block_of_bytes(b"\n".join([*held, b""]))

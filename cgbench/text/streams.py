@@ -1,0 +1,365 @@
+"""The bytes and the lines of a text file: plain, .gz, .zst, or standard input.
+
+Whoever reads text, reads it from here. What a compressed file claims is not believed: it is decompressed piece by
+piece, and refused when it grows beyond limits that no text reaches (:data:`LIMITS`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+
+from cgbench.errors import InputError, require
+from cgbench.memory import size_of
+from cgbench.text.plain_text import MARK, not_utf8, skip_mark
+
+if TYPE_CHECKING:
+    import numpy as np
+
+COMPRESSED = (".gz", ".zst")
+TABLES = (".tsv", ".jsonl", ".parquet")
+STDIN = "-"
+CHUNK = 1 << 20
+
+LIMITS = {
+    "CGBENCH_MAX_LINE": 64 << 20,
+    "CGBENCH_MAX_RATIO": 250,
+    "CGBENCH_MAX_TEXT": 256 << 30,
+}
+"""Environment variables and their defaults: bytes of a line; bytes of text from a byte of a compressed file, looked at
+once :data:`GRACE` came out of it; bytes of text from one compressed file. The first two letters of KMGT are units."""
+
+GRACE = 64 << 20
+WINDOW = 128 << 20  # what zstd itself takes without --long
+
+
+def limit(name: str) -> int:
+    """One of :data:`LIMITS`, as the environment has it: a number, also with K, M, G or T behind it.
+
+    :raises InputError: it is no such number, or 0.
+    """
+    given = size_of(name, LIMITS[name])
+    return LIMITS[name] if given is None else given
+
+
+def form(path: Path) -> str:
+    """``plain``, ``tsv``, ``jsonl`` or ``parquet``, by the name without ``.gz`` or ``.zst``."""
+    name = path.with_suffix("") if path.suffix in COMPRESSED else path
+    return name.suffix[1:] if name.suffix in TABLES else "plain"
+
+
+def split_name(given: str | Path) -> tuple[Path, str | None]:
+    """``TABLE:COLUMN`` as its parts; the column is None where none is named.
+
+    A colon in a path is no separator unless the file before it is a table (.tsv, .jsonl, .parquet; .gz, .zst).
+    """
+    path, sign, column = str(given).rpartition(":")
+    if sign and column and form(Path(path)) != "plain" and not is_there(Path(given)):
+        return Path(path), column
+    return Path(given), None
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path exists; false for what no path can be (too long)."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_stdin(given: str | Path) -> bool:
+    """Whether this is how standard input is named."""
+    return str(given) == STDIN
+
+
+def is_plain_file(given: str | Path) -> bool:
+    """Whether this is a plain, uncompressed text file, which can be read where it is, and twice."""
+    return not is_stdin(given) and not is_table(given) and Path(given).suffix not in COMPRESSED
+
+
+def is_table(given: str | Path) -> bool:
+    """Whether this names a table, or a column of one."""
+    return form(split_name(given)[0]) != "plain"
+
+
+def shown(given: str | Path) -> str:
+    """How a message names a text."""
+    return "standard input" if is_stdin(given) else str(given)
+
+
+class Budget:
+    """How much text has come out of a compressed file.
+
+    :raises InputError: when it is more than any text of that size (see :data:`LIMITS`).
+    """
+
+    def __init__(self, name: object) -> None:
+        self.name, self.taken = name, 0
+        self.most, self.ratio = limit("CGBENCH_MAX_TEXT"), limit("CGBENCH_MAX_RATIO")
+
+    def take(self, size: int, packed: int) -> None:
+        """Count ``size`` bytes more, of ``packed`` compressed ones that were read until now."""
+        self.taken += size
+        self.check(self.taken, packed)
+
+    def check(self, size: int, packed: int) -> None:
+        """Refuse ``size`` bytes from ``packed`` ones."""
+        if size > GRACE and size > self.ratio * packed:
+            raise InputError(
+                f"{self.name}: {packed:,} compressed bytes become more than {size:,}, over {self.ratio} from each, "
+                "which no text does; if it should, raise CGBENCH_MAX_RATIO"
+            )
+        if size > self.most:
+            raise InputError(
+                f"{self.name}: more than {self.most:,} bytes of text; if it should be so long, raise CGBENCH_MAX_TEXT"
+            )
+
+
+class _Readable(Protocol):
+    def readinto(self, buffer: Any, /) -> int | None: ...
+    def close(self) -> None: ...
+
+
+class _Text(io.RawIOBase):
+    """A file as a stream of bytes whose every fault is an :class:`InputError`."""
+
+    def __init__(self, path: Path, file: BinaryIO, plain: _Readable) -> None:
+        self.path, self.file, self.plain = path, file, plain
+        self.budget = Budget(path) if plain is not file else None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            size = self.plain.readinto(buffer) or 0
+        except InputError:
+            raise
+        except Exception as error:
+            known = isinstance(error, (OSError, EOFError, zlib.error)) or type(error).__name__ == "ZstdError"
+            if not known:
+                raise
+            raise InputError(f"{self.path}: cannot be read ({error}); the file may be damaged or cut short") from None
+        if self.budget:
+            self.budget.take(size, self.file.tell())
+        return size
+
+    def close(self) -> None:
+        self.plain.close()
+        self.file.close()
+        super().close()
+
+
+class _Stdin(io.RawIOBase):
+    """Standard input, handed on as it comes."""
+
+    used: Any = None  # the stream that was read last: it can be read once
+
+    def __init__(self) -> None:
+        if _Stdin.used is sys.stdin:
+            raise InputError("standard input is named twice (-), and can be read once; write one of the two to a file")
+        _Stdin.used = sys.stdin
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = cast(io.BufferedReader, sys.stdin.buffer).read1(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Zstd:
+    """The text of a .zst file, all its frames, a block of at most 128 KiB at a time.
+
+    The library's own readers give all that a piece of the file becomes at once (64 KiB may be gigabytes), or take a
+    cut end for the end. The blocks of a frame can be told apart by their headers (RFC 8878, 3.1.1): each is handed to
+    the library alone.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.library = require("zstandard", "text")
+        self.file = io.BufferedReader(cast(io.RawIOBase, file), 1 << 17)
+        self.ready = memoryview(b"")
+        self.frame: Any = None  # the decompressor of the frame that is being read
+        self.checksum = 0
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.ready and (self.frame or self._begin()):
+            self.ready = memoryview(self._block())
+        size = min(len(buffer), len(self.ready))
+        buffer[:size], self.ready = self.ready[:size], self.ready[size:]
+        return size
+
+    def close(self) -> None:
+        self.file.close()
+
+    def _take(self, size: int) -> bytes:
+        data = self.file.read(size)
+        if len(data) < size:
+            raise EOFError("the compressed data end in the middle of a frame")
+        return data
+
+    def _begin(self) -> bool:
+        """Read the header of the next frame; false at the end of the file."""
+        if not (magic := self.file.read(4)):
+            return False
+        while 0x184D2A50 <= int.from_bytes(magic, "little") <= 0x184D2A5F:  # a frame to be skipped
+            size = int.from_bytes(self._take(4), "little")
+            while size:
+                size -= len(self._take(min(size, CHUNK)))
+            if not (magic := self.file.read(4)):
+                return False
+        head = magic + self.file.peek(14)[:14]
+        size = self.library.frame_header_size(head)
+        window = self.library.get_frame_parameters(head).window_size
+        if window > WINDOW:
+            raise EOFError(f"it needs {window:,} bytes of memory, above {WINDOW:,}; compress it without --long")
+        self.checksum = 4 * self.library.get_frame_parameters(head).has_checksum
+        self.frame = self.library.ZstdDecompressor(max_window_size=WINDOW).decompressobj()
+        self.frame.decompress(magic + self._take(size - 4))
+        return True
+
+    def _block(self) -> bytes:
+        """The text of the next block; the last one's ends the frame."""
+        head = self._take(3)
+        bits = int.from_bytes(head, "little")
+        last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
+        text = self.frame.decompress(head + self._take(1 if kind == 1 else size))
+        if last:
+            text += self.frame.decompress(self._take(self.checksum)) if self.checksum else b""
+            self.frame = None
+        return text
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file for reading bytes, decompressed by its suffix (.gz, .zst); ``-`` is standard input.
+
+    Reading takes no more memory than what is asked for, whatever the file claims (a .zst's window, at most 128 MiB,
+    apart).
+
+    :raises InputError: it is missing or a folder; when it is read, it is damaged, cut short or beyond a limit.
+    """
+    return cast(BinaryIO, io.BufferedReader(open_raw(path), 1 << 17))
+
+
+def open_raw(path: Path) -> io.RawIOBase:
+    """The same without a buffer: reading may give less than was asked for, and nothing at the end alone."""
+    if is_stdin(path):
+        return _Stdin()
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, where a text file is needed")
+        file = cast(BinaryIO, path.open("rb", buffering=0))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except ValueError as error:  # a NUL byte in the name
+        raise InputError(f"{path}: no name of a file ({error})") from None
+    if path.suffix == ".gz":
+        return _Text(path, file, cast(_Readable, gzip.GzipFile(fileobj=file, mode="rb")))
+    if path.suffix == ".zst":
+        return _Text(path, file, _Zstd(file))
+    return _Text(path, file, cast(_Readable, file))
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """The lines of a plain text file (.gz, .zst too; ``-`` is standard input), ended by ``\\n`` alone.
+
+    They come without line ends, the first without a byte order mark.
+
+    :raises InputError: as :func:`open_bytes` does; a line is not UTF-8 or longer than ``CGBENCH_MAX_LINE``.
+    """
+    name, count = shown(path), 0
+    with open_raw(path) as file:
+        for data in _whole_lines(file, name):
+            try:
+                lines = data.decode().split("\n")
+            except UnicodeDecodeError:
+                raise _first_fault(data, name, count) from None
+            if not lines[-1]:
+                lines.pop()
+            count += len(lines)
+            yield from lines
+
+
+def count_lines(path: Path) -> int:
+    """The number of lines of a plain text file (.gz, .zst too).
+
+    :raises InputError: as :func:`open_bytes` does.
+    """
+    with open_raw(path) as file:
+        return sum(data.count(b"\n") + (not data.endswith(b"\n")) for data in _whole_lines(file, shown(path)))
+
+
+def check_line(size: int, name: object, number: int) -> None:
+    """Check that line ``number`` (from 1), of which ``size`` bytes were read, is not too long to be one.
+
+    :raises InputError: it is.
+    """
+    if size > (most := limit("CGBENCH_MAX_LINE")):
+        raise InputError(
+            f"{name}, line {number}: longer than {most:,} bytes, which no sentence is; end lines with a newline, "
+            "or raise CGBENCH_MAX_LINE"
+        )
+
+
+def check_lines(newlines: np.ndarray, name: object, number: int) -> None:
+    """Check the lines between the places of newlines, the first of which is line ``number``.
+
+    :raises InputError: one is too long.
+    """
+    import numpy as np
+
+    lengths = np.diff(newlines) - 1
+    if len(lengths):
+        first = int(np.argmax(lengths > limit("CGBENCH_MAX_LINE")))
+        check_line(int(lengths[first]), name, number + first)
+
+
+def begins_with_mark(path: Path) -> bool:
+    """Whether the text of a file begins with a byte order mark; false for what cannot be read."""
+    if form(path) == "parquet":
+        return False
+    try:
+        with open_bytes(path) as file:
+            return file.read(len(MARK)) == MARK
+    except InputError:  # whoever reads the file says what is wrong with it
+        return False
+
+
+def _whole_lines(file: io.RawIOBase, name: str) -> Iterator[bytes]:
+    """Pieces of about :data:`CHUNK` bytes that end where a line does."""
+    size = min(CHUNK, limit("CGBENCH_MAX_LINE"))  # a line within a piece cannot be too long
+    held: list[bytes] = []
+    length = count = 0
+    first = True
+    while data := file.read(size):
+        cut = data.rfind(b"\n") + 1
+        check_line(length + (data.find(b"\n") if cut else len(data)), name, count + 1)
+        if not cut:
+            held.append(data)
+            length += len(data)
+            continue
+        block = b"".join([*held, data[:cut]])
+        count += block.count(b"\n")
+        held, length = [data[cut:]], len(data) - cut
+        yield block[skip_mark(block, name) :] if first else block
+        first = False
+    if block := b"".join(held):
+        block = block[skip_mark(block, name) :] if first else block
+        if block:
+            yield block
+
+
+def _first_fault(data: bytes, name: str, count: int) -> InputError:
+    for number, line in enumerate(data.split(b"\n"), count + 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            return not_utf8(line, error, name, number)
+    raise AssertionError("a piece is not UTF-8, yet each of its lines is")

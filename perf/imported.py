@@ -1,0 +1,63 @@
+"""Speed of ``score import``: many systems, all pairs; and of the paired bootstrap of BLEU against sacrebleu's.
+
+    python perf/imported.py [--systems 100] [--segments 10000] [--repeat 3]
+
+Times are the best of the repeats; the second part runs both programs on the same files, on one core and on all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from scan import CGBENCH, best
+from score import SYSTEMS, write_systems
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--systems", type=int, default=100)
+    parser.add_argument("--segments", type=int, default=10_000)
+    parser.add_argument("--repeat", type=int, default=3)
+    given = parser.parse_args()
+    print("| what | measured | goal |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rng = np.random.default_rng(1)
+        hard = rng.normal(size=given.segments)
+        words = []
+        for system in range(given.systems):
+            scores = 0.8 + 0.1 * hard + 0.002 * system + 0.05 * rng.normal(size=given.segments)
+            np.savetxt(folder / f"s{system}", scores, fmt="%.6f")
+            words += ["--scores", folder / f"s{system}"]
+        for paired in ("bootstrap", "randomization"):
+            asked = ["--all-pairs", "--paired", paired, "--samples", "1000", "--format", "json"]
+            found = best([*CGBENCH, "score", "import", *words, *asked], given.repeat)
+            print(
+                f"| import of {given.systems} systems x {given.segments:,} segments, all pairs by {paired}, 1,000 "
+                f"samples | {found.wall:.1f} s, {found.memory:.0f} MB | 20 s, 1,000 MB |",
+                flush=True,
+            )
+        write_systems(folder)
+        cores = sorted(os.sched_getaffinity(0))
+        hypotheses = [folder / f"s{system}" for system in range(SYSTEMS)]
+        systems = [word for number, path in enumerate(hypotheses) for word in ("--hyp", f"s{number}={path}")]
+        for count, goal in ((1, 0.6), (len(cores), 0.4)):
+            os.sched_setaffinity(0, cores[:count])  # the programs inherit it
+            score = [*CGBENCH, "score", "bleu", "--ref", folder / "ref", *systems, "--paired", "bootstrap"]
+            ours = best(score, given.repeat)
+            peer = [sys.executable, "-m", "sacrebleu", folder / "ref", "-i", *hypotheses, "-m", "bleu", "--paired-bs"]
+            theirs = best([*peer, "--paired-bs-n", "1000"], given.repeat)
+            print(
+                f"| paired bootstrap of BLEU, {SYSTEMS} systems, {count} core{'s' * (count > 1)}, calibrated test, too "
+                f"| {ours.wall:.2f} s = {ours.wall / theirs.wall:.2f} x sacrebleu ({theirs.wall:.2f} s) | {goal} x |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

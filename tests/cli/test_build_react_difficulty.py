@@ -1,0 +1,107 @@
+"""build-react with a difficulty from outside: a figure, what candidates are ranked by; RMI over the n-best list."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from small_build import SMALL, copy_build
+
+from cgbench.benchmark.release import Release
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, corpora, demo):
+    """A release whose candidates are ranked by a difficulty, measured with RMI over the n-best list."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    folder = tmp_path_factory.mktemp("difficulty")
+    lines = (demo / "pool.en").read_text().count("\n")
+    values = [random.Random(number).uniform(-1, 1) for number in range(lines)]
+    (folder / "easy.txt").write_text("".join(f"{value!r}\n" for value in values))
+    words = ["build-react", *corpora, *SMALL, "--difficulty", folder / "easy.txt", "--out", folder / "release"]
+    words += ["--set", "select_by=easiness", "--set", "uncertainty=rmi_nbest"]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    assert "difficulty of the test set" in result.output
+    return folder
+
+
+def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
+    release = Release.open(folder / "release")
+    values = [float(line) for line in (folder / "easy.txt").read_text().split()]
+    rows = release.table().to_pylist()
+    assert all(row["difficulty"] == values[row["pool_line"] - 1] for row in rows)
+    ranked = sorted(rows, key=lambda row: row["rank"])
+    found = [row["difficulty"] for row in ranked]
+    assert found == sorted(found)  # the values say how easy a pair is: the lowest come first
+    figures = release.manifest["figures"]
+    assert figures["selected"]["difficulty"]["mean"] < figures["difficulty"]["mean"]
+    assert [one["path"] for one in release.manifest["inputs"]["difficulty"]] == ["easy.txt"]
+    assert "--difficulty" in release.manifest["command"] and "select_by=easiness" in release.manifest["command"]
+    assert "the difficulty that a model outside gave each pair (its lowest values first)" in release.path(
+        "README.md"
+    ).read_text(encoding="utf-8")
+    text = run("verify", folder / "release", "--recompute", "5").stdout
+    assert "DIFFERS" not in text and "easy.txt" in text
+
+
+def test_rmi_of_the_n_best_list_goes_with_rmi(folder):
+    table = Release.open(folder / "release").table().to_pydict()
+    one, other = np.array(table["rmi"]), np.array(table["rmi_nbest"])
+    assert np.all(other >= 0) and not np.array_equal(one, other)
+    ranks = [np.argsort(np.argsort(values)) for values in (one, other)]
+    assert np.corrcoef(*ranks)[0, 1] > 0.5
+
+
+def test_score_by_difficulty(folder, run):
+    release = Release.open(folder / "release")
+    words = ("--release", folder / "release", "--hyp", f"A={release.text_path('target')}", "--by", "difficulty")
+    found = json.loads(run("score", "exact", *words, "--bins", "2", "--format", "json").stdout)
+    assert sum(one["n"] for one in found["bins"]) == release.manifest["counts"]["selected"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[:-1], "easy.txt: 2,499 values for the 2,500 pairs of"),
+        (lambda lines: [*lines, "1"], "easy.txt: 2,501 values for the 2,500 pairs of"),
+        (lambda lines: [lines[0], "hard", *lines[2:]], "easy.txt, row 2: 'hard' is not a number"),
+        (lambda lines: [lines[0], "nan", *lines[2:]], "easy.txt, row 2: 'nan' is not a number"),
+        (lambda lines: [lines[0], "", *lines[2:]], "easy.txt, row 2: '' is not a number"),
+    ],
+)
+def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, change, message):
+    lines = (folder / "easy.txt").read_text().split("\n")[:-1]
+    (tmp_path / "easy.txt").write_text("".join(f"{line}\n" for line in change(lines)))
+    words = ("--difficulty", tmp_path / "easy.txt", "--until", "candidates", "--out", tmp_path / "out")
+    assert message in run("build-react", *corpora, *SMALL, *words, status=2).stderr
+    assert not (tmp_path / "out/manifest.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "select_by=difficulty"], "select_by=difficulty: needs a value for each pair; give them with --diff"),
+        (["--set", "select_by=hardness"], "select_by: 'hardness' is not one of uncertainty, difficulty, easiness"),
+        (["--difficulty", "none"], "none: no such file"),
+        (
+            ["--difficulty", "a", "--difficulty", "b"],
+            "--difficulty: 2 files for 1 corpora of the pool; give",
+        ),
+        (["--set", "uncertainty=rmi_nbest", "--members", "1"], "members: rmi_nbest is how far members disagree"),
+        (["--set", "uncertainty=rmi_nbest", "--set", "beam=1"], "the n-best list of a beam of 1 is its best"),
+    ],
+)
+def test_what_cannot_be_selected_by_is_one_line(corpora, run, tmp_path, words, message):
+    assert message in run("build-react", *corpora, *SMALL, *words, "--out", tmp_path / "out", status=2).stderr
+
+
+def test_the_same_candidates_without_a_difficulty_keep_their_steps(folder, corpora, run):
+    """What is given beside the pool is no part of what the ensemble does."""
+    copy_build(folder / "release", folder / "again")
+    words = ("--set", "uncertainty=rmi_nbest", "--explain", "--out", folder / "again")
+    said = run("build-react", *corpora, *SMALL, *words).stderr
+    assert "uncertainty: kept" in said and "runs" not in said

@@ -1,0 +1,77 @@
+"""build-react with members from outside: killed and resumed, in the manifest, on the card."""
+
+import json
+
+import pytest
+
+pytest.importorskip("transformers")
+from outside_models import write_model
+from small_build import release_bytes
+
+from cgbench.benchmark.release import Release
+from cgbench.models.outside import running
+
+BUILD = ("--preset", "demo", "--set", "candidates=40", "--set", "beam=2", "--jobs", 1)
+
+
+@pytest.fixture(scope="module")
+def addresses(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("outside")
+    return [write_model(folder / f"member-{seed}", "t5", seed) for seed in range(2)]
+
+
+@pytest.fixture
+def members(addresses):
+    return [word for address in addresses for word in ("--member", address)]
+
+
+def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "SHARD", 15)
+    command = ("build-react", *corpora, *BUILD, *members)
+    run(*command, "--out", tmp_path / "whole")
+    meet, calls = running._meet, []
+
+    def stop(*given):
+        calls.append(given[2])
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return meet(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "_meet", stop)
+        run(*command, "--out", tmp_path / "stopped", status=130)
+    run(*command, "--out", tmp_path / "stopped")
+    assert calls == [0, 1]
+    assert release_bytes(tmp_path / "stopped") == release_bytes(tmp_path / "whole")
+
+    release = Release.open(tmp_path / "whole")
+    given = release.manifest["inputs"]["members"]
+    assert [member["name"] for member in given] == ["hf:member-0", "hf:member-1"]
+    assert all(member["identity"]["weights"] and member["pretrained"] for member in given)
+    assert release.configuration["members"] == 2
+    assert "--member hf:member-0 --member hf:member-1" in release.manifest["command"]
+    assert str(tmp_path.parent) not in json.dumps(release.manifest)
+    card = (tmp_path / "whole" / "README.md").read_text(encoding="utf-8")
+    assert "2 models from outside (`hf:member-0`, `hf:member-1`)" in card
+    assert "Kim, Linzen and Smolensky 2022" in card and "an ensemble of models from outside" in card
+    said = run("verify", tmp_path / "whole", "--recompute", 3).stdout
+    assert "models from outside, which are not opened here" in said
+
+
+def test_an_ensemble_trained_here_says_nothing_of_that(small_release):
+    assert "Smolensky" not in (small_release.folder / "README.md").read_text(encoding="utf-8")
+    assert "members" not in small_release.manifest["inputs"]
+
+
+def test_what_members_do_not_go_with(corpora, members, run, tmp_path):
+    command = ("build-react", *corpora, *BUILD, "--out", tmp_path / "r")
+    for words, said in (
+        ((*members, "--ensemble", tmp_path), "--member and --ensemble: one of them"),
+        ((*members, "--members", 2), "--member takes members as they are; leave --members out"),
+        ((*members, "--set", "uncertainty=rmi_nbest"), "is of an ensemble's own search"),
+        (("--prompt", "{source}"), "--prompt belongs to --member"),
+        ((*members[:2],), "is how far members disagree"),
+    ):
+        assert said in run(*command, *words, status=2).stderr, words
+    lines = run(*command, *members, "--dry-run").stderr
+    assert "uncertainty: runs" in lines and "member-0" not in lines

@@ -1,0 +1,150 @@
+"""What the ensemble says of the given translations: columns, figures, a cut, and what reads them."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet
+import pytest
+from small_build import CANDIDATES, SMALL
+
+from cgbench.models.uncertainty import SEQUENCE_MEASURES
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory, corpora):
+    """A build that drops a tenth by the reference; tests only read it. The screen is beside it."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    out = tmp_path_factory.mktemp("reference") / "release"
+    words = ["build-react", *corpora, *SMALL, "--set", "drop_reference=1/10", "--set", "drop=1/30"]
+    words += ["--out", out, "--jobs", "2"]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    (out.parent / "screen").write_text(result.stdout)
+    return out
+
+
+@pytest.fixture(scope="module")
+def table(release):
+    return pyarrow.parquet.read_table(release / CANDIDATES).to_pandas()
+
+
+def test_every_measure_of_every_reference(release, table):
+    names = [f"reference_{name}" for name in SEQUENCE_MEASURES]
+    assert [name for name in table.columns if name.startswith("reference_")] == names
+    assert np.isfinite(table[names].to_numpy()).all()
+    rows = [json.loads(line) for line in (release / "split.jsonl").read_text().splitlines()]
+    of_line = table.set_index("line")
+    for row in rows:
+        assert [row[name] for name in names] == of_line.loc[row["line"], names].tolist()
+    # What was translated by the ensemble itself is what it finds likely.
+    assert (table["reference_pe_stu"] > table["pe_stu"]).mean() > 0.9
+    assert table["reference_pe_stu"].std() > 0.01
+
+
+def test_the_cut_by_the_reference(release, table):
+    dropped = table["stage"] == "dropped_reference"
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert dropped.sum() == manifest["counts"]["dropped_reference"] == 70
+    assert table["reference_pe_stu"][dropped].min() >= table["reference_pe_stu"][~dropped].max()
+    # of the others, by uncertainty: dropped, then the window, then the rest
+    drop, window = (manifest["counts"][key] for key in ("dropped", "window"))
+    order = table[~dropped].sort_values("rank")["stage"].tolist()
+    assert set(order[:drop]) == {"dropped"} and set(order[drop : drop + window]) == {"window", "selected"}
+    assert set(order[drop + window :]) == {"rest"}
+
+
+def test_what_is_said_of_it(release, table):
+    manifest = json.loads((release / "manifest.json").read_text())
+    assert manifest["figures"]["reference"]["q100"] == table["reference_pe_stu"].max()
+    chosen = table[table["stage"] == "selected"]["reference_pe_stu"]
+    assert manifest["figures"]["selected"]["reference"]["mean"] == pytest.approx(chosen.mean())
+    assert "--set drop_reference=1/10" in manifest["command"]
+    card, screen = (release / "README.md").read_text(), (release.parent / "screen").read_text()
+    assert "the 70 candidates whose given translation the ensemble finds least likely (`drop_reference`" in card
+    assert "the paper drops none for that" in card
+    for text in (card, screen):
+        assert "dropped: the least likely references, mostly noise" in text
+    assert "reference of the test set" in screen and "| reference, test set |" in card
+
+
+def test_verify_and_score_read_it(release, run, tmp_path):
+    text = run("verify", release, "--recompute", "3").stdout
+    assert "translation and uncertainty made again" in text and "DIFFERS" not in text
+    scored = run("score", "exact", "--release", release, "--hyp", release / "test.en", "--by", "reference").stdout
+    assert "reference" in scored and "100.0" in scored
+
+
+def test_a_reference_that_was_changed_is_found(release, table, run, tmp_path):
+    from cgbench.benchmark.recompute import recompute
+    from cgbench.benchmark.release import Release
+
+    opened = Release.open(release)
+    rows = opened.table()
+    place = rows.column_names.index("reference_rmi")
+    forged = rows.set_column(place, "reference_rmi", [[value + 0.1 for value in rows["reference_rmi"].to_pylist()]])
+
+    class Forged(Release):
+        def table(self, name="candidates", *, text=False):
+            return forged
+
+    checks = {check.name: check for check in recompute(Forged(release, opened.manifest), 2, seed=1)}
+    assert checks["translation and uncertainty made again"].ok is False
+    assert checks["degree made again"].ok
+
+
+def test_shares_that_do_not_fit_are_one_line(corpora, run, tmp_path):
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out", "--set", "drop_reference=0.9"]
+    said = run(*words, status=2).stderr
+    assert "drop_reference=0.9, window=3/10: more than all candidates together; lower one of them" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture(scope="module")
+def reverse(tmp_path_factory, demo):
+    """An ensemble of the other direction: one member, a few updates."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    out = tmp_path_factory.mktemp("reverse") / "ensemble"
+    words = ["train-ensemble", "--train", demo / "train.en", demo / "train.de", "--languages", "en,de", "--out", out]
+    words += ["--model", "tiny", "--members", "1", "--set", "training.max_updates=8", "--set", "text.merges=300"]
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == 0, result.output + result.stderr
+    return out
+
+
+def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
+    """Two columns, a cut by the second, and what reads them."""
+    words = ["build-react", *corpora, "--preset", "demo", "--set", "candidates=700", "--set", "beam=2"]
+    words += ["--ensemble", f"{release}.work/ensemble", "--reverse-ensemble", reverse, "--out", tmp_path / "out"]
+    run(*words, "--set", "drop_reference=1/10", "--set", "drop_by=dual_cross_entropy")
+    table = pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES).to_pandas()
+    forward, back = table["reference_pe_stu"], table["reverse_pe_stu"]
+    assert np.allclose(table["dual_cross_entropy"], (forward - back).abs() + (forward + back) / 2, rtol=1e-12)
+    assert back.std() > 0 and not np.allclose(forward, back)
+    dropped = table["stage"] == "dropped_reference"
+    assert dropped.sum() == 70
+    assert table["dual_cross_entropy"][dropped].min() >= table["dual_cross_entropy"][~dropped].max()
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["inputs"]["reverse_ensemble"]["path"] == "/".join(reverse.parts[-2:])
+    assert f"--reverse-ensemble {'/'.join(reverse.parts[-2:])}" in manifest["command"]
+    assert "by `dual_cross_entropy`) dropped before the most uncertain" in (tmp_path / "out/README.md").read_text()
+    said = run("verify", tmp_path / "out", "--recompute", "3").stdout
+    assert "reverse likelihood made again" in said and "DIFFERS" not in said
+    assert "reverse: kept" in run(*words, "--dry-run", "--set", "drop_reference=0").stderr
+
+
+def test_a_reverse_ensemble_that_goes_the_way_of_the_build_is_refused(release, reverse, corpora, run, tmp_path):
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out"]
+    for extra in ((), ("--dry-run",)):
+        said = run(*words, "--reverse-ensemble", f"{release}.work/ensemble", *extra, status=2).stderr
+        assert "this ensemble translates the way of the build; a reverse ensemble reads the target" in said
+        assert said.count("\n") == 1
+    assert "no trained model in it" in run(*words, "--reverse-ensemble", tmp_path / "nowhere", status=2).stderr
+    for name in ("dual_cross_entropy", "reverse_pe_stu"):
+        said = run(*words, "--set", f"drop_by={name}", status=2).stderr
+        assert f"drop_by: {name} needs an ensemble of the other direction; give one with --reverse-ensemble" in said

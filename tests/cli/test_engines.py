@@ -1,0 +1,67 @@
+"""A build on a Ray cluster has the bytes of a local one, whatever is lost on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from ray_nodes import ray_nodes
+from small_build import SMALL, release_bytes
+
+from cgbench.steps import locked
+
+pytest.importorskip("ray", reason="ray is not installed: pip install ray")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with ray_nodes() as made:
+        yield made
+
+
+def start(cluster, corpora, out, log, *more):
+    words = ["build-react", *corpora, *SMALL, "--engine", "ray", "--address", cluster.address, "--out", out, *more]
+    return subprocess.Popen([sys.executable, "-m", "cgbench", *map(str, words)], stdout=log, stderr=log)
+
+
+def wait_for(process, condition):
+    """Until ``condition()``, or the end of the process."""
+    for _ in range(3000):
+        if condition() or process.poll() is not None:
+            return
+        time.sleep(0.1)
+    raise AssertionError("it never happened")
+
+
+def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, run, tmp_path):
+    run("build-react", *corpora, *SMALL, "--jobs", "1", "--out", tmp_path / "local")
+    out, log = tmp_path / "ray", (tmp_path / "log").open("wb")
+    node = cluster.add_node(num_cpus=1)
+    cluster.wait_for_nodes()
+    members = tmp_path / "ray.work/.cgbench"
+    driver = start(cluster, corpora, out, log)
+    # Two members are trained at once, a node each; one node goes, then the command itself.
+    wait_for(driver, lambda: len(list(members.glob("member-*/*.partial/*state*"))) >= 1)
+    cluster.remove_node(node, allow_graceful=False)
+    wait_for(driver, lambda: list(members.glob("member-*/*/step.json")))
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    driver = start(cluster, corpora, out, log, "--explain")
+    assert driver.wait(300) == 0, (tmp_path / "log").read_text()
+    assert release_bytes(out) == release_bytes(tmp_path / "local")
+    said = (tmp_path / "log").read_text()
+    assert "kept (nothing it depends on has changed)" in said and "uncertainty: ran on " in said
+    # Two commands in one folder: the second ends before it asks the cluster for anything.
+    words = (*corpora, *SMALL, "--engine", "ray", "--address", cluster.address, "--out", out)
+    with locked(members / "lock", wait=False):
+        assert "another cgbench command is working in this folder" in run("build-react", *words, status=2).stderr
+
+
+def test_ray_is_asked_for_in_words_that_are_understood(run):
+    """Before anything is read: no such engine, an address of another, nobody there."""
+    words = ("build-react", "--train", "a.de", "a.en", "--pool", "b.de", "b.en", "--out", "out")
+    assert "local" in run(*words, "--engine", "slurm", status=2).stderr
+    assert "add --engine ray" in run(*words, "--engine", "local", "--address", "10.0.0.1:6379", status=2).stderr
+    assert "(ray start --num-gpus)" in run(*words, "--engine", "ray", "--gpus", "2", status=2).stderr

@@ -1,0 +1,138 @@
+"""Models of others on the command line: translate, uncertainty, score; what is refused, in one line."""
+
+import json
+
+import pytest
+
+pytest.importorskip("transformers")
+from fake_openai import Fake, serving, translation
+from outside_models import LINES, PROMPT, write_model
+
+from cgbench.models.outside import hugging_face, running, systems
+
+SCHEME = ("t5", "gpt2", "marian")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Two models of every kind, by kind: their addresses."""
+    folder = tmp_path_factory.mktemp("models")
+    return {kind: [write_model(folder / f"{kind}-{seed}", kind, seed) for seed in (1, 2)] for kind in SCHEME}
+
+
+@pytest.fixture
+def source(tmp_path):
+    (tmp_path / "source").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return tmp_path / "source"
+
+
+@pytest.mark.parametrize("kind", SCHEME)
+def test_from_models_to_scores(kind, models, source, run, tmp_path):
+    prompt = ("--prompt", PROMPT) if kind == "gpt2" else ()
+    translated = ("translate", source, "--system", models[kind][0], *prompt, "--beam", 2)
+    run(*translated, "--output", tmp_path / "best")
+    best = (tmp_path / "best").read_text(encoding="utf-8").splitlines()
+    assert len(best) == len(LINES)
+    run(*translated, "--nbest", 2, "--format", "json", "-o", tmp_path / "all.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["hypothesis"] for row in rows] == best
+    assert all(len(row["nbest"]) == 2 and row["nbest"][0]["score"] == row["score"] for row in rows)
+    record = json.loads((tmp_path / "best.system.json").read_text())
+    assert record["system"]["kind"] == "hf" and record["search"]["beam"] == 2 and record["lines"] == len(LINES)
+
+    members = [word for address in models[kind] for word in ("--member", address)]
+    run("uncertainty", source, *members, *prompt, "--beam", 2, "-o", tmp_path / "u.jsonl", "--jobs", 1)
+    measured = [json.loads(line) for line in (tmp_path / "u.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["hypothesis"] for row in measured] == best
+    assert all(row["rmi"] > 0 for row in measured)
+    given = ("--hypotheses", tmp_path / "best", "-o", tmp_path / "given.jsonl", "--jobs", 1)
+    run("uncertainty", source, *members, *prompt, *given)
+    found = [json.loads(line) for line in (tmp_path / "given.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["hypothesis"] for row in found] == best
+
+    (tmp_path / "reference").write_text("".join(f"{line} .\n" for line in LINES), encoding="utf-8")
+    scored = ("score", "exact", "--ref", tmp_path / "reference", "--hyp", f"m={tmp_path / 'best'}")
+    assert "(0 of 5)" in run(*scored, "--report", tmp_path / "page.html").stdout
+    assert (tmp_path / "page.html").stat().st_size > 1000
+
+
+def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(systems, "SHARD", 2)
+    whole = ("translate", source, "--system", models["marian"][0], "--beam", 2)
+    run(*whole, "-o", tmp_path / "whole")
+    asked = []
+    translate = hugging_face.HuggingFaceMember.translate
+
+    def stop(self, lines, **given):
+        asked.extend(lines)
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return translate(self, lines, **given)
+
+    monkeypatch.setattr(hugging_face.HuggingFaceMember, "translate", stop)
+    run(*whole, "-o", tmp_path / "stopped", status=130)
+    assert not (tmp_path / "stopped").exists()
+    asked.append("")  # and from here on it is not stopped
+    run(*whole, "-o", tmp_path / "stopped")
+    assert asked == [*LINES[:4], "", *LINES[2:]]
+    assert (tmp_path / "stopped").read_bytes() == (tmp_path / "whole").read_bytes()
+    # a finished one is not made again, another search is
+    run(*whole, "-o", tmp_path / "stopped")
+    assert len(asked) == 8
+    run(*whole, "--lenpen", 0.5, "-o", tmp_path / "stopped")
+    assert len(asked) == 13
+
+
+def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "SHARD", 2)
+    command = ("uncertainty", source, "--member", models["t5"][0], "--member", models["t5"][1], "--jobs", 1)
+    run(*command, "-o", tmp_path / "whole")
+    forced = running._force
+    calls = []
+
+    def stop(*given):
+        calls.append(given[1:3])
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return forced(*given)
+
+    monkeypatch.setattr(running, "_force", stop)
+    error = run(*command, "-o", tmp_path / "stopped", status=130).stderr
+    assert "given again, goes on" in error
+    run(*command, "-o", tmp_path / "stopped")
+    assert len(calls) == 7 and calls[4] == calls[5]
+    assert (tmp_path / "stopped").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_server_translates(source, run, tmp_path, monkeypatch):
+    fake = Fake({LINES[1]: [500, "cut"]})
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with serving(fake) as url:
+        command = ("translate", source, "--system", f"{url}?model=m", "--prompt", "Say: {source}", "-o")
+        error = run(*command, tmp_path / "out").stderr
+        assert "1 of 5 translations were cut short by a limit" in error
+        asked = len(fake.asked)
+        run(*command, tmp_path / "out")
+        assert len(fake.asked) == asked  # it is all there
+    assert (tmp_path / "out").read_text().splitlines() == [translation(line) for line in LINES]
+    assert json.loads((tmp_path / "out.system.json").read_text())["system"]["model"] == "m"
+
+
+def test_members_of_different_tokenizers(models, source, run, tmp_path):
+    from outside_models import tokenizer
+
+    other = write_model(tmp_path / "other", "t5")
+    tokenizer([*(word.upper() for word in ("der", "die")), *(f"x{number}" for number in range(13))]).save_pretrained(
+        tmp_path / "other"
+    )
+    command = ("uncertainty", source, "--member", models["t5"][0], "--member", other, "-o", tmp_path / "out")
+    assert "has another vocabulary than" in run(*command, status=2).stderr
+    assert not (tmp_path / "out").exists()
+    run(*command, "--text-space", "--jobs", 1, "--beam", 1)
+    rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [*rows[0]] == ["hypothesis", "text_log_prob", "text_log_prob_variance", "text_chrf_disagreement"]
+
+
+def test_one_member_is_warned_of(models, source, run, tmp_path):
+    error = run("uncertainty", source, "--member", models["t5"][0], "-o", tmp_path / "o", "--jobs", 1).stderr
+    assert "warning: one member: rmi" in error

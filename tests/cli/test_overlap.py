@@ -1,0 +1,95 @@
+import json
+
+import pytest
+
+TEST = "the dog ate the cat\nthe dog slept\n"
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "test.en").write_text(TEST)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.txt").write_text("the cat slept\na dog ate the cake\n")
+    rows = [{"text": "so the dog slept", "id": 1}, {"text": "x\ny the dog"}]
+    (tmp_path / "corpus" / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_totals_and_a_row_an_example(texts, run):
+    words = ("overlap", texts / "test.en", "--corpus", texts / "corpus", "--orders", "1-2,13", "--jobs", 1)
+    result = run(*words, "--per-example", texts / "rows.tsv", "--documents", 2)
+    assert result.stdout.splitlines()[:7] == [
+        "2 files, 4 documents, 16 words; known: at least 1 times",
+        "",
+        "side  examples  words  degree  longest, mean  longest  whole examples",
+        "text         2      8  0.4667           3.00        3               1",
+        "",
+        "n   text: n-grams  known  containment  examples",
+        "1               8      8       1.0000         2",
+    ]
+    head, first, second = [line.split("\t") for line in (texts / "rows.tsv").read_text().splitlines()]
+    first, second = (dict(zip(head, row, strict=True)) for row in (first, second))
+    assert (first["pieces"], first["longest"], first["longest_text"]) == ("3", "3", "dog ate the")
+    assert (second["pieces"], second["longest_text"], second["known_2"]) == ("1", "the dog slept", "2")
+    assert (second["containment_2"], second["containment_13"]) == ("1.0000", "")
+    assert second["documents"] == f"{texts / 'corpus' / 'b.jsonl'}:1"
+    found = json.loads(run(*words, "--format", "json", "--min-count", 2).stdout)
+    assert found["sides"]["text"]["orders"]["2"] == {
+        "ngrams": 6,
+        "known": 2,  # the dog, in both examples; it is twice in the corpus, the others once
+        "containment": 2 / 6,
+        "examples": 2,
+        "with_known": 2,
+    }
+
+
+def test_degree_and_stats_of_a_kept_result(texts, run):
+    out = texts / "out"
+    run("overlap", texts / "test.en", "--corpus", texts / "corpus" / "a.txt", "--out", out, "--jobs", 1)
+    for more in (("--min-count", 1), ("--min-count", 2)):
+        usual = run("degree", texts / "test.en", "--train", texts / "corpus" / "a.txt", "--cover", *more)
+        kept = run("degree", texts / "test.en", "--known-from", out, "--cover", *more)
+        assert kept.stdout == usual.stdout
+    found = run("stats", "--known-from", out, "--test", texts / "test.en", "--format", "json")
+    assert json.loads(found.stdout)["novel_words"]["2"] == 2  # the dog, dog slept
+
+
+def test_a_page(texts, run):
+    run("overlap", texts / "test.en", "--corpus", texts / "corpus", "--report", texts / "page.html", "--jobs", 1)
+    page = (texts / "page.html").read_text()
+    assert '<span class="piece">the dog slept</span>' in page
+    assert "cgbench overlap" in page
+
+
+def test_what_is_wrong(texts, run):
+    test, corpus = texts / "test.en", texts / "corpus"
+    (texts / "bad.txt").write_bytes(b"fine\n\xff\n")
+    (texts / "other").write_text("the dog slept\na mouse\n")
+    run("overlap", test, "--corpus", corpus, "--out", texts / "out", "--jobs", 1)
+    for words, said in (
+        ((test, test, test, "--corpus", corpus), "3 test texts are named"),
+        ((test, "--corpus", corpus, "--orders", "3-1"), "--orders 3-1: lengths go from 1"),
+        ((test,), "name what the text is looked for in: --corpus FILES, or --infini-gram INDEX"),
+        ((test, "--infini-gram", "x", "--documents", 2), "--documents belongs to --corpus"),
+        ((test, "--infini-gram", "x@http://127.0.0.1:1/nothing", "--tokenizer", test), "--tokenizer belongs to"),
+        ((test, "--corpus", corpus, "--report", texts), "a folder, where a file should be written"),
+        ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
+        ((test, "--corpus", corpus, "--safe-tsv"), "--safe-tsv belongs to --per-example"),
+        ((test, "--corpus", test, "--per-example", test), "test.en: this is an input"),
+        ((test, "--corpus", texts / "bad.txt"), "bad.txt, byte 5: not UTF-8 (byte 0xff); convert the file"),
+        ((test, "--corpus", texts / "bad.txt"), "(or leave such text out: --skip-bad)"),
+        ((test, "--corpus", corpus, "--column", "body"), "b.jsonl, byte 0: no text in the field 'body'; it has text"),
+        ((test, "--corpus", texts / "none*"), "none*: no file fits this pattern"),
+        ((test, "--corpus", corpus, "--out", corpus), "the folder holds something else"),
+    ):
+        assert said in run("overlap", *words, "--jobs", 1, status=2).stderr
+    assert "left out: 1 lines" in run("overlap", test, "--corpus", texts / "bad.txt", "--skip-bad", "--jobs", 1).stdout
+    for words, said in (
+        (("degree", texts / "other", "--known-from", texts / "out"), "of row 2 of the text nothing is known"),
+        (("degree", test, "--known-from", texts / "out", "--lowercase"), "made with other words (lowercase)"),
+        (("degree", test, "--known-from", texts / "out", "--train", test), "--known-from stands for --train"),
+        (("degree", test, "--known-from", corpus), "no result of cgbench overlap --out"),
+        (("degree", test, "--known-from", texts / "out", "--min-count", 9), "counts are known up to 3"),
+        (("stats", "--test", test, "--known-from", texts / "out", "--train", test), "--known-from stands for --train"),
+    ):
+        assert said in run(*words, status=2).stderr

@@ -1,0 +1,70 @@
+"""``cgbench power``."""
+
+import json
+import random
+
+import pytest
+
+
+@pytest.fixture
+def pilot(tmp_path):
+    rng = random.Random(1)
+    hard = [rng.random() for _ in range(200)]
+    for name, skill in (("a1", 0.5), ("a2", 0.55), ("b1", 0.6), ("b2", 0.68)):
+        right = [int((one + rng.random()) / 2 < skill) for one in hard]
+        (tmp_path / name).write_text("".join(f"{value}\n" for value in right))
+    (tmp_path / "ref").write_text("1\n" * 200)
+    return tmp_path
+
+
+def test_scores_and_exact_match_say_the_same(pilot, run):
+    asked = ["--difference", "5", "--format", "json"]
+    scores = run("power", "--scores", pilot / "a1", "--scores", pilot / "b1", *asked)
+    texts = run("power", "--hyp", pilot / "a1", "--hyp", pilot / "b1", "--ref", pilot / "ref", *asked)
+    found, expected = json.loads(scores.stdout), json.loads(texts.stdout)
+    assert (found.pop("metric"), expected.pop("metric")) == ("scores", "exact")
+    assert found == expected
+    assert "nothing is known of the variance between seeds" in scores.stderr
+    at = {row["examples"]: row["difference"] for row in found["smallest"]}
+    assert sorted(at) == [100, 200, 400, 800, 2000]
+    assert at[800] == pytest.approx(at[200] / 2, rel=0.1)
+    (needs,) = found["needs"]
+    assert needs["examples"] > 200
+    assert needs["power"] < 0.8
+
+
+def test_several_seeds_have_a_part_that_examples_do_not_remove(pilot, run):
+    words = ["power", "--scores", f"a={pilot / 'a1'},{pilot / 'a2'}", "--scores", f"b={pilot / 'b1'},{pilot / 'b2'}"]
+    found = json.loads(run(*words, "--format", "json").stdout)
+    assert found["pilot"]["between"] > 0
+    assert found["smallest"][-1]["examples"] is None
+    assert found["smallest"][-1]["difference"] > 0
+    text = run(*words, "--difference", "1").stdout
+    assert "any number" in text
+    assert "seeds: more examples do not remove it" in text
+
+
+def test_a_variance_alone(run):
+    found = json.loads(run("power", "--variance", "4", "--examples", "100", "--format", "json").stdout)
+    (smallest,) = found["smallest"]
+    assert 0.56 < smallest["difference"] < 0.59  # (1.96 + 0.84) times 0.2, and a little for the test's own spread
+    words = ["power", "--variance", "4", "--examples", "100", "--difference", str(smallest["difference"])]
+    assert run(*words).stdout.splitlines()[-1].split()[1:] in (["80.0", "%", "100"], ["80.0", "%", "101"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give a pilot, --scores or --hyp of two systems, or --variance"),
+        (["--variance", "1"], "--variance needs the number of examples"),
+        (["--variance", "-1", "--examples", "10"], "are numbers from 0 on"),
+        (["--hyp", "a1"], "references are needed"),
+        (["--scores", "a1"], "a pilot has two systems, and 1 are given"),
+        (["--scores", "a1", "--scores", "b=b1,b2"], "a pilot has as many runs of each system: a1 1, b 2"),
+        (["--scores", "a1", "--scores", "b1", "--seeds", "3"], "--seeds 3: a pilot of one run"),
+        (["--scores", "a1", "--scores", "b1", "--seed-variance", "3"], "--seed-variance belongs to --variance"),
+    ],
+)
+def test_bad_calls_are_one_line(pilot, run, monkeypatch, words, message):
+    monkeypatch.chdir(pilot)
+    assert message in run("power", *words, status=2).stderr

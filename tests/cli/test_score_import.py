@@ -1,0 +1,238 @@
+"""``cgbench score import``: scores of segments from files of other programs."""
+
+import json
+
+import pytest
+
+REFERENCES = ["the dog saw a cat .", "a cat ran away .", "we saw it .", "it is red ."] * 5
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def exact(tmp_path):
+    """References, hypotheses of two systems (one with two runs), a table; and whether each hypothesis is right."""
+    texts = {
+        "a1": [line.replace("cat", "dog") for line in REFERENCES],
+        "a2": [line.replace("red", "blue") if row % 3 else line for row, line in enumerate(REFERENCES)],
+        "b": [line if row % 7 else "no" for row, line in enumerate(REFERENCES)],
+    }
+    write(tmp_path / "ref", REFERENCES)
+    for name, lines in texts.items():
+        write(tmp_path / name, lines)
+        right = [int(line == reference) for line, reference in zip(lines, REFERENCES, strict=True)]
+        write(tmp_path / f"{name}.score", right)
+    (tmp_path / "table.tsv").write_text("kind\n" + "".join(f"k{row % 3}\n" for row in range(20)))
+    return tmp_path
+
+
+def numbers(row):
+    """What a system's JSON says, but for the names of the metric."""
+    return {key: value for key, value in row.items() if key not in ("metric", "signature", "signature_short")}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--confidence"],
+        ["--paired", "bootstrap", "--by", "column:kind", "--table", "table.tsv"],
+        ["--all-pairs", "--by", "length", "--bins", "2"],
+    ],
+)
+@pytest.mark.parametrize("seeds", ["a1", "a1,a2"])
+def test_scores_of_0_and_1_are_exact_match_to_the_digit(exact, run, monkeypatch, options, seeds):
+    monkeypatch.chdir(exact)
+    shared = ["--ref", "ref", "--samples", "200", "--format", "json", *options]
+    scores = ",".join(f"{name}.score" for name in seeds.split(","))
+    ours = run("score", "import", "--scores", f"a={scores}", "--scores", "b=b.score", *shared)
+    theirs = run("score", "exact", "--hyp", f"a={seeds}", "--hyp", "b=b", *shared)
+    found, expected = json.loads(ours.stdout), json.loads(theirs.stdout)
+    assert [numbers(row) for row in found] == [numbers(row) for row in expected]
+    assert [row["ci_low"] for row in found] != [None, None]
+
+
+@pytest.mark.parametrize("test", ["randomization", "mcnemar"])
+def test_other_tests_are_those_of_exact_match(exact, run, monkeypatch, test):
+    monkeypatch.chdir(exact)
+    shared = ["--paired", test, "--samples", "500", "--format", "json"]
+    ours = run("score", "import", "--scores", "a=a2.score", "--scores", "b=b.score", *shared)
+    theirs = run("score", "exact", "--ref", "ref", "--hyp", "a=a2", "--hyp", "b=b", *shared)
+    assert [numbers(row) for row in json.loads(ours.stdout)] == [numbers(row) for row in json.loads(theirs.stdout)]
+
+
+def test_a_control_set_is_that_of_exact_match(exact, run, monkeypatch):
+    monkeypatch.chdir(exact)
+    shared = ["--samples", "200", "--format", "json"]
+    words = ["--scores", "a=a1.score", "--scores", "b=b.score", "--control-scores", "a=a2.score"]
+    ours = run("score", "import", *words, "--control-scores", "b=b.score", *shared)
+    words = ["--ref", "ref", "--control-ref", "ref", "--hyp", "a=a1", "--hyp", "b=b", "--control-hyp", "a=a2"]
+    theirs = run("score", "exact", *words, "--control-hyp", "b=b", *shared)
+    assert [row["control"] for row in json.loads(ours.stdout)] == [row["control"] for row in json.loads(theirs.stdout)]
+
+
+SCORES = [0.81, 0.5, -0.25, 0.9]
+FORMS = {
+    "plain.txt": "0.81\n0.5\n-0.25\n0.9\n",
+    "dos.txt": "0.81\r\n0.5\r\n-0.25\r\n0.9\r\n",
+    "printed.txt": "".join(f"out/a.txt\tSegment {row}\tscore: {score:.4f}\n" for row, score in enumerate(SCORES))
+    + "out/a.txt\tscore: 0.4900\n",
+    "COMET-ref.seg.score": "".join(f"{name}\t{score}\n" for name in ("a", "b") for score in SCORES),
+    "table.tsv": "id\tscore\n" + "".join(f"{row}\t{score}\n" for row, score in enumerate(SCORES)),
+    "metricx.jsonl": "".join(json.dumps({"source": "s", "prediction": score}) + "\n" for score in SCORES),
+    "comet.json": json.dumps({"out/a.txt": [{"src": "s", "mt": "t", "COMET": score} for score in SCORES]}),
+    "list.json": json.dumps(SCORES),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_same_mean(tmp_path, run, name):
+    (tmp_path / name).write_text(FORMS[name], newline="")
+    words = ["score", "import", "--scores", f"a={tmp_path / name}", "--value-only", "--width", "4"]
+    assert run(*words).stdout == "0.4900\n"
+
+
+def test_parquet(tmp_path, run):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"rating": SCORES}), tmp_path / "a.parquet")
+    assert (
+        run("score", "import", "--scores", tmp_path / "a.parquet", "--value-only", "--width", "4").stdout == "0.4900\n"
+    )
+
+
+def test_a_file_of_all_systems_gives_them_all(tmp_path, run):
+    lines = [f"{name}\t{score + place}" for place, name in enumerate(("sys-A", "ref.B")) for score in SCORES]
+    write(tmp_path / "BLEURT.seg.score", lines)
+    rows = json.loads(run("score", "import", "--scores", tmp_path / "BLEURT.seg.score", "--format", "json").stdout)
+    assert [(row["system"], row["value"]) for row in rows] == [("sys-A", 0.49), ("ref.B", 1.49)]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value"),
+    [("mean", 0.55), ("rms", 0.5958), ("geometric", 0.5), ("harmonic", 0.4523), ("share:0.5", 66.6667)],
+)
+def test_statistics(tmp_path, run, statistic, value):
+    write(tmp_path / "a", [0.25, 0.5, 0.9] if statistic in ("mean", "rms") else [0.25, 0.5, 1.0])
+    expected = {"geometric": 0.125 ** (1 / 3), "harmonic": 3 / 7, "rms": ((0.0625 + 0.25 + 0.81) / 3) ** 0.5}
+    found = run("score", "import", "--scores", tmp_path / "a", "--statistic", statistic, "--format", "json")
+    row = json.loads(found.stdout)
+    assert row["value"] == pytest.approx(expected.get(statistic, value), abs=1e-4)
+    assert f"stat:{statistic.replace(':', '-')}" in row["signature"]
+
+
+def test_a_scale_keeps_intervals_within(tmp_path, run):
+    write(tmp_path / "a", [5, 5, 5, 4])
+    words = ["score", "import", "--scores", tmp_path / "a", "--confidence", "--format", "json"]
+    free = json.loads(run(*words).stdout)
+    assert free["ci_low"] == pytest.approx(2 * 4.75 - free["ci_high"])  # symmetrical
+    assert free["ci_high"] > 5
+    kept = json.loads(run(*words, "--scale", "1:5").stdout)
+    assert kept["value"] == free["value"] == 4.75
+    assert 1 < kept["ci_low"] < 4.75 < kept["ci_high"] <= 5
+    assert "scale:1..5" in kept["signature"]
+
+
+def test_lower_is_better(tmp_path, run):
+    write(tmp_path / "a", [1, 2])
+    write(tmp_path / "b", [2, 3])
+    words = ["--scores", tmp_path / "a", "--scores", tmp_path / "b", "--lower-is-better", "--name", "MetricX"]
+    text = run("score", "import", *words, "--format", "latex").stdout
+    assert r"\textbf{1.5}" in text
+    assert "MetricX" in text
+    assert "better:lower" in text
+
+
+def test_missing_scores_are_dropped_from_all_systems_and_counted(tmp_path, run):
+    write(tmp_path / "a", [1, "nan", 3, 4])
+    write(tmp_path / "b", [2, 2, "inf", 8])
+    write(tmp_path / "ref", ["x", "x", "x y", "x y"])
+    words = [
+        "score",
+        "import",
+        "--scores",
+        tmp_path / "a",
+        "--scores",
+        tmp_path / "b",
+        "--drop-missing",
+        "--format",
+        "json",
+    ]
+    result = run(*words, "--ref", tmp_path / "ref", "--by", "length")
+    a, b = json.loads(result.stdout)
+    assert (a["n"], a["value"], b["value"]) == (2, 2.5, 5.0)
+    assert [(one["label"], one["n"], one["value"]) for one in b["bins"]] == [("1", 1, 2.0), ("2", 1, 8.0)]
+    assert "dropped:2" in a["signature"]
+    assert "2 of 4 examples are left out of all systems" in result.stderr
+    page = tmp_path / "page.html"
+    run(*words, "--report", page)
+    assert "NaN" not in page.read_text()
+
+
+def test_the_page_shows_the_texts_that_were_given(exact, run):
+    page = exact / "page.html"
+    words = ["score", "import", "--scores", f"a={exact / 'a1.score'}", "--scores", f"b={exact / 'b.score'}"]
+    run(*words, "--ref", exact / "ref", "--report", page)
+    assert "N-grams that one system" not in page.read_text()
+    run(*words, "--ref", exact / "ref", "--hyp", f"a={exact / 'a1'}", "--hyp", f"b={exact / 'b'}", "--report", page)
+    assert "N-grams that one system" in page.read_text()
+    assert "the dog saw a dog ." in page.read_text()
+
+
+def test_rows_with_ids_are_put_in_order_where_that_is_asked_for(tmp_path, run):
+    (tmp_path / "a.tsv").write_text("key\tscore\tkind\nx\t1\tp\ny\t2\tq\nz\t3\tq\n")
+    (tmp_path / "b.tsv").write_text("key\tscore\nz\t30\nx\t10\ny\t20\n")
+    words = ["score", "import", "--scores", tmp_path / "a.tsv", "--scores", tmp_path / "b.tsv", "--id", "key"]
+    result = run(*words, "--align", "--by", "column:kind", "--format", "json")
+    assert [one["value"] for one in json.loads(result.stdout)[1]["bins"]] == [10.0, 25.0]
+    error = run(*words, status=2).stderr
+    assert "b.tsv:score, row 1 (id z) stands where" in error
+    assert "--align" in error
+
+
+BAD = {
+    "another length": (["1\n2\n3\n", "1\n2\n"], [], "b has 2 scores and "),
+    "no number": (["1\n2\n", "1\nx\n"], [], "b, row 2: 'x' is no score; a number is needed"),
+    "underscore": (["1\n2\n", "1\n1_1\n"], [], "b, row 2: '1_1' is no score"),
+    "missing": (["1\n2\n3\n", "nan\n1\ninf\n"], [], "b: 2 of 3 scores are missing or infinite: rows 1 (nan), 3 (inf)."),
+    "all missing": (["nan\n1\n", "1\nnan\n"], ["--drop-missing"], "no example is left"),
+    "beyond the scale": (["0.5\n1\n", "0.5\n83.1\n"], ["--scale", "0:1"], "b, row 2: 83.1 is beyond the scale"),
+    "no scale": (["1\n2\n", "1\n2\n"], ["--scale", "1:0"], "--scale 1:0: the lowest and the highest score are needed"),
+    "no statistic": (["1\n2\n", "1\n2\n"], ["--statistic", "meen"], "--statistic meen; did you mean mean?"),
+    "zero": (["1\n2\n", "1\n0\n"], ["--statistic", "geometric"], "is of scores above 0, and this one is 0"),
+    "McNemar": (["1\n2\n", "1\n2\n"], ["--paired", "mcnemar"], "needs examples that are right or wrong"),
+    "ids of no table": (["1\n2\n", "1\n2\n"], ["--id", "key"], "--id key names a column, and "),
+    "empty": (["", ""], [], "there is no score in it"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_scores_are_one_line(tmp_path, run, what):
+    texts, options, message = BAD[what]
+    for name, text in zip("ab", texts, strict=True):
+        (tmp_path / name).write_text(text)
+    words = ["score", "import", "--scores", tmp_path / "a", "--scores", tmp_path / "b", *options]
+    (line,) = [line for line in run(*words, status=2).stderr.splitlines() if line.startswith("error")]
+    assert message in line
+
+
+def test_bad_tables_are_one_line(tmp_path, run):
+    (tmp_path / "a.tsv").write_text("key\tscore\nx\t1\nx\t2\n")
+    (tmp_path / "b.tsv").write_text("key\tscore\nx\t1\ny\t2\n")
+    (tmp_path / "c.tsv").write_text("key\tscore\nx\t1\nw\t2\n")
+    (tmp_path / "d.tsv").write_text("key\tone\nx\t1\n")
+    twice = run("score", "import", "--scores", tmp_path / "a.tsv", "--id", "key", status=2).stderr
+    assert "a.tsv:score, row 2: the id 'x' is in row 1, too" in twice
+    words = ["score", "import", "--scores", tmp_path / "b.tsv", "--scores", tmp_path / "c.tsv", "--id", "key"]
+    assert "b.tsv:score, row 2 (id y) has no row in " in run(*words, status=2).stderr
+    which = run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr
+    assert "which column has the scores? Write " in which
+    (tmp_path / "e.json").write_text("{")
+    assert "is not JSON" in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
+    (tmp_path / "M.seg.score").write_text("a\t1\nb\t2\n")
+    strange = run("score", "import", "--scores", f"c={tmp_path / 'M.seg.score'}", status=2).stderr
+    assert "no system 'c'" in strange
+    write(tmp_path / "ref", ["x"])
+    words = ["score", "import", "--scores", tmp_path / "b.tsv", "--ref", tmp_path / "ref"]
+    assert "has 2 scores and " in run(*words, status=2).stderr

@@ -1,0 +1,164 @@
+"""``cgbench score import`` on logs of evaluation harnesses, written here as these write them."""
+
+import hashlib
+import json
+import zipfile
+from statistics import NormalDist
+
+import pytest
+
+
+def lm_eval(path, right, *, order=None, metric="acc", filters=("none",), docs="doc", version=None):
+    """``samples_TASK_DATE.jsonl`` of lm-evaluation-harness, and the results beside it."""
+    rows = []
+    for place in order or range(len(right)):
+        for name in filters:
+            doc = {"question": f"{docs} {place}"}
+            rows.append(
+                {
+                    "doc_id": place, "doc": doc, "target": "x", "arguments": {}, "resps": [["x"]],
+                    "filtered_resps": ["x"], "filter": name, "metrics": [metric],
+                    "doc_hash": hashlib.sha256(json.dumps(doc, indent=2).encode()).hexdigest(),
+                    "prompt_hash": "p", "target_hash": "t",
+                    metric: float(right[place]) if name == filters[0] else 0.0,
+                }
+            )  # fmt: skip
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if version is not None:
+        date = path.stem.rpartition("_")[2]
+        (path.parent / f"results_{date}.json").write_text(json.dumps({"versions": {"arc_easy": version}}))
+    return path
+
+
+DATE = "2026-06-23T10-00-00.000000"
+
+
+@pytest.fixture
+def published(tmp_path):
+    """The example of lm-evaluation-harness#3868: 220 items, unpaired p = 0.080, McNemar's p = 0.008.
+
+    Its data are not published. Of 220 items, these counts give both figures: 140 and 122 right, 30 and 12 of them
+    alone.
+    """
+    first = [1] * 110 + [1] * 30 + [0] * 12 + [0] * 68
+    second = [1] * 110 + [0] * 30 + [1] * 12 + [0] * 68
+    a = lm_eval(tmp_path / "a" / f"samples_arc_easy_{DATE}.jsonl", first, version=1)
+    b = lm_eval(tmp_path / "b" / f"samples_arc_easy_{DATE}.jsonl", second, order=range(219, -1, -1), version=1)
+    return a, b
+
+
+def test_the_published_example(published, run):
+    a, b = published
+    words = ["score", "import", "--scores", f"a={a}", "--scores", f"b={b}", "--paired", "mcnemar", "--format", "json"]
+    found = json.loads(run(*words).stdout)
+    assert [row["n"] for row in found] == [220, 220]
+    assert round(found[1]["p_value"], 3) == 0.008
+    shares = [row["value"] / 100 for row in found]
+    # as scripts/model_comparator.py has it: standard errors of means, by n - 1
+    z = (shares[0] - shares[1]) / sum(share * (1 - share) / 219 for share in shares) ** 0.5
+    unpaired = 2 * (1 - NormalDist().cdf(z))
+    assert round(unpaired, 3) == 0.080
+
+
+def test_all_systems_against_all_and_the_report(published, tmp_path, run):
+    a, b = published
+    c = lm_eval(tmp_path / "c" / f"samples_arc_easy_{DATE}.jsonl", [0, 1] * 110)
+    words = ["score", "import", "--scores", f"a={a}", "--scores", f"b={b}", "--scores", f"c={c}", "--all-pairs"]
+    found = json.loads(run(*words, "--format", "json").stdout)
+    assert [len(row.get("pairs", ())) for row in found] == [0, 1, 2]
+    run(*words, "--report", tmp_path / "page.html")
+    assert "All pairs" in (tmp_path / "page.html").read_text()
+
+
+def test_other_documents_and_other_versions_are_named(published, tmp_path, run):
+    a, _ = published
+    other = lm_eval(tmp_path / "c" / f"samples_arc_easy_{DATE}.jsonl", [1] * 220, docs="another")
+    error = run("score", "import", "--scores", f"a={a}", "--scores", f"c={other}", status=2).stderr
+    assert "c/samples_arc_easy" in error
+    assert "row 1 (id 0) is of another example than " in error
+    newer = lm_eval(tmp_path / "d" / f"samples_arc_easy_{DATE}.jsonl", [1] * 220, version=2)
+    error = run("score", "import", "--scores", f"a={a}", "--scores", f"d={newer}", status=2).stderr
+    assert "is of version 2 of its task and " in error
+    fewer = lm_eval(tmp_path / "e" / f"samples_arc_easy_{DATE}.jsonl", [1] * 219)
+    error = run("score", "import", "--scores", f"a={a}", "--scores", f"e={fewer}", status=2).stderr
+    assert "row 220 (id 219) has no row in " in error
+
+
+def test_filters_and_metrics_are_chosen(tmp_path, run):
+    path = lm_eval(tmp_path / "samples_gsm8k_1.jsonl", [1, 0, 1], metric="exact_match", filters=("strict", "flexible"))
+    error = run("score", "import", "--scores", path, status=2).stderr
+    assert "several filters (strict, flexible)" in error
+    assert run("score", "import", "--scores", f"a={path}:exact_match@strict", "--value-only").stdout == "66.7\n"
+    assert run("score", "import", "--scores", f"a={path}:exact_match@flexible", "--value-only").stdout == "0.0\n"
+    assert "no filter 'lax'" in run("score", "import", "--scores", f"a={path}:exact_match@lax", status=2).stderr
+    error = run("score", "import", "--scores", f"a={path}:acc@strict", status=2).stderr
+    assert "no metric 'acc'; there is exact_match" in error
+
+
+def inspect_log(value, epochs=1, status="success", version=0):
+    """A log of inspect as JSON: ``value`` of a row and an epoch."""
+    samples = [
+        {"id": f"s{row}", "epoch": epoch, "input": f"question {row}", "scores": {"match": {"value": value(row, epoch)}}}
+        for epoch in range(1, epochs + 1)
+        for row in range(6)
+    ]
+    return {"version": 2, "status": status, "eval": {"task": "t", "task_version": version}, "samples": samples}
+
+
+def test_inspect_as_json_and_packed(tmp_path, run):
+    log = inspect_log(lambda row, epoch: "C" if (row + epoch) % 3 else "I", epochs=2)
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    with zipfile.ZipFile(tmp_path / "b.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({key: log[key] for key in ("version", "status", "eval")}))
+        for sample in log["samples"]:
+            archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
+    words = ["score", "import", "--scores", f"a={tmp_path / 'a.json'}", "--scores", f"b={tmp_path / 'b.eval'}"]
+    a, b = json.loads(run(*words, "--paired", "--format", "json").stdout)
+    assert a["runs"] == b["runs"] == 2
+    assert a["values"] == b["values"]
+    assert b["p_value"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        (inspect_log(lambda row, epoch: 1, status="error"), "has ended with status 'error'"),
+        (inspect_log(lambda row, epoch: 1) | {"samples": [{"id": 1}]}, "sample 1: no scores; score the log first"),
+        (inspect_log(lambda row, epoch: 1) | {"samples": []}, "there is no sample in it"),
+        (inspect_log(lambda row, epoch: {"x": 1, "y": 2}), "which metric? Write "),
+        (inspect_log(lambda row, epoch: "A"), "'A' is no score"),
+    ],
+)
+def test_bad_logs_of_inspect(tmp_path, run, log, message):
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    assert message in run("score", "import", "--scores", tmp_path / "a.json", status=2).stderr
+
+
+def test_a_damaged_eval(tmp_path, run):
+    (tmp_path / "a.eval").write_bytes(b"PK nothing")
+    assert (
+        "no log of inspect that can be read" in run("score", "import", "--scores", tmp_path / "a.eval", status=2).stderr
+    )
+    assert "no such file" in run("score", "import", "--scores", tmp_path / "b.eval", status=2).stderr
+
+
+def test_lighteval_details(tmp_path, run):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+
+    def write(name, values, ids):
+        rows = {
+            "doc": [{"id": str(one), "query": f"question {one}", "choices": ["a", "b"]} for one in ids],
+            "metric": [{"acc": values[one], "acc_norm": 1 - values[one]} for one in ids],
+            "model_response": [{"text": ["a"]} for _ in ids],
+        }
+        parquet.write_table(pyarrow.table(rows), tmp_path / name)
+
+    write("a.parquet", [1, 0, 1, 1], [0, 1, 2, 3])
+    write("b.parquet", [1, 0, 0, 1], [2, 3, 0, 1])
+    assert "which metric? Write " in run("score", "import", "--scores", tmp_path / "a.parquet", status=2).stderr
+    words = ["--scores", f"a={tmp_path / 'a.parquet'}:acc", "--scores", f"b={tmp_path / 'b.parquet'}:acc"]
+    found = run("score", "import", *words, "--per-example", tmp_path / "rows")
+    assert "75.0" in found.stdout
+    rows = [line.split("\t") for line in (tmp_path / "rows").read_text().splitlines()[1:]]
+    assert [row[3] for row in rows] == ["1", "0", "1", "1", "1", "0", "0", "1"]

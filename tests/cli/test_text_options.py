@@ -1,0 +1,114 @@
+"""The options that say how text is normalised, in whole commands."""
+
+import json
+
+import pytest
+
+ONE = ["--preset", "demo", "--set", "candidates=1", "--set", "window=1", "--set", "select=1"]
+FORM = "* dog ( x _ {0} ) ; run . agent ( x _ {1} , x _ {0} )"
+
+
+@pytest.fixture
+def forms(tmp_path):
+    """Sentences and forms as in COGS; only the variables of the pool are new."""
+    lines = [f"the dog runs {word}\t{FORM.format(1, 2)}\n" for word in "abc"]
+    (tmp_path / "train.tsv").write_text("".join(lines * 3))
+    (tmp_path / "pool.tsv").write_text(f"a b c the dog runs\t{FORM.format(4, 5)} ; run\n")
+    return [
+        "build-react", "--train", tmp_path / "train.tsv", "--pool", tmp_path / "pool.tsv", "--languages", "en,lf",
+        *ONE, *("--set", "degree_side=source", "--until", "candidates", "--out", tmp_path / "out"),
+    ]  # fmt: skip
+
+
+def test_anonymised_variables_are_no_rare_words(run, forms, tmp_path):
+    assert "pool 1, known words 0" in run(*forms, status=2).stderr
+    run(*forms, "--anonymise", "cogs")
+    out = tmp_path / "out"
+    assert (out / "candidates.lf").read_text() == FORM.format(0, 1) + " ; run\n"
+    assert json.loads((out / "manifest.json").read_text())["configuration"]["anonymise"] == "cogs"
+    row = json.loads(run("stats", "--release", out, "--side", "target", "--format", "json").stdout)
+    assert row["novel_words"] == {"2": 0, "3": 0}  # the training text is anonymised, too
+
+
+def test_a_tokeniser_for_each_side(run, tmp_path):
+    pytest.importorskip("sacrebleu")
+    (tmp_path / "t.tsv").write_text("He runs.\t他跑了。\n" * 3)
+    (tmp_path / "p.tsv").write_text("Runs he.\t跑了他。\n")
+    words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", "--languages", "en,zh"]
+    words += [*ONE, "--set", "min_length=1", "--set", "filter_sides=target"]
+    out = tmp_path / "out"
+    run(*words, "--tokenize", "zh=zh,en=13a", "--until", "candidates", "--out", out)
+    assert [(out / f"candidates.{side}").read_text() for side in ("en", "zh")] == ["Runs he .\n", "跑 了 他 。\n"]
+    assert "sacrebleu" in json.loads((out / "manifest.json").read_text())["versions"]
+    row = json.loads(run("stats", "--release", out, "--side", "target", "--format", "json").stdout)
+    assert (row["mean_length"], row["novel_words"]["2"]) == (4.0, 2)
+    assert "|tok:zh|" in row["signature"]
+    error = run(*words, "--tokenize", "fr=zh", "--out", tmp_path / "x", status=2).stderr
+    assert error == "error: --tokenize fr=zh: no text of the language 'fr'; there is en and zh and source and target\n"
+    assert not (tmp_path / "x").exists()
+
+
+def test_degree_and_stats_by_characters(run, tmp_path):
+    pytest.importorskip("sacrebleu")
+    (tmp_path / "t.zh").write_text("他跑了。\n" * 3)
+    words = ["--train", tmp_path / "t.zh", "--tokenize", "zh"]
+    row = json.loads(run("degree", *words, "--format", "json", input="他走了。\n").stdout)
+    assert (row["length"], row["pieces"]) == (4, 3)
+    (tmp_path / "test.zh").write_text("他走了。\n")
+    row = json.loads(run("stats", *words, "--test", tmp_path / "test.zh", "--format", "json").stdout)
+    assert row["mean_length"] == 4.0
+
+
+def test_moses_is_undone_before_degrees(run, tmp_path):
+    pytest.importorskip("sacremoses")
+    (tmp_path / "t.en").write_text("he &apos;s here .\n" * 3)
+    words = ["degree", "--train", tmp_path / "t.en", "--format", "json", "--detokenize"]
+    assert json.loads(run(*words, input="he 's here.\n").stdout)["length"] == 2
+    both = json.loads(run(*words, "--tokenize", "moses", input="he's here.\n").stdout)
+    assert (both["length"], both["pieces"]) == (4, 1)
+
+
+def test_a_lexicon_of_tokenised_text(run, tmp_path):
+    pytest.importorskip("sacrebleu")
+    (tmp_path / "t.tsv").write_text("dog\t狗。\ncat\t貓。\n" * 3)
+    words = ["lexicon", "learn", tmp_path / "t.tsv", "--languages", "en,zh", "--out", tmp_path / "l.json"]
+    shown = json.loads(run(*words, "--method", "pmi", "--tokenize", "zh=char", "--format", "json").stdout)
+    assert shown["target_words"] == 3
+
+
+def test_an_unknown_name_is_one_line(run, tmp_path):
+    (tmp_path / "t.en").write_text("a\n")
+    error = run("degree", "--train", tmp_path / "t.en", "--tokenize", "mozes", input="a\n", status=2).stderr
+    assert error == "error: --tokenize mozes: there is no tokeniser 'mozes'; did you mean moses?\n"
+
+
+def test_the_length_limit_of_a_build_is_that_of_its_translations(run, tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from cgbench.benchmark import react
+
+    said = []
+
+    def translate(members, candidates, out, *, limits, **options):
+        said.append(limits)
+        (out / "part-00000.jsonl").write_text('{"hypothesis": "a", "rmi": 0.5, "reference_pe_stu": 0.5}\n')
+
+    monkeypatch.setattr(react, "_members", lambda *given: [])
+    monkeypatch.setattr(react, "uncertainty_of_candidates", translate)
+    (tmp_path / "t.tsv").write_text("a b\tc d\n" * 3)
+    (tmp_path / "p.tsv").write_text("b a\td c\n")
+    words = ["build-react", "--train", tmp_path / "t.tsv", "--pool", tmp_path / "p.tsv", *ONE, "--set", "min_length=1"]
+    words += [
+        "--set",
+        "drop=0",
+        "--set",
+        "drop_reference=0",
+        "--until",
+        "uncertainty",
+        "--out",
+        tmp_path / "out",
+        "--device",
+        "cpu",
+    ]
+    run(*words)
+    run(*words, "--set", "max_length_ratio=4", "--set", "max_length_extra=3")
+    assert said == [{}, {"max_length_ratio": 4.0, "max_length_extra": 3}]

@@ -1,0 +1,105 @@
+"""``cgbench validate``."""
+
+import json
+
+import numpy as np
+import pytest
+from finished_releases import write_finished
+
+from cgbench.benchmark.release import Release
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """Two selections from the same 300 candidates, and the files of four systems, of two families."""
+    root = tmp_path_factory.mktemp("validate")
+    rng = np.random.default_rng(1)
+    targets = [f"the cat sees {row % 7} dogs and {row} birds" for row in range(300)]
+    control = [f"a dog likes {row} cats" for row in range(25)]
+    write_finished(root / "a", rng.random(300), targets=targets, control=control)
+    write_finished(root / "b", rng.random(300), targets=targets)
+
+    def write(name, lines, share):
+        said = [line if rng.random() < share else "nothing of it" for line in lines]
+        (root / name).write_text("".join(f"{line}\n" for line in said))
+
+    test = Release.open(root / "a").lines("target")
+    for name, share in (("a1", 0.9), ("a2", 0.7), ("b1", 0.5), ("b2", 0.2)):
+        for stem, lines in (("all", targets), ("test", test), ("control", control)):
+            write(f"{stem}.{name}", lines, share)
+    return root
+
+
+def said(path):
+    return path.read_text().splitlines()
+
+
+def hyp(root, option="--hyp", stem="all"):
+    return [word for name in ("a1", "a2", "b1", "b2") for word in (option, f"{name[0]}/{name}={root / stem}.{name}")]
+
+
+def test_everything_of_two_selections(releases, run):
+    words = ("validate", f"a={releases / 'a'}", "--other", f"b={releases / 'b'}", *hyp(releases), "--samples", 400)
+    text = run(*words).stdout
+    for part in (
+        "what goes together",
+        "rho of uncertainty",
+        "does a rank as candidates does? Kendall's tau 1.00",
+        "clusters on candidates: a/a1 > a/a2 > b/b1 > b/b2",
+        "beyond what others lose there",
+        "note: 4 systems are few: tau has 6 pairs; a random order would reach the highest tau here with p = 0.042",
+    ):
+        assert part in text, part
+    found = json.loads(run(*words, "--format", "json").stdout)
+    assert found["scored"]["rankings"]["b"]["tau"] == 1
+    assert {one["family"] for one in found["scored"]["own_family"]} == {"a", "b"}
+    assert found["scored"]["parts"] == {"a": 30, "b": 30, "candidates": 300}
+    (overlap,) = found["overlaps"]
+    assert overlap["releases"] == ["a", "b"] and overlap["window"]["expected"] == 27
+    assert found["scored"]["systems"]["a/a1"]["family"] == "a"
+    assert run(*words, "--format", "json").stdout == json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def test_the_test_set_against_the_control_set(releases, run):
+    words = ("validate", releases / "a", *hyp(releases, "--hyp", "test"), *hyp(releases, "--control-hyp", "control"))
+    found = json.loads(run(*words, "--metric", "exact", "--samples", 400, "--format", "json").stdout)
+    assert found["scored"]["parts"] == {"test": 30, "control": 25} and found["scored"]["whole"] == "control"
+    right = [
+        a == b for a, b in zip(Release.open(releases / "a").lines("target"), said(releases / "test.b1"), strict=True)
+    ]
+    assert found["scored"]["systems"]["b/b1"]["scores"]["test"] == pytest.approx(100 * np.mean(right))
+    assert 0 < np.mean(right) < 1
+    assert found["overlaps"] == [] and found["draws"] is None
+
+
+def test_the_sources_to_translate(releases, run, tmp_path):
+    run("validate", releases / "a", "--sources", tmp_path / "sources")
+    assert (tmp_path / "sources").read_text(encoding="utf-8").splitlines()[4] == "die katze sieht 4 vögel"
+
+
+def test_bad_input_is_one_line(releases, run, tmp_path):
+    a, b = releases / "a", releases / "b"
+    write_finished(tmp_path / "c", range(300), content=range(7, 307))
+    (tmp_path / "short").write_text("one\n")
+    three = hyp(releases)[:6]
+    for words, message in (
+        ((a, "--other", f"c={tmp_path / 'c'}"), "its 300 candidates are not those of"),
+        ((a, "--other", b), f"--other {b}: say whose selection it is: --other FAMILY={b}"),
+        ((a, "--other", f"b={b}", "--other", f"b={b}"), "--other b: the name is given twice"),
+        ((f"b={a}", "--other", f"b={b}"), "--other: b is the name of the release itself"),
+        ((a, *hyp(releases)[:4]), "--hyp: 2 systems, and 3 are needed"),
+        ((a, *three[:4], "--hyp", f"x={tmp_path / 'short'}"), "has 1 lines and the candidates has 300"),
+        ((a, *hyp(releases, "--control-hyp", "control")), "--control-hyp goes with --hyp"),
+        ((a, *hyp(releases, stem="test"), "--control-hyp", f"z={releases / 'control.a1'}"), "alone"),
+        ((b, *hyp(releases, stem="test"), *hyp(releases, "--control-hyp", "control")), "no control set"),
+        ((a, *three, "--metric", "comet"), "comet"),
+        ((a, "--draws", 2), "ensemble's members"),
+        ((tmp_path, "--draws", 2), "no such file"),
+    ):
+        said = run("validate", *words, status=2).stderr
+        assert message in said and said.startswith("error: ") and said.count("\n") == 1, said
+
+
+def test_too_few_samples_for_the_pairs_are_said(releases, run):
+    found = run("validate", releases / "a", *hyp(releases), "--metric", "exact", "--samples", 100).stdout
+    assert "note: 100 samples are too few for 6 pairs: none can differ at 5 %; take 120 at least" in found

@@ -1,0 +1,224 @@
+"""The scripts of ``examples/`` run, on small texts made here; what they print on real ones is in ``docs/``.
+
+``base-installation.sh`` is run by ``tests/base_installation.py``, in an environment without extras.
+"""
+
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+ELSEWHERE = {"base-installation.sh"}
+SMALL = {"MEMBERS": "2", "JOBS": "1", "UPDATES": "2", "CANDIDATES": "60"}
+
+
+def run(name, tmp_path, **variables):
+    """The script's standard output and standard error; its command is the package at hand."""
+    command = tmp_path / "bin" / "cgbench"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cgbench "$@"\n')
+    command.chmod(0o755)
+    paths = {"PATH": f"{command.parent}:{os.environ['PATH']}", "PYTHONPATH": str(FOLDER.parent)}
+    done = subprocess.run(
+        ["bash", FOLDER / name, tmp_path / "data", tmp_path / "out"],
+        env={**os.environ, **paths, **SMALL, **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def write(path, lines):
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in lines)
+
+
+def some(path, count):
+    return path.read_text(encoding="utf-8").splitlines()[:count]
+
+
+def raw(line):
+    """A tokenised line in lower case, as people write it."""
+    for mark in (",", "."):
+        line = line.replace(f" {mark}", mark)
+    return line[0].upper() + line[1:]
+
+
+def sentences(patterns, words, count, seed=1):
+    """Lines of a small grammar: a pattern's fields are drawn from ``words``, alike in all its parts."""
+    draw = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        pattern = draw.choice(patterns)
+        drawn = {name: draw.choice(pairs) for name, pairs in words.items()}
+        lines.append(
+            tuple(pattern[side].format(**{name: pair[side] for name, pair in drawn.items()}) for side in (0, 1))
+        )
+    return lines
+
+
+def test_text_as_people_have_it(demo, data, tmp_path):
+    pytest.importorskip("torch")
+    pytest.importorskip("sacremoses")
+    sides = [some(demo / f"train.{language}", 900) for language in ("en", "de")]
+    write(data / "deu.txt.gz", ("\t".join(map(raw, pair)) for pair in zip(*sides, strict=True)))
+    for language in ("de", "en"):
+        pool = some(demo / f"pool.{language}", 1_000)
+        write(data / f"ted.tok.{language}.gz", pool[:300])
+        write(data / f"multi30k.tok.{language}.gz", pool[300:])
+        write(data / f"multi30k.raw.{language}", map(raw, pool[300:]))
+    printed, said = run("build.sh", tmp_path)
+    assert printed.count("exit status 2") == 2
+    assert "--detokenize" in said
+    assert "written to " in printed
+    assert printed.splitlines()[-1].startswith("ok ")
+    built = json.loads((tmp_path / "out" / "release" / "manifest.json").read_text())
+    assert built["configuration"]["detokenize"]
+
+
+WORDS_ZH = {
+    "who": [("he", "他"), ("she", "她"), ("i", "我"), ("mary", "玛丽"), ("we", "我们")],
+    "likes": [("sees", "看见"), ("likes", "喜欢"), ("wants", "想要"), ("finds", "找到"), ("buys", "买")],
+    "old": [("old", "旧"), ("small", "小"), ("red", "红色"), ("new", "新")],
+    "cat": [("book", "书"), ("car", "车"), ("house", "房子"), ("cup", "杯子"), ("table", "桌子")],
+}
+PATTERNS_ZH = [
+    ("{who} {likes} the {old} {cat} .", "{who} {likes} 那个 {old} 的 {cat} 。"),
+    ("{who} often say that {who} {likes} the {cat} .", "{who} 常常 说 {who} {likes} 那个 {cat} 吗 。"),
+]
+
+
+def test_chinese(data, tmp_path):
+    for package in ("torch", "sacremoses", "sacrebleu", "jieba"):
+        pytest.importorskip(package)
+    write(data / "cmn_train_tokenized.tsv", map("\t".join, sentences(PATTERNS_ZH, WORDS_ZH, 300)))
+    write(data / "cmn_pool_tokenized.tsv", map("\t".join, sentences(PATTERNS_ZH[::-1], WORDS_ZH, 300, seed=2)))
+    printed, said = run("chinese.sh", tmp_path)
+    assert "exit status 2" in printed
+    assert "no blanks between its words" in said
+    assert printed.count("written to ") == 2
+
+
+def cogs(count, seed, names):
+    patterns = [
+        ("The {a} saw a {b} .", "* {a} ( x _ 1 ) ; see . agent ( x _ 2 , x _ 1 ) AND see . theme ( x _ 2 , x _ 4 )"),
+        ("A {a} said that {n} liked the {b} .", "* {b} ( x _ 7 ) ; {a} ( x _ 1 ) AND like . agent ( x _ 5 , {n} )"),
+    ]
+    nouns = [(noun, noun) for noun in ("dog", "cake", "girl", "box", "frog", "cup", "teacher", "lamp")]
+    words = {"a": nouns, "b": nouns, "n": [(name, name) for name in names]}
+    return ["\t".join([*pair, "in_distribution"]) for pair in sentences(patterns, words, count, seed)]
+
+
+def test_cogs(data, tmp_path):
+    pytest.importorskip("torch")
+    write(data / "train.tsv", cogs(300, 1, ["Emma", "Liam"]))
+    write(data / "gen.tsv", cogs(300, 2, ["Emma", "Noah"]))
+    printed, _ = run("cogs.sh", tmp_path)
+    assert printed.count("written to ") == 2
+    assert "x _ 0" in (tmp_path / "out" / "release" / "test.lf").read_text()
+    assert "COGS" in printed.splitlines()[-4]
+
+
+def smcalflow(count, seed, names, flip=False):
+    patterns = [
+        ("Please meet {n} on {d} about the {t}", '( Create # ( PersonName " {n} " ) ( {d} ) ( {t} ) )'),
+        ("When do I see {n} and her boss about the {t}", '( Find # ( PersonName " {n} " ) ( Boss ) ( {t} ) )'),
+    ]
+    if flip:
+        patterns = [
+            ("When do I meet {n} on {d} about her {t}", '( Find # ( PersonName " {n} " ) ( {d} ) ( Boss ) ( {t} ) )'),
+            ("Please see the boss and {n} about {d}", '( Create # ( PersonName " {n} " ) ( Boss ) ( {d} ) )'),
+        ]
+    days, themes = ("monday", "friday", "sunday"), ("budget", "lunch", "plan", "trip", "office")
+    words = {"n": names, "d": days, "t": themes}
+    words = {name: [(word, word) for word in given] for name, given in words.items()}
+    return [json.dumps({"utterance": text, "plan": plan}) for text, plan in sentences(patterns, words, count, seed)]
+
+
+def test_smcalflow(data, tmp_path):
+    pytest.importorskip("torch")
+    write(data / "num128.train.jsonl", smcalflow(100, 1, ["Elli", "David"]))
+    write(
+        data / "num128.test.jsonl",
+        smcalflow(200, 2, [*(f"Name{number}" for number in range(20)), *["Elli", "David"] * 10], flip=True),
+    )
+    printed, _ = run("smcalflow.sh", tmp_path)
+    assert printed.count("written to ") == 2
+    assert "person0" in (tmp_path / "out" / "release" / "test.plan").read_text()
+
+
+def test_scores(demo, data, tmp_path):
+    pytest.importorskip("sacrebleu")
+    write(data / "train.en", some(demo / "train.en", 1_500))
+    reference = some(demo / "pool.en", 400)
+    write(data / "test.en", reference)
+    draw = random.Random(1)
+    for system, share in (("base", 0.2), ("new", 0.02)):
+        for number in (1, 2, 3):
+            wrong = (" ".join("x" if draw.random() < share else w for w in line.split()) for line in reference)
+            write(data / f"{system}.{number}", wrong)
+    printed, _ = run("score.sh", tmp_path)
+    assert "degree" in printed
+    assert printed.count("base (baseline)") >= 2
+    assert r"\textbf" in (tmp_path / "out" / "table.tex").read_text()
+    assert len((tmp_path / "out" / "examples.tsv").read_text().splitlines()) == 1 + 6 * 400
+
+
+TAGS = {"The": "DT", "A": "DT", "a": "DT", "the": "DT", "saw": "VBD", "liked": "VBD", ".": ".", "that": "IN"}
+
+
+def test_statistics_with_tags(data, tmp_path):
+    pytest.importorskip("spacy")
+    lines = cogs(120, 1, ["Emma", "Liam"])
+    write(data / "train.tsv", lines)
+    write(data / "gen.tsv", cogs(120, 2, ["Emma", "Noah"]))
+    trees = (line.split("\t")[0].split() for line in lines)
+    bank = "\n".join(
+        "".join(
+            f"{place}\t{word}\t_\tX\t{TAGS.get(word, 'NN')}" + "\t_" * 5 + "\n" for place, word in enumerate(tree, 1)
+        )
+        for tree in trees
+    )
+    for part in ("train", "dev"):
+        write(data / f"en_ewt-ud-{part}.conllu.gz", bank.splitlines())
+    printed, said = run("stats.sh", tmp_path, STEPS="20")
+    assert "after 20 of 20 updates" in printed + said
+    assert "POS 2" in printed
+
+
+def test_stop_and_go_on(demo, data, tmp_path):
+    for package in ("torch", "sacrebleu"):
+        pytest.importorskip(package)
+    for part, of, lines in (("train", "train", 1_500), ("valid", "valid", 20), ("test", "pool", 20)):
+        for language in ("de", "en"):
+            write(data / f"{part}.{language}", some(demo / f"{of}.{language}", lines))
+    printed, _ = run("train.sh", tmp_path, MODEL="tiny", UPDATES="250", STOP="1s")
+    stopped, rest = printed.split("== gone on with")
+    assert "not finished" in stopped
+    assert "250 of 250" in rest
+    assert len((tmp_path / "out" / "hypotheses").read_text().splitlines()) == 20
+    assert "BLEU|" in rest
+
+
+def test_every_script_is_run():
+    """Last in this file: the tests above have named what they ran."""
+    names = {path.name for path in FOLDER.glob("*.sh")}
+    source = Path(__file__).read_text(encoding="utf-8")
+    assert {name for name in names if f'run("{name}"' in source} == names - ELSEWHERE
+    assert names >= ELSEWHERE
+    assert all(os.access(FOLDER / name, os.X_OK) for name in names)

@@ -1,0 +1,94 @@
+"""Releases of strangers: ``verify`` sees every change, and what reads one is not harmed."""
+
+import json
+import tempfile
+from itertools import product
+from pathlib import Path
+
+import mutators as m
+from target import ENGLISH, GERMAN, Target
+
+from cgbench.benchmark.card_notes import without_notes
+from cgbench.benchmark.croissant import PEOPLE
+
+SUBJECTS = (("das haus", "the house"), ("der hund", "the dog"), ("ein hund", "a dog"), ("der alte hund", "the old dog"))
+VERBS = (("sieht", "sees"), ("ist", "is"))
+OBJECTS = (*SUBJECTS, ("klein", "small"), ("ein haus", "a house"))
+
+CANDIDATES = "data/candidates-00000-of-00001.parquet"
+FORMS = {
+    "manifest.json": m.json_file,
+    "README.md": m.text,
+    CANDIDATES: m.parquet_file,
+    "data/test-00000-of-00001.parquet": m.parquet_file,
+    "croissant.json": m.json_file,
+    "split.jsonl": m.json_lines,
+    "timings.json": m.json_file,
+}
+BUILD = ("build-react", "--preset", "demo", "--jobs", "1", "--device", "cpu", "--set", "min_length=4")
+
+
+def _build(*words):
+    """The files of a small release. Its inputs are gone, as of one that came from elsewhere."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, text in (("t.de", GERMAN), ("t.en", ENGLISH)):
+            (folder / name).write_text(text)
+        for side, name in enumerate(("p.de", "p.en")):
+            rows = (" ".join(part[side] for part in parts) for parts in product(SUBJECTS, VERBS, OBJECTS))
+            (folder / name).write_text("".join(f"{row}\n" for row in rows))
+        corpora = [word for kind in ("train", "pool") for word in (f"--{kind}", f"{kind[0]}.de", f"{kind[0]}.en")]
+        corpora = [str(folder / word) if word[1] == "." else word for word in corpora]
+        words = [word.replace("{}", place) for word in words]
+        result = CliRunner().invoke(main, [*BUILD, *corpora, *words, "--out", str(folder / "r")])
+        assert result.exit_code == 0, result.output + result.stderr
+        files = [path for path in (folder / "r").rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def unchanged(name, data):
+    """What to say of a file that is held to its digest and was accepted: nothing, if it is as it was, or what was
+    changed in it is for people to change."""
+    ours = EDITABLE.get(name.removeprefix("r/"), bytes)
+    return lambda folder: "" if ours((folder / name).read_bytes()) == ours(data) else "accepted, though it was changed"
+
+
+def _metadata(data):
+    return {key: value for key, value in json.loads(data).items() if key not in PEOPLE}
+
+
+EDITABLE = {"README.md": lambda data: without_notes(data.decode()), "croissant.json": _metadata}
+
+
+def _verified(kind, files):
+    """``verify`` for every file of a release."""
+    for name in sorted(files):
+        form = name.removeprefix("r/")
+        how = FORMS.get(form, m.text)
+        words = ("verify", "{}/r")
+        right = unchanged(name, files[name])
+        yield Target(f"verify {kind}", form, files, name, how, words, right, kind == "release", (1, 2))
+
+
+def unfinished():
+    """Candidates of a build that stopped before any model."""
+    yield from _verified("candidates", _build("--until", "candidates", "--set", "candidates=20"))
+
+
+def finished():
+    """A release, chosen by members that were hardly trained."""
+    few = ("--members", "2", "--model", "tiny", "--set", "training.max_updates=1", "--set", "text.merges=9")
+    files = _build(*few, "--set", "beam=1", "--set", "candidates=20", "--set", "select=1/4")
+    yield from _verified("release", files)
+    files["h"] = files["r/test.en"]
+    score = ("score", "exact", "--release", "{}/r", "--hyp", "a={}/h")
+    for form in ("manifest.json", "split.jsonl", "test.de", "test.en"):
+        how = FORMS.get(form, m.text)
+        yield Target("score --release", form, files, f"r/{form}", how, (*score, "--by", "uncertainty"), heavy=True)
+    for form in ("manifest.json", "split.jsonl", CANDIDATES):
+        words = ("stats", "--release", "{}/r")
+        yield Target("stats --release", form, files, f"r/{form}", FORMS[form], words, heavy=True)

@@ -1,0 +1,401 @@
+"""What is tried: a command, valid files that it reads, which of them is damaged and how, and what must hold then."""
+
+import gzip
+import io
+import json
+import zlib
+from hashlib import sha256
+from pathlib import Path
+
+import mutators as m
+import releases
+from target import ENGLISH, GERMAN, Target
+
+
+def _pairs(kind):
+    """A corpus of both sides in one form, and how that is damaged."""
+    rows = list(zip(GERMAN.splitlines(), ENGLISH.splitlines(), strict=True))
+    if kind == "tsv":
+        return "".join(f"{left}\t{right}\n" for left, right in rows).encode(), m.text
+    if kind == "jsonl":
+        texts = (json.dumps({"source": left, "target": right}) for left, right in rows)
+        return "".join(f"{text}\n" for text in texts).encode(), m.json_lines
+    import pyarrow
+    import pyarrow.parquet
+
+    made = io.BytesIO()
+    names = ("source", "target")
+    pyarrow.parquet.write_table(pyarrow.table(dict(zip(names, zip(*rows, strict=True), strict=True))), made)
+    return made.getvalue(), m.parquet_file
+
+
+def _packed(kind, data, how):
+    if kind == "gz":
+        return gzip.compress(data, mtime=0), m.gz_file(how)
+    import zstandard
+
+    return zstandard.ZstdCompressor().compress(data), m.zst_file(how)
+
+
+def _unchecked_header(path):
+    """The text of a .gz file whose header alone is wrong (a reserved bit): the check sum of the text holds."""
+    try:
+        return gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def _reference(path):
+    """The text of a packed file by another way than cgbench's; None where that finds it damaged."""
+    data, text = path.read_bytes(), b""
+    if path.suffix == ".gz":
+        while data.strip(b"\0"):
+            unpacker = zlib.decompressobj(31)
+            try:
+                text += unpacker.decompress(data) + unpacker.flush()
+            except zlib.error:
+                return _unchecked_header(path)
+            if not unpacker.eof:
+                return None
+            data = unpacker.unused_data
+        return text
+    import zstandard
+
+    try:
+        return zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data), read_across_frames=True).read()
+    except zstandard.ZstdError:
+        return None
+
+
+def _as_read(name):
+    """Whether what cgbench has read of a packed file is what is in it."""
+
+    def right(folder):
+        from cgbench.text.streams import read_lines
+
+        text = _reference(folder / name)
+        if text is None:
+            return "accepted, but damaged"
+        ours = "\n".join(read_lines(folder / name))
+        text = text.removeprefix(b"\xef\xbb\xbf")
+        return "" if ours.encode() == text.removesuffix(b"\n") else "read otherwise than it is"
+
+    return right
+
+
+def _pairs_as_read(name):
+    """Whether the pairs of a Parquet file are those that PyArrow itself reads."""
+
+    def right(folder):
+        import pyarrow.parquet
+
+        from cgbench.text.formats import CorpusSpec, read_pairs
+
+        columns = list(pyarrow.parquet.read_table(folder / name).to_pydict().values())
+        ours = list(read_pairs(CorpusSpec((folder / name,))))
+        return "" if len(ours) == len(columns[0]) else "not every row was read"
+
+    return right
+
+
+def corpora():
+    """Aligned text in every form, as the commands that train on it read it."""
+    plain = {"t.de": GERMAN.encode(), "t.en": ENGLISH.encode()}
+    learn = ("lexicon", "learn", "--method", "simple", "--out", "{}/out/l.json")
+    yield Target("lexicon learn", "plain", plain, "t.en", m.text, (*learn, "{}/t.de", "{}/t.en"))
+    for kind in ("tsv", "jsonl", "parquet"):
+        data, how = _pairs(kind)
+        check = _pairs_as_read("t.parquet") if kind == "parquet" else (lambda folder: "")
+        yield Target("lexicon learn", kind, {f"t.{kind}": data}, f"t.{kind}", how, (*learn, f"{{}}/t.{kind}"), check)
+    for packing in ("gz", "zst"):
+        data, how = _packed(packing, *_pairs("tsv"))
+        name = f"t.tsv.{packing}"
+        yield Target("lexicon learn", f"tsv.{packing}", {name: data}, name, how, (*learn, f"{{}}/{name}"))
+    augment = ("augment", "geca", "--out", "{}/out/n.tsv", "--samples", "5", "--variants", "1")
+    yield Target("augment geca", "plain", plain, "t.de", m.text, (*augment, "{}/t.de", "{}/t.en"))
+    data, how = _pairs("tsv")
+    yield Target("augment geca", "tsv", {"t.tsv": data}, "t.tsv", how, (*augment, "{}/t.tsv"))
+
+
+def columns():
+    """Single columns, as score reads them."""
+    lines = ENGLISH.encode()
+    score = ("score", "exact", "--ref", "{}/r")
+    yield Target("score exact", "plain", {"r": lines, "h": lines}, "h", m.text, (*score, "--hyp", "a={}/h"))
+    for packing in ("gz", "zst"):
+        data, how = _packed(packing, lines, m.text)
+        name = f"h.{packing}"
+        words = (*score, "--hyp", f"a={{}}/{name}")
+        yield Target("score exact", packing, {"r": lines, name: data}, name, how, words, _as_read(name))
+    for kind in ("tsv", "jsonl", "parquet"):
+        data, how = _pairs(kind)
+        column = "2" if kind == "tsv" else "target"
+        words = (*score, "--hyp", f"a={{}}/h.{kind}:{column}")
+        yield Target("score exact", kind, {"r": lines, f"h.{kind}": data}, f"h.{kind}", how, words)
+    table = b"kind\tscore\n" + b"".join(b"k%d\t%d.5\n" % (n % 2, n) for n in range(12))
+    files = {"r": lines, "h": lines, "t.tsv": table}
+    words = (*score, "--hyp", "a={}/h", "--table", "{}/t.tsv", "--by", "column:score", "--bins", "2")
+    yield Target("score --by column", "tsv", files, "t.tsv", m.text, words)
+    words = ("score", "bleu", "--ref", "{}/r", "--hyp", "a={}/h")
+    yield Target("score bleu", "plain", {"r": lines, "h": lines}, "r", m.text, words)
+
+
+def cter():
+    """What CTER is judged by."""
+    files = {
+        "s": b"he liked the dog .\nthe small house is old\n",
+        "c": b"the dog\nthe small house\n",
+        "h": b"er mochte den Hund .\ndas kleine Haus ist alt\n",
+        "l": b"the\t/\ndog\tHund\nsmall\tklein/kleine\nhouse\tHaus\n",
+        "a": b"DET\tthe\tthe\nN\tdog\tdog\nADJ\tsmall\tsmall\nN\thouse\thouse\n",
+    }
+    words = ("score", "cter", "--source", "{}/s", "--compounds", "{}/c", "--lexicon", "{}/l", "--atoms", "{}/a")
+    words += ("--hyp", "a={}/h", "--group-size", "1")
+    for name, form in (("l", "lexicon"), ("a", "atoms"), ("c", "compounds"), ("h", "hypotheses")):
+        yield Target("score cter", form, files, name, m.text, words)
+    yield Target("score cter --match regex", "lexicon", files, "l", m.text, (*words, "--match", "regex"))
+
+
+def statistics():
+    """Texts and tags, as stats and degree read them."""
+    plain = {"train": ENGLISH.encode(), "test": ENGLISH[:90].encode().rpartition(b"\n")[0] + b"\n"}
+    words = ("stats", "--train", "{}/train", "--test", "{}/test")
+    yield Target("stats", "plain", plain, "test", m.text, words)
+    yield Target("degree", "plain", plain, "train", m.text, ("degree", "--train", "{}/train", "{}/test"))
+    phrases = plain | {"n": b"the house\na dog\nis small\n"}
+    yield Target(
+        "degree --ngrams",
+        "plain",
+        phrases,
+        "n",
+        m.text,
+        ("degree", "--train", "{}/train", "--ngrams", "{}/n", "{}/test"),
+    )
+    tagged = {
+        name: b"\n".join(
+            b"".join(
+                b"%d\t%s\t_\tNOUN\tNN\t_\t_\t_\t_\t_\n" % (number, word) for number, word in enumerate(line.split(), 1)
+            )
+            for line in plain[name].splitlines()
+        )
+        + b"\n"
+        for name in plain
+    }
+    files = plain | {f"{name}.conllu": data for name, data in tagged.items()}
+    words += ("--pos", "conllu:{}/train.conllu,{}/test.conllu")
+    yield Target("stats --pos", "CoNLL-U", files, "test.conllu", m.text, words)
+
+
+def language_models():
+    """Training text, and models in both forms."""
+    text = {"t": ENGLISH.encode()}
+    train = ("lm", "train", "--order", "2", "--jobs", "1", "--discount-fallback", "0.5 1 1.5", "--out", "{}/out/m.arpa")
+    yield Target("lm train", "plain", text, "t", m.text, (*train, "{}/t"))
+    for kind in ("arpa", "binary"):
+        data = _model(text["t"], kind)
+        how = m.text if kind == "arpa" else m.blind
+        words = ("lm", "score", "--lm", f"{{}}/m.{kind}", "{}/t")
+        yield Target(
+            "lm score", {"arpa": "ARPA", "binary": "KenLM"}[kind], text | {f"m.{kind}": data}, f"m.{kind}", how, words
+        )
+
+
+def _model(text, kind):
+    import tempfile
+
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "t").write_bytes(text)
+        path = Path(folder) / f"m.{kind}"
+        words = (
+            "lm",
+            "train",
+            "--order",
+            "2",
+            "--jobs",
+            "1",
+            "--discount-fallback",
+            "0.5 1 1.5",
+            "--out",
+            path,
+            Path(folder) / "t",
+        )
+        result = CliRunner().invoke(main, list(map(str, words)))
+        assert result.exit_code == 0, result.output
+        return path.read_bytes()
+
+
+def settings():
+    """YAML, by a dry run of the command with the most settings."""
+    files = {"t.de": GERMAN.encode(), "t.en": ENGLISH.encode()}
+    files["c.yaml"] = (
+        b"seed: 3\ncandidates: 4\nmin_length: 1\n"
+        b"training:\n  max_updates: 5\n  learning_rate: 1e-3\nmodel:\n  width: 32\n"
+    )
+    words = ("build-react", "--train", "{}/t.de", "{}/t.en", "--pool", "{}/t.de", "{}/t.en", "--config", "{}/c.yaml")
+    words += ("--preset", "demo", "--model", "tiny", "--dry-run", "--out", "{}/out/r")
+    yield Target("build-react --config", "YAML", files, "c.yaml", m.yaml_file, words)
+
+
+def prepared():
+    """Data sets and what is recorded of them; archives; answers of a server."""
+    from cgbench.data_recipes.archives import members
+
+    record = {
+        "format": 1,
+        "recipe": "colors",
+        "revision": 1,
+        "version": "0",
+        "licence": "MIT",
+        "citation": "",
+        "homepage": "",
+        "splits": {"train": {"rows": 1, "origin": "generated", "files": ["train.src"]}},
+        "missing": [],
+        "missing_files": [],
+        "notes": [],
+        "sources": {},
+        "files": {"train.src": "0" * 64},
+    }
+    words = ("data", "get", "colors", "--offline", "--jobs", "1", "--out", "{}/set")
+    files = {"set/recipe.json": json.dumps(record).encode(), "set/train.src": b"dax\n"}
+    yield Target("data get", "recipe.json", files, "set/recipe.json", m.json_file, words)
+    packed = {"mirror/colors/train.tsv.gz": gzip.compress(b"dax\tRED\n" * 9, mtime=0)}
+    words = ("data", "get", "colors", "--mirror", "{}/mirror", "--offline", "--jobs", "1", "--out", "{}/out/set")
+    yield Target("data get --mirror", "gz", packed, "mirror/colors/train.tsv.gz", m.gz_file(m.text), words)
+
+    def read(name):
+        def work(folder):
+            for member in members(folder / name):
+                while member.read():
+                    pass
+
+        return work
+
+    inside = {"top/a.txt": b"one two\n" * 50, "top/b.txt": b"three\n" * 50}
+    yield Target("archives", "tar.gz", {"x.tgz": m.make_tar(inside)}, "x.tgz", m.tar_file, read("x.tgz"))
+    right = _whole("x.zip", set(inside.values()))
+    yield Target("archives", "zip", {"x.zip": m.make_zip(inside)}, "x.zip", m.zip_file, read("x.zip"), right)
+    answer = (
+        b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 30\r\nConnection: close\r\n\r\n'
+        + b"hello world\n" * 2
+        + b"hello\n"
+    )
+    yield Target("download", "HTTP", {"answer": answer}, "answer", m.http, _downloaded)
+
+
+def _whole(name, texts):
+    def right(folder):
+        from cgbench.data_recipes.archives import members
+
+        found = {b"".join(iter(member.read, b"")) for member in members(folder / name)}
+        return "" if found <= texts else "a member was read otherwise than it was packed"
+
+    return right
+
+
+def _downloaded(folder):
+    from raw_web import answering
+
+    from cgbench.data_recipes import download
+
+    download.WAIT, download.TIMEOUT = 0.001, (1, 0.5)
+    with answering((folder / "answer").read_bytes()) as (url, _):
+        download.download(f"{url}/file", folder / "out" / "file", attempts=2)
+
+
+def results():
+    """What runs of reproduce left."""
+    result = {
+        "benchmark": "Colors",
+        "system": "LSTM",
+        "scale": "full",
+        "fraction": 1.0,
+        "seed": 1,
+        "updates": 10,
+        "settings": "a",
+        "rows": 0,
+        "ended": 1,
+        "seconds": 1,
+        "device": "cpu",
+        "figures": {"exact match": 50.0},
+        "preset": "x",
+        "generated": [],
+    }
+    files = {
+        f"runs/colors.lstm.full.seed-{n}/{n}/result.json": json.dumps(result | {"seed": n}).encode() for n in (1, 2)
+    }
+    words = ("reproduce", "show", "{}", "--others")
+    yield Target("reproduce show", "result.json", files, next(iter(files)), m.json_file, words)
+
+
+def lexicons():
+    """Lexicons of models, by what loads them."""
+    from cgbench.models.lexicons.lexicon import Lexicon
+
+    data = {"json": b'{"dax": {"RED": 6, "BLUE": 1}, "lug": {"BLUE": 5.5}}', "tsv": b"dax\tRED\t6\nlug\tBLUE\t5.5\n"}
+    for kind, how in (("json", m.json_file), ("tsv", m.text)):
+        name = f"l.{kind}"
+
+        def load(folder, name=name):
+            Lexicon.load(folder / name)
+
+        yield Target("lexicons", kind, {name: data[kind]}, name, how, load)
+        files = {name: data[kind], f"{name}.sha256": f"{sha256(data[kind]).hexdigest()}  {name}\n".encode()}
+        right = releases.unchanged(name, data[kind])
+        yield Target("lexicons", f"{kind} with a digest", files, name, how, load, right)
+
+
+def checkpoints():
+    """A model that nobody has trained."""
+    import tempfile
+
+    import torch
+
+    from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
+    from cgbench.models.config.common import TextConfig
+    from cgbench.models.config.presets import load_preset
+    from cgbench.models.registry import build_model
+    from cgbench.models.text.subwords import Subwords
+
+    torch.set_num_threads(1)
+    preset = load_preset("tiny")
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for name, text in (("de", GERMAN), ("en", ENGLISH)):
+            (folder / name).write_text(text)
+        subwords = Subwords.learn(folder / "de", folder / "en", TextConfig(merges=9))
+        torch.manual_seed(1)
+        model = build_model(preset.model, subwords.source_size, subwords.target_size)
+        sizes = (subwords.source_size, subwords.target_size)
+        config = CheckpointConfig(preset.model, preset.training, *sizes, subwords.digest)
+        save_checkpoint(folder / "m", config, model.state_dict(), subwords)
+        files = {f"m/{path.name}": path.read_bytes() for path in (folder / "m").iterdir()}
+    files["s"] = b"das haus\n"
+    words = ("translate", "--model", "{}/m", "--device", "cpu", "--beam", "1", "{}/s")
+    forms = {"config.json": m.json_file, "subwords.json": m.json_file, "model.safetensors": m.safetensors_file}
+    for name, how in forms.items():
+        yield Target("translate", name, files, f"m/{name}", how, words, heavy=True)
+
+
+LIGHT = (
+    corpora,
+    columns,
+    cter,
+    statistics,
+    language_models,
+    settings,
+    prepared,
+    results,
+    lexicons,
+    releases.unfinished,
+)
+HEAVY = (checkpoints, releases.finished)
+
+
+def targets(heavy=True):
+    """All of them, those that import PyTorch last."""
+    for group in (*LIGHT, *(HEAVY if heavy else ())):
+        yield from group()

@@ -1,0 +1,53 @@
+"""A fixed sample of what ``tests/fuzz/fuzz.py`` tries without end: every command and form, always the same inputs.
+
+Each test is a process of its own: a child forked off a process that other tests have left threads in (PyArrow's,
+Ray's, a browser's) may wait for ever for a lock that one of them held.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+INPUTS = 20  # for each command and form
+FOLDER = Path(__file__).parent
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the memory of a child is bounded as Linux does it")
+
+
+def call(*words):
+    return subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, cwd=FOLDER)
+
+
+def test_damaged_inputs_are_one_line_or_right(tmp_path):
+    done = call("fuzz.py", "--light", "--each", INPUTS, "--out", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = json.loads((tmp_path / "seed-1.json").read_text())
+    assert len(counts) > 20 and all(mine["tried"] == INPUTS for mine in counts.values())
+
+
+def test_the_same_seed_damages_alike():
+    lines = call("-c", DAMAGE).stdout.splitlines()
+    again = call("-c", DAMAGE).stdout.splitlines()
+    assert lines == again and len(lines) > 20
+    assert all(len(set(line.split()[1:])) > 5 for line in lines)
+
+
+DAMAGE = """
+from hashlib import sha256
+from harness import damage
+from targets import targets
+for one in targets(heavy=False):
+    if one.form == "timings.json":
+        continue  # the seconds that a build took
+    name = f"{one.name},{one.form}".replace(" ", "-")
+    print(name, *(sha256(damage(one, number, 1)).hexdigest() for number in range(20)))
+"""
+
+
+@pytest.mark.parametrize("fault", ["crash", "hang", "traceback", "corrupt"])
+def test_what_goes_wrong_is_found_and_the_rest_is_tried(fault):
+    done = call("faulty.py", fault)
+    assert json.loads(done.stdout) == [[0, fault], [1, fault]], done.stderr

@@ -1,0 +1,86 @@
+"""Tiny random models of others, made from configurations and written as folders; nothing is downloaded."""
+
+import torch
+
+WORDS = (
+    *("der", "die", "hund", "katze", "vogel", "schläft", "sieht", "singt"),
+    *("the", "dog", "cat", "bird", "sleeps", "sees", "sings"),
+)
+SPECIALS = ("<pad>", "</s>", "<unk>")
+LINES = ["der hund schläft", "die katze sieht der vogel", "der vogel singt", "die katze", "der hund sieht die katze"]
+PROMPT = "der die {source} the"
+
+
+def tokenizer(words=WORDS, codes=()):
+    """A word a token, the end token last; nothing before the sentence."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    table = {word: number for number, word in enumerate([*SPECIALS, *words, *codes])}
+    made = Tokenizer(models.WordLevel(table, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    return PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>", extra_special_tokens=list(codes)
+    )
+
+
+def prompted_tokenizer():
+    """The same for a decoder: no end token behind what it reads."""
+    from tokenizers import processors
+
+    made = tokenizer()
+    made.backend_tokenizer.post_processor = processors.TemplateProcessing(single="$A", special_tokens=[])
+    return made
+
+
+def configuration(kind, dropout=0.0):
+    import transformers
+
+    size = len(SPECIALS) + len(WORDS)
+    ends = {"vocab_size": size, "pad_token_id": 0, "eos_token_id": 1}
+    sides = {
+        **{f"{side}_layers": 1 for side in ("encoder", "decoder")},
+        **{f"{side}_attention_heads": 2 for side in ("encoder", "decoder")},
+        **{f"{side}_ffn_dim": 16 for side in ("encoder", "decoder")},
+    }
+    if kind == "marian":
+        return transformers.MarianConfig(
+            d_model=16, max_position_embeddings=32, decoder_start_token_id=0, dropout=dropout, **ends, **sides
+        )
+    if kind == "bart":
+        return transformers.BartConfig(
+            d_model=16, max_position_embeddings=32, decoder_start_token_id=1, forced_bos_token_id=3, bos_token_id=3,
+            dropout=dropout, **ends, **sides,
+        )  # fmt: skip
+    if kind == "t5":
+        return transformers.T5Config(
+            d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0, dropout_rate=dropout,
+            **ends,
+        )  # fmt: skip
+    return transformers.GPT2Config(
+        n_embd=16, n_layer=1, n_head=2, n_positions=64, resid_pdrop=dropout, embd_pdrop=0.0, attn_pdrop=0.0,
+        bos_token_id=None, **ends,
+    )  # fmt: skip
+
+
+SHARPER = {"marian": 6.0, "bart": 6.0, "t5": 2.0, "gpt2": 6.0}  # T5's logits are large as it is
+
+
+def write_model(folder, kind="marian", seed=0, dropout=0.0):
+    """An untrained model with its tokenizer, sharpened so that members disagree; returns its address."""
+    import transformers
+
+    torch.manual_seed(seed)
+    config = configuration(kind, dropout)
+    auto = transformers.AutoModelForSeq2SeqLM if kind != "gpt2" else transformers.AutoModelForCausalLM
+    model = auto.from_config(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(SHARPER[kind])
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias.normal_()
+    model.save_pretrained(folder)
+    (prompted_tokenizer() if kind == "gpt2" else tokenizer()).save_pretrained(folder)
+    return f"hf:{folder}"

@@ -1,0 +1,82 @@
+"""Logical forms as graphs, and what is none."""
+
+import pytest
+
+from cgbench.benchmark.divergence.forms import FORMS
+from cgbench.errors import InputError
+
+
+def graph(form, line):
+    return FORMS[form](line, lambda what: InputError(f"row 1: {what}"))
+
+
+def test_scan():
+    found = graph("scan", "jump around left twice and turn right")
+    assert sorted(found.labels) == ["and", "around", "direct", "jump", "left", "right", "turn", "twice"]
+    edges, within = found.compounds()
+    assert edges[:7] == [
+        "around of jump", "around to left", "twice of around", "direct of turn", "direct to right",
+        "and first twice", "and second direct",
+    ]  # fmt: skip
+    assert edges[7:] == [
+        "around ( of jump , to left )",
+        "direct ( of turn , to right )",
+        "and ( first twice , second direct )",
+    ]
+    assert within[:2] == [(0, 7), (1, 7)]
+    assert found.template == "V around D twice and V D"
+
+
+def test_cogs():
+    line = (
+        "* cake ( x _ 6 ) ; give . agent ( x _ 1 , Emma ) AND give . recipient ( x _ 1 , x _ 3 ) AND dog ( x _ 3 ) "
+        "AND dog . nmod . beside ( x _ 3 , x _ 6 )"
+    )
+    found = graph("cogs", line)
+    edges, _ = found.compounds()
+    assert edges[:3] == ["give agent Emma", "give recipient dog", "dog nmod.beside cake"]
+    assert found.atoms == ["agent", "recipient", "nmod.beside"]
+    assert sorted(found.labels) == ["Emma", "cake", "dog", "give"]
+    assert "Emma" not in found.template and "x _ 3" in found.template
+
+
+def test_cogs_words_alone():
+    found = graph("cogs", "LAMBDA a . LAMBDA b . LAMBDA e . touch . agent ( e , b ) AND touch . theme ( e , a )")
+    assert (found.labels, found.atoms, found.edges) == (["touch"], ["agent", "theme"], [])
+    assert graph("cogs", "Emma").labels == ["Emma"]
+
+
+def test_cfq():
+    line = (
+        "SELECT DISTINCT ?x0 WHERE { ?x0 a film.actor . ?x0 film.actor.film ?x1 . ?x1 film.film.written_by M0 . "
+        "FILTER ( ?x0 != M1 ) }"
+    )
+    found = graph("cfq", line)
+    assert found.compounds()[0] == ["film.actor film.actor.film ?", "? film.film.written_by M"]
+    assert "FILTER" in found.atoms and "M0" not in found.template
+
+
+def test_lispress():
+    found = graph("lispress", '( Yield :output ( Find ( toName " Amy " ) 3 ) )')
+    assert sorted(found.compounds()[0][:4]) == ["Find 1 toName", "Find 2 3", "Yield :output Find", 'toName 1 " Amy "']
+    assert found.template == "( Yield :output ( Find ( toName _ ) _ ) )"
+
+
+@pytest.mark.parametrize(
+    ("form", "line", "said"),
+    [
+        ("scan", "jump twice left", "no phrase"),
+        ("scan", "jump around", "no phrase"),
+        ("cogs", "love . agent x", "no logical form|no term"),
+        ("cogs", "love . agent ( x _ 1 , x _ 2 )", "x _ 2 stands for nothing"),
+        ("cfq", "SELECT count", "no query in braces"),
+        ("cfq", "SELECT { a b }", "no clause"),
+        ("lispress", "( a ( b )", "not closed"),
+        ("lispress", "( a ) )", "behind the end"),
+        ("lispress", ") a", "never opened"),
+        ("lispress", "", "empty form"),
+    ],
+)
+def test_what_is_no_form(form, line, said):
+    with pytest.raises(InputError, match=said):
+        graph(form, line)

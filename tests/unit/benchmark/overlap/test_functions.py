@@ -1,0 +1,200 @@
+"""overlap() against the definition, against known n-grams and novelty, and against itself in other pieces."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twins_overlap import count_ngrams, documents_of, figures
+
+from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.overlap import counting
+from cgbench.benchmark.overlap.functions import overlap
+from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.stats.functions import stats
+from cgbench.engines import Local
+from cgbench.errors import InputError
+
+WORDS = st.lists(st.sampled_from("abcdé"), max_size=8).map(" ".join)
+ONE = Local(1)
+
+
+def rows(found):
+    head, *lines = [line.split("\t") for line in found.table().splitlines()]
+    return [dict(zip(head, line, strict=True)) for line in lines]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5), st.lists(WORDS, max_size=9), st.integers(1, 4))
+def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    path.write_text("".join(line + "\n" for line in corpus))
+    sides = [list(side) for side in zip(*pairs, strict=True)]
+    found = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, documents=2, engine=ONE)
+    documents = [line.split() for line in corpus]
+    counts = count_ngrams(documents)
+    for number, row in enumerate(rows(found)):
+        words = sides[number % 2][number // 2].split()
+        expected = figures(words, counts, min_count, (1, 2, 5))
+        span = words[expected["longest_end"] - expected["longest"] : expected["longest_end"]]
+        assert [row["example"], row["side"]] == [str(number // 2 + 1), ("source", "target")[number % 2]]
+        assert [int(row[f"known_{order}"]) for order in (1, 2, 5)] == expected["known"]
+        assert [int(row[name]) for name in ("pieces", "covered", "longest")] == [
+            expected[name] for name in ("pieces", "covered", "longest")
+        ]
+        assert row["longest_text"].split() == span
+        places = documents_of(span, documents, 2) if span else []
+        assert row["documents"] == " ".join(f"{path}:{place + 1}" for place in places)
+    again = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, documents=2, engine=ONE, shard_bytes=7)
+    assert again.table() == found.table()
+    assert again.report("json") == found.report("json")
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """A corpus in three files and a test text of sentences that are partly made of it."""
+    folder = tmp_path_factory.mktemp("texts")
+    rng = np.random.default_rng(5)
+    lines = [" ".join(f"w{word}" for word in rng.zipf(1.5, rng.integers(1, 30)) % 400) for _ in range(900)]
+    for number in range(3):
+        (folder / f"{number}.txt").write_text("\n".join(lines[number * 300 : (number + 1) * 300]) + "\n")
+    (folder / "all.txt").write_text("\n".join(lines) + "\n")
+    test = [" ".join(lines[i].split()[3:] + lines[i + 7].split()[:9]) or "w1" for i in range(0, 880, 11)]
+    (folder / "test.txt").write_text("\n".join(test) + "\n")
+    return folder
+
+
+def test_files_and_shards_and_workers_change_nothing(texts, monkeypatch):
+    monkeypatch.setattr(counting, "SMALL", 0)  # else no worker is started for so little
+    files = [texts / f"{number}.txt" for number in range(3)]
+    whole = overlap(texts / "test.txt", texts / "all.txt", min_count=2, engine=ONE)
+    parts = overlap(texts / "test.txt", files, min_count=2, shard_bytes=2000, engine=Local(2))
+    assert parts.table() == whole.table()
+    assert [file["documents"] for file in parts.corpus["files"]] == [300] * 3
+    assert parts.as_dict()["sides"] == whole.as_dict()["sides"]
+
+
+def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
+    out = tmp_path / "out"
+    found = overlap(texts / "test.txt", texts / "all.txt", orders=(2, 3), min_count=1, out=out, engine=ONE)
+    test = (texts / "test.txt").read_text().splitlines()
+    known = KnownOfTest.load(out)
+    for min_count in (1, 2, 3):
+        pieces, lengths = KnownNgrams.learn(texts / "all.txt", min_count=min_count).measure(test)
+        if min_count == 1:
+            assert found.sides[0].pieces.tolist() == pieces.tolist()
+            assert found.sides[0].lengths.tolist() == lengths.tolist()
+        ours, theirs = known.measure(test, min_count)
+        assert ours.tolist() == pieces.tolist()
+        assert theirs.tolist() == lengths.tolist()
+    usual = stats(texts / "all.txt", texts / "test.txt", curve=6).to_json()[0]
+    kept = stats(known_from=out, tests=texts / "test.txt", curve=6).to_json()[0]
+    for name in ("train", "signature", "signature_short"):
+        assert usual.pop(name) != kept.pop(name)
+    assert kept == usual
+
+
+def test_a_stopped_run_goes_on(texts, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"w1 w2\n\xff\n")
+    corpus, out = [texts / "0.txt", bad], tmp_path / "out"
+    with pytest.raises(InputError, match="bad.txt, byte 6: not UTF-8"):
+        overlap(texts / "test.txt", corpus, out=out, engine=ONE)
+    assert not (out / "overlap.json").exists()
+    (kept,) = out.glob(".cgbench/corpus-*/*/step.json")
+    before = kept.stat().st_mtime_ns
+    bad.write_bytes(b"w1 w2\n")
+    found = overlap(texts / "test.txt", corpus, out=out, engine=ONE)
+    assert kept.stat().st_mtime_ns == before
+    assert (out / "examples.tsv").read_text() == found.table()
+    assert found.table() == overlap(texts / "test.txt", corpus, engine=ONE).table()
+    assert json.loads((out / "overlap.json").read_text())["corpus"]["documents"] == 301
+    # another text, other counts
+    bad.write_bytes(b"w3 w4\n")
+    assert overlap(texts / "test.txt", corpus, out=out, engine=ONE).corpus["words"] == found.corpus["words"]
+    assert len(list(out.glob(".cgbench/corpus-*/*/step.json"))) == 3
+
+
+def test_what_is_left_out_is_named(texts, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(b'{"text": "w1 w2"}\n{"body": 1}\n{"text": "w3')
+    found = overlap(texts / "test.txt", bad, skip_bad=True, engine=ONE)
+    (file,) = found.corpus["files"]
+    assert (file["skipped"], file["documents"], file["words"]) == (2, 3, 2)
+    assert "byte 18: no text in the field 'text'" in file["first"]
+    assert "left out: 2 lines" in found.report()
+
+
+def test_lower_case_and_tokens(tmp_path):
+    (tmp_path / "corpus.txt").write_text("Das ist gut. Oder?\n")
+    plain, lower, tokens = (
+        overlap(["das ist gut . oder ?"], tmp_path / "corpus.txt", engine=ONE, **settings_).sides[0].spans[0]
+        for settings_ in ({}, {"lowercase": True}, {"lowercase": True, "tokenize": "13a"})
+    )
+    assert (plain, lower, tokens) == ("ist", "das ist", "das ist gut . oder ?")
+
+
+def test_ids_of_a_tokeniser(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    made.decoder = tokenizers.decoders.ByteLevel()
+    corpus = ["the cat slept on a mat", "a dog ate the cake", "on the mat a cat slept"]
+    made.train_from_iterator(
+        corpus * 3,
+        tokenizers.trainers.BpeTrainer(
+            vocab_size=300, initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(), show_progress=False
+        ),
+    )
+    made.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "corpus.txt").write_text("\n".join(corpus) + "\n")
+    test = ["a cat slept on the cake", "zebra dog ate", ""]
+    found = overlap(
+        test, tmp_path / "corpus.txt", orders=(1, 2), tokenizer=tmp_path / "tokenizer.json", engine=ONE, shard_bytes=9
+    )
+    ids = [[made.encode(line, add_special_tokens=False).ids for line in text] for text in (corpus, test)]
+    counts = count_ngrams(ids[0])
+    for words, row in zip(ids[1], rows(found), strict=True):
+        expected = figures(words, counts, 1, (1, 2))
+        assert [int(row["ids"]), int(row["longest"]), int(row["pieces"])] == [
+            len(words),
+            expected["longest"],
+            expected["pieces"],
+        ]
+    assert rows(found)[1]["longest_text"] == "dog ate"
+    with pytest.raises(InputError, match="cuts text as it is"):
+        overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "tokenizer.json", lowercase=True)
+    (tmp_path / "none.json").write_text("{}")
+    with pytest.raises(InputError, match="none.json: no tokenizer.json"):
+        overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "none.json", engine=ONE)
+
+
+def test_what_is_wrong_with_a_call(texts, tmp_path):
+    test, corpus = texts / "test.txt", texts / "0.txt"
+    (tmp_path / "empty").write_text("")
+    for text, more, said in (
+        (test, {"orders": ()}, "orders: lengths of n-grams"),
+        (test, {"min_count": 0}, "min_count=0: it must be at least 1"),
+        ((test, corpus), {}, r"has 80 lines and .*0.txt 300"),
+        (tmp_path / "empty", {}, "empty: the test text is empty"),
+        (test, {"out": texts}, "the folder holds something else"),
+    ):
+        with pytest.raises(InputError, match=said):
+            overlap(text, corpus, engine=ONE, **more)
+
+
+def test_a_kept_result_that_does_not_serve(texts, tmp_path):
+    out = tmp_path / "out"
+    overlap(texts / "test.txt", texts / "0.txt", out=out, engine=ONE)
+    known = KnownOfTest.load(out)
+    with pytest.raises(InputError, match="of row 2 of the text nothing is known"):
+        known.measure([(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
+    with pytest.raises(InputError, match="counts are known up to 3, and min_count is 4; run cgbench overlap with"):
+        known.measure(["w1"], 4)
+    with pytest.raises(InputError, match="no result of cgbench overlap"):
+        KnownOfTest.load(tmp_path)
+    matches = out / "known" / "matches.npy"
+    matches.write_bytes(matches.read_bytes()[:-4] + b"\1\0\0\0")
+    with pytest.raises(InputError, match="matches.npy: is damaged"):
+        KnownOfTest.load(out)

@@ -1,0 +1,173 @@
+"""Splits as releases: what is written, checked and taken by other commands; what is wrong with input."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from cgbench.benchmark.splits.functions import split
+from cgbench.benchmark.splits.split_config import SplitConfig
+from cgbench.benchmark.splits.split_release import SplitRelease, verify_split
+from cgbench.cli import main
+from cgbench.data_recipes.scan_grammar import commands
+from cgbench.errors import InputError
+from cgbench.text.formats import CorpusSpec
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("scan")
+    rows = list(commands().items())[::50]
+    (folder / "c.in").write_text("".join(f"{row[0]}\n" for row in rows))
+    (folder / "c.out").write_text("".join(f"{row[1]}\n" for row in rows))
+    return CorpusSpec((folder / "c.in", folder / "c.out"))
+
+
+def made(corpus, out, *options):
+    arguments = ["split", "--corpus", *map(str, corpus.paths), "--out", str(out), *options]
+    return CliRunner().invoke(main, arguments, catch_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def release(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("made") / "split"
+    result = made(corpus, out, "--elements", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
+    assert result.exit_code == 0, result.output
+    return SplitRelease.open(out)
+
+
+def test_a_split_holds_its_pairs_and_says_what_it_is(corpus, release):
+    pairs = list(zip(*(path.read_text().splitlines() for path in corpus.paths), strict=True))
+    for name, number in (("train", 0), ("test", 1)):
+        expected = [pair for pair, side in zip(pairs, release.sides(), strict=True) if side == number]
+        assert list(zip(release.lines(name, "source"), release.lines(name, "target"), strict=True)) == expected
+    counts = release.manifest["counts"]
+    assert counts == {"corpus": len(pairs), "train": 335, "test": 84, "neither": 0}
+    assert release.manifest["figures"]["compound_divergence"] > 0.1
+    assert release.languages == ("in", "out")
+    card = (release.folder / "README.md").read_text()
+    assert "MIT" in card and release.signature in card and f"{counts['test']:,}" in card
+    assert verify_split(release).ok
+
+
+def test_the_figures_are_those_of_stats(release):
+    texts = [str(release.text_path(name, "source")) for name in ("train", "test")]
+    arguments = ["stats", "--train", texts[0], "--test", texts[1], "--divergence", "scan", "--format", "json"]
+    result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+    found = json.loads(result.stdout)["divergence"]
+    assert found == pytest.approx(release.manifest["figures"])
+
+
+def test_the_same_bytes_again(corpus, release, tmp_path):
+    options = ("--elements", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
+    made(corpus, tmp_path / "again", *options)
+    for path in release.folder.iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize("name", ["train.in", "split.tsv", "README.md", "manifest.json"])
+def test_verify_sees_a_change(corpus, tmp_path, name):
+    made(corpus, tmp_path / "x", "--method", "random")
+    assert CliRunner().invoke(main, ["verify", str(tmp_path / "x")]).exit_code == 0
+    path = tmp_path / "x" / name
+    path.write_text(path.read_text().replace("1", "3", 1) if name != "train.in" else path.read_text() + "run\n")
+    result = CliRunner().invoke(main, ["verify", str(tmp_path / "x")])
+    assert result.exit_code in (1, 2) and ("DIFFERS" in result.output or "error" in result.output.lower())
+
+
+def test_score_takes_it(release, tmp_path):
+    hypotheses = tmp_path / "hyp"
+    hypotheses.write_text("".join(f"{line}\n" for line in release.lines("test", "target")))
+    arguments = ["score", "exact", "--release", str(release.folder), "--hyp", f"us={hypotheses}", "--value-only"]
+    assert CliRunner().invoke(main, arguments, catch_exceptions=False).stdout.split()[-1] == "100.0"
+
+
+def test_train_takes_its_training_set(release):
+    from cgbench.commands.options import corpus as spec
+
+    assert [path.name for path in spec((release.folder,), None).paths] == ["train.in", "train.out"]
+
+
+def test_several_divergences_and_their_curve(corpus, tmp_path):
+    out = tmp_path / "curve"
+    options = ("--elements", "scan", "--train-size", "0.4", "--test-size", "0.1", "--divergence", "0.2,0.05")
+    result = made(corpus, out, *options)
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t") for line in (out / "curve.tsv").read_text().splitlines()]
+    assert [row[0] for row in rows[1:]] == ["0.05", "0.2"]
+    for row in rows[1:]:
+        assert float(row[2]) == pytest.approx(float(row[0]), abs=0.01)
+        assert verify_split(SplitRelease.open(out / row[-1])).ok
+
+
+def test_a_training_set_that_is_given(corpus, tmp_path):
+    folder = tmp_path
+    for path in corpus.paths:
+        lines = path.read_text().splitlines(keepends=True)
+        (folder / f"train{path.suffix}").write_text("".join(lines[:100]))
+        (folder / f"pool{path.suffix}").write_text("".join(lines[100:]))
+    train, pool = (CorpusSpec((folder / f"{name}.in", folder / f"{name}.out")) for name in ("train", "pool"))
+    config = SplitConfig(method="dbca", elements="scan", test_size=50, atom_divergence=0.0)
+    one = split(pool, tmp_path / "out", config, train=train)[0]
+    assert (tmp_path / "out" / "train.in").read_bytes() == (folder / "train.in").read_bytes()
+    assert one.release.manifest["counts"] == {"corpus": 319, "train": 100, "test": 50, "neither": 269}
+    assert verify_split(one.release).ok
+
+
+def refused(corpus, tmp_path, **options):
+    with pytest.raises(InputError) as error:
+        split(corpus, tmp_path / "out", SplitConfig(**options))
+    assert not (tmp_path / "out").exists()
+    return str(error.value)
+
+
+def test_a_divergence_out_of_reach_says_how_near_it_came(corpus, tmp_path):
+    said = refused(corpus, tmp_path, elements="scan", divergence=0.95, exchanges=1)
+    assert "0.95 was not reached" in said and "the sizes bind" in said and "nearest" in said
+    config = SplitConfig(elements="scan", divergence=0.95, exchanges=1, nearest=True)
+    one = split(corpus, tmp_path / "out", config)[0]
+    assert "0.95 was not reached" in one.release.manifest["warnings"][0]
+
+
+def test_no_compounds(tmp_path):
+    for side in ("in", "out"):
+        (tmp_path / f"w.{side}").write_text("a\nb\nc\n")
+    corpus = CorpusSpec((tmp_path / "w.in", tmp_path / "w.out"))
+    assert "no example has a compound of words:2" in refused(corpus, tmp_path)
+
+
+def test_atoms_that_the_test_set_alone_has(tmp_path):
+    for side in ("in", "out"):
+        (tmp_path / f"w.{side}").write_text("".join(f"w{number} x{number}\n" for number in range(20)))
+    corpus = CorpusSpec((tmp_path / "w.in", tmp_path / "w.out"))
+    warnings = split(corpus, tmp_path / "out", SplitConfig(method="random"))[0].warnings
+    assert "8 of 8 atoms of the test set are not in training" in warnings[0]
+
+
+def test_what_does_not_belong_together(corpus, tmp_path):
+    for options, said in (
+        (("--method", "random", "--divergence", "0.1,0.2"), "belongs to --method mcd"),
+        (("--method", "length", "--train", str(corpus.paths[0]), str(corpus.paths[1])), "looks at no training set"),
+        (("--divergence", "a"), "numbers from 0 to 1"),
+        (("--set", "elemnts=scan"), "elements"),
+    ):
+        result = made(corpus, tmp_path / "out", *options)
+        assert result.exit_code == 2 and said in result.output, result.output
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("x")
+    assert "something else already" in made(corpus, tmp_path / "full").output
+
+
+def test_a_page_of_a_split_and_of_a_curve(corpus, release, tmp_path):
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(main, ["report", str(release.folder), "--out", str(page)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert release.signature in text and f"{release.manifest['figures']['compound_divergence']:.4f}" in text
+    options = ("--elements", "scan", "--method", "dbca", "--train-size", "0.3", "--test-size", "0.1")
+    made(corpus, tmp_path / "curve", *options, "--divergence", "0.05,0.1")
+    CliRunner().invoke(main, ["report", str(tmp_path / "curve"), "--out", str(page)], catch_exceptions=False)
+    assert "divergence-0.05" in page.read_text() and "<polyline" in page.read_text()
+    (tmp_path / "curve" / "divergence-0.1" / "test.in").write_text("run\n")
+    result = CliRunner().invoke(main, ["report", str(tmp_path / "curve"), "--out", str(page)])
+    assert result.exit_code == 2 and "fails its checks" in result.output

@@ -1,0 +1,153 @@
+"""The search: equal to its slow twin, and near what was asked for."""
+
+import numpy as np
+import pytest
+from twins_split import Draws, exchanged, grown
+
+from cgbench.benchmark.divergence.elements import elements_of, kind_of
+from cgbench.benchmark.divergence.measure import divergences
+from cgbench.benchmark.splits.search import generator, search
+from cgbench.benchmark.splits.simple import at_random, by_length, by_template
+from cgbench.benchmark.splits.split_config import SplitConfig
+from cgbench.errors import InputError
+
+
+def lines(count, seed=0, words="abcdefgh"):
+    random = np.random.default_rng(seed)
+    return [" ".join(random.choice(list(words), random.integers(2, 7))) for _ in range(count)]
+
+
+def elements(text, given="words", weights="specific"):
+    return elements_of(kind_of(given, weights), [("text", text)])
+
+
+def rows(found):
+    dicts = [{} for _ in range(found.examples)]
+    for row, number, weight in zip(found.rows, found.ids, found.weights, strict=True):
+        dicts[row][int(number)] = float(weight)
+    return dicts
+
+
+def twin(found, config, fixed=None):
+    given = np.zeros(found.examples, bool) if fixed is None else fixed
+    pool = np.flatnonzero(~given)
+    order = np.random.default_rng(np.random.SeedSequence([config.seed, 0])).permutation(pool).tolist()
+    both = rows(found.atoms), rows(found.compounds)
+    wanted = config.sizes(len(pool), fixed=fixed is not None)
+    begun = Draws(generator(config.seed, 1)[0])
+    sides = grown(both, order, begun, config.goal, wanted, config.candidates, np.flatnonzero(given).tolist())
+    if fixed is None:
+        sides = exchanged(
+            both, sides, Draws(generator(config.seed, 2)[0]), config.goal, config.tries * sum(wanted), False
+        )
+    expected = np.full(found.examples, -1, np.int8)
+    for example, side in sides.items():
+        expected[example] = side
+    return expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ("words", {"method": "mcd"}),
+        ("words:2,3", {"method": "mcd", "divergence": 0.5, "exchanges": 3}),
+        ("words", {"method": "dbca", "divergence": 0.3, "candidates": 5}),
+        ("words", {"method": "dbca", "train_size": 0.5, "test_size": 9, "exchanges": 2}),
+    ],
+)
+def test_equal_to_the_slow_twin(given, options, seed):
+    found = elements(lines(40, seed), given)
+    config = SplitConfig(**{"exchanges": 2, "seed": seed, **options})
+    np.testing.assert_array_equal(search(found, config), twin(found, config))
+
+
+def test_equal_to_the_slow_twin_for_a_given_training_set():
+    found = elements(lines(50))
+    fixed = np.arange(50) < 20
+    config = SplitConfig(method="dbca", divergence=0.4, test_size=10)
+    side_of = search(found, config, fixed)
+    np.testing.assert_array_equal(side_of, twin(found, config, fixed))
+    assert (side_of[:20] == 0).all() and (side_of == 1).sum() == 10
+
+
+@pytest.mark.parametrize("target", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("method", ["mcd", "dbca"])
+def test_the_divergence_that_was_asked_for(method, target):
+    found = elements(lines(600), "words:2,3")
+    side_of = search(found, SplitConfig(method=method, divergence=target, train_size=0.4, test_size=0.2))
+    measured = divergences(found, side_of == 0, side_of == 1, kind_of("words:2,3"))
+    assert measured.compound == pytest.approx(target, abs=0.01)
+    assert measured.atom <= 0.021
+
+
+def test_the_highest_divergence_is_above_that_of_chance():
+    found = elements(lines(300), "words:2,3")
+    kind = kind_of("words:2,3")
+    chance = at_random(300, SplitConfig(method="random"))
+    for method in ("mcd", "tmcd"):
+        side_of = search(found, SplitConfig(method=method))
+        assert ((side_of == 0).sum(), (side_of == 1).sum()) == (240, 60)
+        best = divergences(found, side_of == 0, side_of == 1, kind)
+        assert best.compound > divergences(found, chance == 0, chance == 1, kind).compound + 0.1
+
+
+def test_in_tmcd_training_has_every_atom():
+    text = [*lines(200), "x a", "y b", "z c"]  # atoms of one example each
+    found = elements(text)
+    side_of = search(found, SplitConfig(method="tmcd"))
+    assert (side_of[-3:] == 0).all()
+    assert divergences(found, side_of == 0, side_of == 1, kind_of("words")).lone_atoms == ()
+    with pytest.raises(InputError, match="cannot hold every atom, which takes 4"):
+        search(elements(["a b", "c d", "e f", "g h"]), SplitConfig(method="tmcd", train_size=2, test_size=2))
+
+
+def test_seeds_differ_and_the_same_seed_does_not():
+    found = elements(lines(100))
+    first, again, other = (search(found, SplitConfig(method="mcd", seed=seed)) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_length_and_template():
+    lengths = np.array([5, 1, 3, 9, 2])
+    side_of = by_length(lengths, SplitConfig(method="length", train_size=0.6, test_size=0.4))
+    assert side_of.tolist() == [1, 0, 0, 1, 0]
+    templates = ["a"] * 6 + ["b"] * 2 + ["c"] * 2
+    side_of = by_template(templates, SplitConfig(method="template"))
+    assert {templates[one] for one in np.flatnonzero(side_of == 0)} & {
+        templates[one] for one in np.flatnonzero(side_of == 1)
+    } == set()
+    assert (side_of == 1).sum() == 2
+    for wrong, said in ((["a"] * 5, "same template"), (["a"] * 5 + ["b"] * 5, "fewer than the rarest")):
+        with pytest.raises(InputError, match=said):
+            by_template(wrong, SplitConfig(method="template"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"method": "mdc"}, "did you mean mcd"),
+        ({"weights": "x"}, "no such weights"),
+        ({"divergence": 1.5}, "from 0 to 1"),
+        ({"method": "random", "divergence": 0.5}, "belongs to"),
+        ({"train_size": 2.5}, "whole number"),
+        ({"candidates": 0}, "1 or more"),
+    ],
+)
+def test_settings_that_do_not_fit(options, said):
+    with pytest.raises(InputError, match=said):
+        SplitConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"train_size": 90, "test_size": 20}, "ask for 110 examples, and there are 100"),
+        ({"test_size": 0.001}, "would be empty"),
+        ({"train_size": 0.9, "test_size": 0.3}, "more than 1"),
+    ],
+)
+def test_sizes_that_cannot_be(options, said):
+    with pytest.raises(InputError, match=said):
+        SplitConfig(**options).sizes(100)

@@ -1,0 +1,109 @@
+"""What a shard does with the ensemble."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cgbench.benchmark import candidate_uncertainty
+from cgbench.benchmark.candidate_uncertainty import read_uncertainty, uncertainty_of_candidates
+from cgbench.engines import Local
+from cgbench.models.checkpoints import member_folders
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """A small shard, and an ensemble that upper-cases; what it was opened with."""
+    from cgbench.models import ensemble
+
+    calls = []
+
+    class Fake:
+        @classmethod
+        def open(cls, members, device):
+            calls.append((members, device))
+            return cls()
+
+        def translate(self, lines, beam, **limits):
+            said = " ".join(map(str, (beam, *limits.items())))
+            return [ensemble.Translation(f"{line.upper()} {said}", np.zeros(1, np.int32), 0.0, 0.0) for line in lines]
+
+        def score(self, lines, tokens):
+            return {"rmi": np.arange(len(lines)) / 4 if len(tokens[0]) else np.full(len(lines), 7.0)}
+
+        @property
+        def subwords(self):
+            return SimpleNamespace(encode_target=lambda lines: [np.zeros(0, np.int32) for _ in lines])
+
+    monkeypatch.setattr(ensemble, "Ensemble", Fake)
+    monkeypatch.setattr(candidate_uncertainty, "SHARD", 2)
+    return calls
+
+
+def write(folder, lines):
+    for side in ("source", "target"):
+        (folder / f"candidates.{side}").write_text(lines)
+
+
+def test_an_ensemble_is_opened_once_whatever_the_number_of_shards(tmp_path, opened):
+    write(tmp_path, "".join(f"s{number}\n" for number in range(7)))
+    members = [tmp_path / "member-0", tmp_path / "member-1"]
+    uncertainty_of_candidates(members, tmp_path, tmp_path, beam=3, device="cpu", engine=Local(1))
+    assert opened == [(tuple(members), "cpu")]
+    rows = read_uncertainty(tmp_path)
+    assert [row["hypothesis"] for row in rows] == [f"S{number} 3" for number in range(7)]
+    assert [row["rmi"] for row in rows] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
+    assert {row["reference_rmi"] for row in rows} == {7}
+    assert candidate_uncertainty._open.cache_info().currsize == 0  # the models do not stay in memory
+
+
+def test_shards_that_are_there_are_kept(tmp_path, opened):
+    write(tmp_path, "a\nb\nc\n")
+    (tmp_path / "part-00000.jsonl").write_text(json.dumps({"hypothesis": "kept"}) + "\n")
+    uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, beam=1, device="cpu", engine=Local(1))
+    assert [row["hypothesis"] for row in read_uncertainty(tmp_path)] == ["kept", "C 1"]
+
+
+def test_a_length_limit_reaches_the_search(tmp_path, opened):
+    write(tmp_path, "a\n")
+    limits = candidate_uncertainty.search_settings({"beam": 2, "max_length_ratio": 4.0})
+    uncertainty_of_candidates([tmp_path], tmp_path, tmp_path, beam=1, device="cpu", engine=Local(1), limits=limits)
+    assert [row["hypothesis"] for row in read_uncertainty(tmp_path)] == ["A 1 ('max_length_ratio', 4.0)"]
+
+
+@pytest.fixture(scope="module")
+def ensemble_folder(tmp_path_factory):
+    from small_ensemble import learn_subwords, write_member
+
+    root = tmp_path_factory.mktemp("ensemble")
+    subwords = learn_subwords(root / "text")
+    for number in range(2):
+        write_member(root / "all" / f"member-{number}", subwords, number)
+    return root / "all"
+
+
+SOURCES = ["der vogel singt laut", "die katze sieht den hund", "ein hund"]
+TARGETS = ["the cat sings", "the dog sees a bird that nobody knows", "sleeps"]
+
+
+def test_what_is_said_of_the_reference_is_what_the_definition_gives(ensemble_folder):
+    """Batched and by running sums, against one pair at a time by definition."""
+    from twins_uncertainty import measures_of_pair
+
+    from cgbench.models.ensemble import Ensemble
+
+    members = member_folders(ensemble_folder)
+    rows = candidate_uncertainty.measure_sources(members, SOURCES, TARGETS, beam=2, device="cpu")
+    alone = candidate_uncertainty.measure_sources(members, SOURCES, beam=2, device="cpu")
+    candidate_uncertainty.forget_ensemble()
+    ensemble = Ensemble.open(ensemble_folder)
+    for source, target, row, own in zip(SOURCES, TARGETS, rows, alone, strict=True):
+        expected = measures_of_pair(ensemble, source, target)
+        for name, value in expected.items():
+            assert row[f"reference_{name}"] == pytest.approx(value, abs=1e-4), name
+        length = len(ensemble.subwords.encode_target([target])[0])
+        assert row["reference_log_prob"] == pytest.approx(-row["reference_pe_stu"] * length, abs=1e-6)
+        # Those of the hypothesis are what they are without a reference; so is their order.
+        assert {name: row[name] for name in own} == own
+        assert list(row) == [*own, *(f"reference_{name}" for name in expected)]

@@ -1,0 +1,173 @@
+"""Saved known n-grams: every flipped bit is found by its digest; without digests none harms a compiled loop."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.errors import InputError
+
+LINES = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2 + ["a dog"] * 3
+
+
+def save(folder: Path) -> KnownNgrams:
+    ngrams = KnownNgrams.learn_lines(LINES, word_min_count=2)
+    ngrams.save(folder)
+    assert len(ngrams.tail_nodes)  # else there is less to check
+    return ngrams
+
+
+def flip(path: Path, bit: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[bit // 8] ^= 1 << bit % 8
+    path.unlink()  # a new file: no time stamp can look the same
+    path.write_bytes(data)
+
+
+def drop_digests(folder: Path) -> None:
+    """Make a folder what older versions wrote."""
+    for name in ("words.json", "ngrams.json"):
+        sizes = json.loads((folder / name).read_text())
+        del sizes["files"], sizes["sha256"]
+        (folder / name).write_text(json.dumps(sizes))
+
+
+def edit(folder: Path, name: str, change) -> None:
+    array = np.load(folder / name)
+    changed = change(array)
+    (folder / name).unlink()
+    np.save(folder / name, array if changed is None else changed)
+
+
+def test_every_flipped_bit_is_found(tmp_path: Path):
+    save(tmp_path)
+    chance = random.Random(1)
+    for path in sorted(tmp_path.iterdir()):
+        before = path.read_bytes()
+        for _ in range(8):
+            flip(path, chance.randrange(8 * len(before)))
+            try:
+                KnownNgrams.load(tmp_path)
+            except InputError as error:
+                assert str(tmp_path) in str(error) and "\n" not in str(error)
+            else:  # the name of a digest: what it would have checked is whole
+                assert path.suffix == ".json" and path.read_bytes() != before
+            path.unlink()
+            path.write_bytes(before)
+    KnownNgrams.load(tmp_path)
+
+
+def put(row, value):
+    def change(array):
+        array[row] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("words.starts.npy", put(1, 1 << 40)),
+        ("words.starts.npy", put(-1, 1 << 40)),
+        ("words.starts.npy", put(2, -1)),
+        ("words.starts.npy", lambda array: array[:-1]),
+        ("words.arena.npy", lambda array: array[:-10]),
+        ("words.counts.npy", lambda array: array[:-1]),
+        ("words.counts.npy", lambda array: array.astype(np.float64)),
+        ("words.table.npy", lambda array: array[array[:, 0] != 0]),
+        ("words.table.npy", lambda array: array | np.uint64(1 << 31)),
+        ("words.table.npy", lambda array: array[:, :2].copy()),
+        ("words.table.npy", lambda array: np.asfortranarray(array)),
+        ("words.table.npy", lambda array: array[:0]),
+        ("trie.slots.npy", lambda array: array[:-1]),
+        ("trie.slots.npy", lambda array: array | np.uint64(2)),
+        ("trie.slots.npy", lambda array: array | np.uint64(1)),
+        ("trie.slots.npy", lambda array: array.astype(">u8")),
+        ("trie.slots.npy", lambda array: np.uint64(3)),
+        ("tail.nodes.npy", put(0, 1 << 30)),
+        ("tail.nodes.npy", put(0, -1)),
+        ("tail.nodes.npy", lambda array: array[::-1].copy()),
+        ("tail.nodes.npy", lambda array: array[:-1]),
+        ("tail.starts.npy", put(0, 1 << 30)),
+        ("tail.starts.npy", put(0, -1)),
+        ("tail.lengths.npy", put(0, 2**31 - 1)),
+        ("tail.lengths.npy", put(0, -1)),
+        ("tail.text.npy", lambda array: array[:-1]),
+    ],
+)
+def test_bounds_are_checked_where_there_are_no_digests(tmp_path: Path, name, change):
+    save(tmp_path)
+    drop_digests(tmp_path)
+    KnownNgrams.load(tmp_path)
+    edit(tmp_path, name, change)
+    with pytest.raises(InputError, match=str(tmp_path)):
+        KnownNgrams.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("words.json", "usable", 10**6),
+        ("words.json", "usable", "3"),
+        ("words.json", "words", 2),
+        ("words.json", "files", {"../x": "0"}),
+        ("words.json", "files", ["words.arena.npy"]),
+        ("ngrams.json", "closed", 1),
+        ("ngrams.json", "closed", False),
+        ("ngrams.json", "slots", 8),
+        ("ngrams.json", "longest", None),
+    ],
+)
+def test_sizes_are_checked(tmp_path: Path, name, key, value):
+    save(tmp_path)
+    drop_digests(tmp_path)
+    sizes = json.loads((tmp_path / name).read_text())
+    (tmp_path / name).write_text(json.dumps({**sizes, key: value}))
+    with pytest.raises(InputError, match=str(tmp_path)):
+        KnownNgrams.load(tmp_path)
+
+
+def test_phrase_lists_and_empty_vocabularies_are_saved_too(tmp_path: Path):
+    phrases = KnownNgrams.from_phrases(["a b", "b c d"])
+    phrases.save(tmp_path / "phrases")
+    assert KnownNgrams.load(tmp_path / "phrases").cover("a b c d") == phrases.cover("a b c d")
+    Vocabulary.learn_lines([]).save(tmp_path / "empty")
+    assert len(Vocabulary.load(tmp_path / "empty")) == 0
+
+
+USE = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {here!r})
+from test_saved_ngrams import LINES, survive
+survive(Path({folder!r}))
+"""
+
+
+def survive(folder: Path) -> None:
+    """Flip bits of files without digests, one at a time, and use what is not refused."""
+    save(folder)
+    drop_digests(folder)
+    chance = random.Random(2)
+    for path in sorted(folder.iterdir()):
+        before = path.read_bytes()
+        for _ in range(60):
+            flip(path, chance.randrange(8 * len(before)))
+            with contextlib.suppress(InputError):
+                KnownNgrams.load(folder).measure([*LINES, "the dog sat with a zebra of 17 or more bytes"])
+            path.unlink()
+            path.write_bytes(before)
+
+
+def test_no_flipped_bit_ends_the_process(tmp_path: Path):
+    program = USE.format(here=str(Path(__file__).parent), folder=str(tmp_path / "ngrams"))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

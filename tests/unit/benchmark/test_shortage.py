@@ -1,0 +1,108 @@
+"""The true cause of a build with nothing left."""
+
+import pytest
+
+from cgbench.benchmark.react_config import ReactConfig
+from cgbench.benchmark.shortage import check_enough, check_shares, check_words
+from cgbench.commands.lines import as_options
+from cgbench.errors import InputError
+from cgbench.text.corpus import index_pair
+
+COUNTS = {
+    "pool": 100, "empty": 0, "rare_word": 0, "known_words": 100, "too_short": 0, "too_long": 0, "within_length": 100,
+    "seen": 0, "duplicates": 0, "candidates": 100,
+}  # fmt: skip
+
+
+@pytest.fixture
+def train(tmp_path):
+    def write(source="a b c\n", target="x y z\n"):
+        (tmp_path / "t.zh").write_text(source)
+        (tmp_path / "t.en").write_text(target)
+        return index_pair(tmp_path / "t.zh", tmp_path / "t.en")
+
+    return write
+
+
+def why(train, config=None, **counts):
+    with pytest.raises(InputError) as error:
+        check_enough(config or ReactConfig(), {**COUNTS, "candidates": 0, **counts}, "candidates", train)
+    return as_options(error.value.message)
+
+
+def test_all_pairs_were_seen(train):
+    said = why(train(), seen=90, duplicates=10)
+    assert "excluded one): 90, repeats: 10; " in said and "give a pool of other text" in said
+    assert "too few words" not in said
+
+
+def test_rare_words(train):
+    said = why(train(), rare_word=97, empty=3, known_words=0, within_length=0)
+    assert "less than 3 times in the training corpus: 97, empty on one side: 3;" in said
+    assert "lower word_min_count" in said
+    assert "every pair of the pool is empty" in why(train(), empty=100, known_words=0, within_length=0)
+
+
+def test_length_bounds(train):
+    said = why(train(), too_short=60, too_long=40, within_length=0, config=ReactConfig(max_length=9))
+    assert "shorter than min_length=6: 60, longer than max_length=9: 40" in said
+    assert "--set min_length=N" in said
+    said = why(train(), too_long=100, within_length=0, config=ReactConfig(max_length=9))
+    assert "--set max_length=N" in said and "min_length" not in said.partition("bounds:")[2]
+    with pytest.raises(InputError, match=r"raise it with max_length='N'$"):
+        check_enough(
+            ReactConfig(), {**COUNTS, "too_long": 100, "within_length": 0, "candidates": 0}, "candidates", train()
+        )
+
+
+@pytest.mark.parametrize("counts", [{"too_short": 100}, {"rare_word": 100, "known_words": 0}])
+def test_text_without_blanks_is_said_before_lengths_and_rare_words(train, counts):
+    said = why(train("他的女儿昨天没有来上学。\n"), within_length=0, **counts)
+    assert "t.zh has no blanks between its words" in said and "min_length" not in said.partition(";")[2]
+
+
+def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
+    path = tmp_path / "text"
+    for text, expected in (
+        ("a b\n", "none of its words occurs 3 times"),
+        ("\n \n", "there is no word in it"),
+        ("他的女儿昨天没有来上学。\n", "no blanks between its words"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=expected):
+            check_words(path, 0, 3)
+    check_words(path, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "pool", "expected"),
+    [
+        ({"drop": "0.2", "window": "0.9", "select": 1}, None, "drop=0.2, window=0.9: more than all candidates"),
+        ({"drop": "0.1", "drop_perplexity": "0.1", "window": "0.9", "select": 1}, None, "drop_perplexity=0.1"),
+        (
+            {"drop": "0.1", "drop_reference": "0.4", "window": "0.6", "select": 1},
+            None,
+            "drop=0.1, drop_reference=0.4, window=0.6: more than all candidates together; lower one of them",
+        ),
+        (
+            {"candidates": 50, "drop": 0, "drop_reference": 20, "window": 40, "select": 10},
+            None,
+            "too few to drop 20 and draw 10 of the next 40; give a larger pool, or lower drop, drop_reference, window",
+        ),
+        ({"drop": 0, "window": "0.1", "select": "0.2"}, None, "select=0.2: more than window=0.1"),
+        ({"candidates": 50, "drop": 20, "window": 40, "select": 10}, None, "50 candidates are too few to drop 20"),
+        ({"candidates": 50, "drop": 20, "window": 20, "select": 30}, None, "draw 30 of the next 20"),
+        ({"drop": 20, "window": 40, "select": 10}, 50, "the 50 pairs of the pool are too few to drop 20"),
+        ({"candidates": "1/2", "drop": 20, "window": 40, "select": 10}, 100, "50 candidates are too few"),
+        ({"drop": 20, "window": 40, "select": 10}, 60, None),
+        ({"candidates": "1/2", "drop": 20, "window": 40, "select": 10}, None, None),  # who knows how large the pool is
+        ({"drop": "0.1", "window": "0.9", "select": "0.9"}, None, None),
+        ({"candidates": 100, "drop": 0, "window": 40, "select": "0.5"}, None, None),  # with 80 left it fits
+    ],
+)
+def test_shares_that_cannot_fit(changes, pool, expected):
+    if expected is None:
+        check_shares(ReactConfig(**changes), pool)
+        return
+    with pytest.raises(InputError, match=expected):
+        check_shares(ReactConfig(**changes), pool)

@@ -1,0 +1,179 @@
+"""Members of other kinds: checkpoints of ours, dropout, adapters; language codes; what has no common vocabulary."""
+
+import json
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+from outside_models import LINES, WORDS, configuration, tokenizer, write_model
+from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
+
+from cgbench.engines import Local
+from cgbench.errors import InputError
+from cgbench.models.ensemble import Ensemble
+from cgbench.models.outside.opening import check_together, plan_member
+from cgbench.models.outside.running import Work, measure_outside
+from cgbench.models.outside.text_space import chrf_disagreement, measure_in_text_space
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("own")
+    subwords = learn_subwords(folder)
+    for seed in range(2):
+        write_member(folder / f"member-{seed}", subwords, seed)
+    return folder
+
+
+def test_checkpoints_of_ours_measure_what_their_ensemble_does(own, tmp_path):
+    members = tuple(plan_member(str(own / f"member-{seed}")) for seed in range(2))
+    check_together(members)
+    measure_outside(Work(members, SOURCE, TARGET), tmp_path, Local(1))
+    rows = [json.loads(line) for line in (tmp_path / "part-00000.jsonl").read_text().splitlines()]
+    ensemble = Ensemble.open(own)
+    expected = ensemble.score(SOURCE, ensemble.subwords.encode_target(TARGET))
+    for name, values in expected.items():
+        assert [row[name] for row in rows] == pytest.approx(values.tolist(), rel=1e-4, abs=1e-6), name
+    alone = Ensemble.open(own / "member-0").translate(SOURCE, beam=2)
+    assert [best.text for best, *_ in members[0].open().translate(SOURCE, beam=2)] == [best.text for best in alone]
+
+
+@pytest.mark.parametrize("kind", ["marian", "t5", "gpt2"])
+def test_masks_follow_from_seed_and_sentence_alone(kind, tmp_path):
+    address = write_model(tmp_path / kind, kind, dropout=0.3)
+    prompt = "der {source} the" if kind == "gpt2" else None
+    one, other, plain = (
+        plan_member(text, prompt).open() for text in (f"mc:{address}?seed=3", f"mc:{address}?seed=4", address)
+    )
+    targets = one.encode_targets(["the dog", "the cat sees", "the bird", "the", "the cat"])
+    before = torch.random.get_rng_state()
+    found = one.states(LINES, targets)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    alone = [one.states([line], [target]) for line, target in zip(LINES, targets, strict=True)]
+    assert torch.equal(torch.cat(alone), found)
+    assert not torch.allclose(other.states(LINES, targets), found, atol=1e-3)
+    assert not torch.allclose(plain.states(LINES, targets), found, atol=1e-3)
+    assert one.identity["dropout_seed"] == 3 and "dropout_seed" not in plain.identity
+    for ours, theirs in zip(one.translate(LINES, beam=1), plain.translate(LINES, beam=1), strict=True):
+        assert ours[0].text == theirs[0].text and ours[0].log_prob == theirs[0].log_prob
+
+
+def test_masks_of_a_checkpoint_of_ours(own):
+    found = {}
+    for text in (f"mc:{own / 'member-0'}?seed=3", f"mc:{own / 'member-0'}?seed=4", str(own / "member-0")):
+        member = plan_member(text).open()
+        targets = member.encode_targets(TARGET)
+        found[text] = member.states(SOURCE, targets)
+        alone = [member.states([line], [target]) for line, target in zip(SOURCE, targets, strict=True)]
+        torch.testing.assert_close(torch.cat(alone), found[text], rtol=0, atol=0 if "mc:" in text else 1e-5)
+    one, other, plain = found.values()
+    assert not torch.allclose(one, other, atol=1e-3) and not torch.allclose(one, plain, atol=1e-3)
+
+
+def test_a_model_without_dropout_has_one_opinion(tmp_path):
+    address = write_model(tmp_path / "m", "t5")
+    with pytest.raises(InputError, match="no dropout"):
+        plan_member(f"mc:{address}?seed=1").open()
+
+
+def test_an_adapter_is_the_model_that_peft_makes_of_it(tmp_path):
+    peft = pytest.importorskip("peft")
+    import transformers
+
+    address = write_model(tmp_path / "base", "marian")
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "base")
+    torch.manual_seed(0)
+    wrapped = peft.get_peft_model(
+        model, peft.LoraConfig(target_modules=["q_proj"], r=2, init_lora_weights=False, task_type="SEQ_2_SEQ_LM")
+    )
+    wrapped.eval().save_pretrained(tmp_path / "adapter")
+    member = plan_member(f"{address}?adapter={tmp_path / 'adapter'}").open()
+    targets = member.encode_targets(["the dog sleeps"])
+    given = torch.tensor([member.tokenizer(LINES[0])["input_ids"]])
+    with torch.no_grad():
+        logits = wrapped(input_ids=given, decoder_input_ids=torch.tensor([[0, *targets[0][:-1]]])).logits[0]
+    found = member.log_probs(LINES[:1], targets)
+    torch.testing.assert_close(found, torch.log_softmax(logits, 1), rtol=0, atol=1e-5)
+    assert not torch.allclose(found, plan_member(address).open().log_probs(LINES[:1], targets), atol=1e-3)
+    write_model(tmp_path / "another", "marian")
+    with pytest.raises(InputError, match=r"belongs to .*base, not to .*another"):
+        plan_member(f"hf:{tmp_path / 'another'}?adapter={tmp_path / 'adapter'}")
+    write_model(tmp_path / "t5" / "base", "t5")
+    with pytest.raises(InputError, match="does not fit the model"):
+        plan_member(f"hf:{tmp_path / 't5' / 'base'}?adapter={tmp_path / 'adapter'}").open()
+
+
+def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
+    """NLLB's way: the output begins with the code of its language, whatever the model thinks of that."""
+    import transformers
+
+    codes = ("deu_Latn", "eng_Latn")
+    address = write_model(tmp_path / "m", "bart")
+    made = tokenizer(WORDS[:-2], codes)
+    plain = transformers.PreTrainedTokenizerFast
+
+    class Languages(plain):
+        src_lang = tgt_lang = None
+
+    made.save_pretrained(tmp_path / "m")
+    from cgbench.models.outside.hugging_face import HuggingFaceMember
+
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "m").eval()
+    given = {"identity": {}, "vocabulary": "", "shown": address}
+    with pytest.raises(InputError, match="has no languages; leave source"):
+        HuggingFaceMember(model, made, source="deu_Latn", target="eng_Latn", **given)
+    made.__class__ = Languages
+    with pytest.raises(InputError, match=r"say which with \?source=CODE&target=CODE"):
+        HuggingFaceMember(model, made, **given)
+    with pytest.raises(InputError, match=r"no language 'eng_Lat'; did you mean eng_Latn\?"):
+        HuggingFaceMember(model, made, source="deu_Latn", target="eng_Lat", **given)
+    member = HuggingFaceMember(model, made, source="deu_Latn", target="eng_Latn", **given)
+    (best, *_) = member.translate(LINES[:1], beam=2)[0]
+    forced = made.convert_tokens_to_ids("eng_Latn")
+    assert best.tokens[0] != forced
+    with torch.no_grad():
+        logits = model(
+            input_ids=torch.tensor([made(LINES[0])["input_ids"]]),
+            decoder_input_ids=torch.tensor([[1, forced, *best.tokens[:-1].tolist()]]),
+        ).logits[0, 1:]
+    expected = torch.log_softmax(logits, 1)[torch.arange(len(best.tokens)), torch.from_numpy(best.tokens).long()].sum()
+    assert best.log_prob == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_members_that_share_no_vocabulary_are_compared_as_texts(own, tmp_path):
+    members = (plan_member(str(own / "member-0")), plan_member(write_model(tmp_path / "m", "marian")))
+    with pytest.raises(InputError, match=r"another vocabulary than .*--text-space"):
+        check_together(members)
+    with pytest.raises(InputError, match="the same member as"):
+        check_together((members[0], plan_member(str(own / "member-0"))))
+    measure_in_text_space(Work(members, SOURCE, TARGET, search={"beam": 1}), tmp_path / "out", Local(1))
+    rows = [json.loads(line) for line in (tmp_path / "out" / "part-00000.jsonl").read_text().splitlines()]
+    assert [row["hypothesis"] for row in rows] == TARGET
+    for number, (line, text) in enumerate(zip(SOURCE, TARGET, strict=True)):
+        values = []
+        for member in members:
+            opened = member.open()
+            (target,) = opened.encode_targets([text])
+            log_probs = opened.log_probs([line], [target])
+            values.append(float(log_probs[torch.arange(len(target)), torch.from_numpy(target).long()].sum()))
+        one, other = (value / (len(text) + 1) for value in values)
+        assert rows[number]["text_log_prob"] == pytest.approx((one + other) / 2, abs=1e-5)
+        assert rows[number]["text_log_prob_variance"] == pytest.approx(((one - other) / 2) ** 2, abs=1e-5)
+        assert 0 < rows[number]["text_chrf_disagreement"] <= 1
+
+
+def test_disagreement_of_texts():
+    same, other = chrf_disagreement([["a cat", "a cat"], ["a cat", "zzz"]])
+    assert same == 0 and other == 1
+    assert chrf_disagreement([["a"]]) == [0.0]
+
+
+def test_a_prompted_model_reads_its_sentence_where_the_template_says(tmp_path):
+    address = write_model(tmp_path / "m", "gpt2")
+    (tmp_path / "prompt").write_text("der {source} the\n", encoding="utf-8")
+    given = plan_member(f"{address}?prompt={tmp_path / 'prompt'}")
+    assert given.template == "der {source} the"
+    assert given.identity["prompt"] == "der {source} the"
+    assert given.key != plan_member(address, "die {source} the").key
+    assert configuration("gpt2").is_encoder_decoder is False

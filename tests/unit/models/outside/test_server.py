@@ -1,0 +1,130 @@
+"""Servers of others: every way to answer badly, nothing lost, nothing asked twice."""
+
+import json
+
+import pytest
+from fake_openai import Fake, serving, translation
+
+from cgbench.errors import InputError
+from cgbench.models.outside.server import ask_all, parse_server
+
+LINES = ["a b", "c d e", "", "f", "g h"]
+PROMPT = "Say: {source}"
+
+
+def ask(fake, kept, lines=LINES, nbest=1, options=""):
+    slept = []
+    with serving(fake) as url:
+        server = parse_server(f"{url}?model=m&timeout=30{options}", PROMPT)
+        return ask_all(server, lines, kept, nbest=nbest, sleep=slept.append), slept
+
+
+@pytest.mark.parametrize("wrong", [429, 500, 503, "breaks off", "html", "too few", "too many", "no text"])
+def test_a_bad_answer_is_asked_for_again(wrong, tmp_path):
+    fake = Fake({"c d e": [wrong, wrong]})
+    found, slept = ask(fake, tmp_path / "kept", nbest=2)
+    assert [answer.texts for answer in found] == [
+        [translation(line), translation(line, 1)] if line else [""] for line in LINES
+    ]
+    assert fake.asked.count("c d e") == 3 and len(fake.asked) == 6
+    assert slept == ([7.0, 7.0] if wrong == 429 else [1.0, 2.0])
+
+
+def test_a_server_that_hangs_is_left_after_a_while(tmp_path):
+    fake = Fake({"f": ["hangs"]})
+    with serving(fake) as url:
+        server = parse_server(f"{url}?model=m&timeout=30", PROMPT)
+        hurried = type(server)(**{**vars(server), "timeout": 0.2})
+        found = ask_all(hurried, LINES, tmp_path / "kept", nbest=1, sleep=lambda seconds: None)
+    assert found[3].texts == [translation("f")] and fake.asked.count("f") == 2
+
+
+def test_what_is_answered_is_never_asked_for_again(tmp_path):
+    fake = Fake({"g h": [500] * 6})
+    with pytest.raises(
+        InputError, match=r"line 5 has no answer after 6 tries \(status 500: not today\); what is answered is kept"
+    ):
+        ask(fake, tmp_path / "kept", options="&parallel=1")
+    assert sorted(fake.answered) == ["a b", "c d e", "f"]
+    # killed while an answer was being written
+    with (tmp_path / "kept").open("ab") as file:
+        file.write(b'{"row": 4, "texts": ["G')
+    again = Fake()
+    found, _ = ask(again, tmp_path / "kept")
+    assert again.asked == ["g h"]
+    assert [answer.texts for answer in found] == [[translation(line)] for line in LINES]
+    last = Fake()
+    assert ask(last, tmp_path / "kept")[0] == found and last.asked == []
+
+
+def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
+    lines = [f"word {number}" for number in range(40)]
+    fake = Fake({"word 3": [400]})
+    with pytest.raises(InputError, match=r"the server refuses \(status 400: not today\)"):
+        ask(fake, tmp_path / "kept", lines)
+    kept = [json.loads(line)["row"] for line in (tmp_path / "kept").read_text().splitlines()]
+    assert sorted(f"word {row}" for row in kept) == sorted(fake.answered)
+    again = Fake()
+    found, _ = ask(again, tmp_path / "kept", lines)
+    assert not {*again.asked} & {*fake.answered} and len(again.asked) == 40 - len(kept)
+    assert [answer.texts for answer in found] == [[translation(line)] for line in lines]
+
+
+def test_an_answer_that_is_cut_short_is_marked(tmp_path):
+    found, _ = ask(Fake({"f": ["cut"]}), tmp_path / "kept")
+    assert [answer.cut for answer in found] == [[False], [False], [False], [True], [False]]
+
+
+def test_the_key_goes_to_the_server_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("CGBENCH_API_KEY", "secret-1")
+    fake = Fake({"a b": [307]})
+    with pytest.raises(InputError, match="refuses .status 307"):
+        ask(fake, tmp_path / "kept", ["a b"])
+    assert fake.keys == ["Bearer secret-1"] and len(fake.asked) == 1
+    ask(Fake(), tmp_path / "other", ["a b"])
+    assert b"secret" not in (tmp_path / "other").read_bytes()
+    server = parse_server("openai:http://x/v1?model=m", PROMPT)
+    assert "secret" not in json.dumps(server.identity)
+
+
+def test_what_is_asked(tmp_path):
+    fake = Fake()
+    ask(fake, tmp_path / "kept", ["a b"], nbest=3, options="&temperature=0.5&max_tokens=9")
+    assert fake.bodies == [
+        {
+            "model": "m", "messages": [{"role": "user", "content": "Say: a b"}], "n": 3, "temperature": 0.5,
+            "max_tokens": 9,
+        }
+    ]  # fmt: skip
+
+
+def test_nobody_there(tmp_path):
+    server = parse_server("openai:http://127.0.0.1:9/v1?model=m", PROMPT)
+    with pytest.raises(InputError, match="no answer after 6 tries .*refused"):
+        ask_all(server, ["a"], tmp_path / "kept", nbest=1, sleep=lambda seconds: None)
+
+
+def test_a_damaged_record_is_named(tmp_path):
+    (tmp_path / "kept").write_text('{"row": 77, "texts": ["a"], "cut": [false]}\n')
+    with pytest.raises(InputError, match="kept, line 1: is damaged"):
+        ask(Fake(), tmp_path / "kept")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("openai:localhost:8000?model=m", "no address of a server"),
+        ("openai:file:///etc/passwd?model=m", "no address of a server"),
+        ("openai:http://x/v1", "says no model"),
+        ("openai:http://x/v1?model=m&temprature=1", "unknown option 'temprature'; did you mean temperature?"),
+        ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens=many is no number"),
+        ("openai:http://x/v1?model=m&max_tokens=0", "max_tokens is out of its range"),
+        ("openai:http://x/v1?model=m&temperature=nan", "temperature is out of its range"),
+        ("openai:http://x/v1?model", "NAME=VALUE"),
+        ("openai:http://me:secret@x/v1?model=m", "no password belongs here; set CGBENCH_API_KEY"),
+    ],
+)
+def test_bad_names_of_servers(text, said):
+    with pytest.raises(InputError) as error:
+        parse_server(text, PROMPT)
+    assert said in str(error.value) and "secret" not in str(error.value)

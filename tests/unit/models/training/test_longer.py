@@ -1,0 +1,214 @@
+"""A finished run that is made longer ends in the bytes of one that was as long from the start."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from training_runs import PRESET, contents, make_corpus, train
+
+from cgbench.errors import InputError
+from cgbench.models.checkpoints import ensemble_identity, load_checkpoint
+from cgbench.models.training import loop, state
+from cgbench.models.training.validation import Validated
+
+PARTS = ("config.json", "model.safetensors", "subwords.json", "SHA256SUMS")
+STATE = "training_state.safetensors"
+# The first run ends at 10, where the defaults have a line of the log due and neither a validation nor a checkpoint.
+KINDS = {
+    "best": {},
+    "last": {"training.keep": "last", "training.schedule": "constant", "training.keep_checkpoints": 3},
+    "epochs": {
+        **{"training.validate_every_epochs": 1, "training.log_every": 4, "training.schedule": "noam"},
+        **{"training.learning_rate": 0.5, "training.keep_checkpoints": 1, "training.checkpoint_every": 5},
+    },
+    "bow": {"method.name": "bow", "method.epochs": 1},
+    "creg": {"method.name": "creg", "method.alpha": 1.0, "method.ramp_updates": 12},
+    "patience": {"training.patience": 2, "training.validate_metric": "exact_match", "training.validate_every": 3},
+}
+
+
+def long(updates, name="best"):
+    return PRESET.replace({**KINDS[name], "training.max_updates": updates})
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return make_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "model"
+    train(corpus, out, long(18))
+    return out
+
+
+@pytest.fixture(scope="module")
+def short(corpus, tmp_path_factory):
+    out = tmp_path_factory.mktemp("short") / "model"
+    train(corpus, out)
+    return out
+
+
+@pytest.fixture
+def model(short, tmp_path):
+    """A finished run of 14 updates."""
+    shutil.copytree(short, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def updates_of(folder):
+    return json.loads((folder / "config.json").read_text())["updates"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_bytes_are_those_of_a_run_as_long_from_the_start(corpus, tmp_path, name):
+    for updates in (10, 13):
+        train(corpus, tmp_path / "grown", long(updates, name))
+        assert (tmp_path / "grown/config.json").is_file()
+    train(corpus, tmp_path / "whole", long(13, name))
+    grown, whole = contents(tmp_path / "grown"), contents(tmp_path / "whole")
+    if name == "patience":  # which ended both; no state was written since, and it names the first length
+        assert json.loads(grown["metrics.jsonl"].splitlines()[-1])["update"] == 9
+        del grown[STATE], whole[STATE]
+    if name == "last":  # a checkpoint of the shorter run says that it was one of 10 updates
+        for file in ("config.json", "SHA256SUMS"):
+            assert grown.pop(f"checkpoints/update-0000009/{file}") != whole.pop(f"checkpoints/update-0000009/{file}")
+    assert grown == whole
+    load_checkpoint(tmp_path / "grown")
+
+
+def test_a_best_that_only_the_end_had_seen_is_forgotten_and_an_earlier_one_kept(corpus, tmp_path, monkeypatch):
+    """What a validation finds is set: 8 is better than 4, then the end of the short run, 10, then nothing."""
+    goodness = {4: 1.0, 8: 2.0, 10: 3.0, 12: 0.5, 16: 0.4, 18: 0.3}
+    real = loop.Run._validate
+
+    def validate(self, validation):
+        found = goodness[self.progress.update]
+        real(self, lambda model: Validated({"valid_loss": 1.0}, found))
+
+    monkeypatch.setattr(loop.Run, "_validate", validate)
+    for updates, best in ((10, 10), (12, 8), (18, 8)):
+        train(corpus, tmp_path / "grown", long(updates))
+        assert updates_of(tmp_path / "grown") == best
+    train(corpus, tmp_path / "whole", long(18))
+    assert contents(tmp_path / "grown") == contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("stops", [[14], [15, 17], [18]])
+def test_a_longer_run_in_parts(corpus, model, whole, stops):
+    for stop in stops:
+        finished = train(corpus, model, long(18), stop_after_updates=stop)
+        assert finished == (stop == 18)
+        assert load_checkpoint(model)[2].training.max_updates == (18 if finished else 14)
+    train(corpus, model, long(18))
+    assert contents(model) == contents(whole)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("moment", range(1, 10))
+def test_a_longer_run_killed_between_any_two_writes(corpus, model, whole, monkeypatch, moment):
+    real, count = Path.replace, 0
+
+    def replace(self, target):
+        nonlocal count
+        count += 1
+        if count == moment:
+            raise Killed
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    try:
+        train(corpus, model, long(18))
+        assert moment == 9
+    except Killed:
+        pass
+    monkeypatch.undo()
+    train(corpus, model, long(18))
+    assert contents(model) == contents(whole)
+
+
+def test_the_shorter_model_stays_until_the_longer_is_there(corpus, model):
+    before = {name: data for name, data in contents(model).items() if name in PARTS}
+    train(corpus, model, long(18), stop_after_updates=16)
+    assert before.items() <= contents(model).items()
+    assert train(corpus, model)  # asked for as it is, it is kept
+    assert before.items() <= contents(model).items()
+
+
+def test_a_run_that_was_stopped_may_become_longer_too(corpus, whole, tmp_path):
+    train(corpus, tmp_path / "model", stop_after_updates=9)
+    train(corpus, tmp_path / "model", long(18))
+    assert contents(tmp_path / "model") == contents(whole)
+
+
+def test_a_shorter_run_is_refused_with_both_values(corpus, model, tmp_path):
+    before = contents(model)
+    with pytest.raises(InputError, match=r"of 14 updates, and training\.max_updates is 9 here.*not shorter"):
+        train(corpus, model, long(9))
+    assert contents(model) == before
+    train(corpus, tmp_path / "half", long(18), stop_after_updates=5)
+    with pytest.raises(InputError, match=r"of 18 updates, and training\.max_updates is 14 here.*not shorter"):
+        train(corpus, tmp_path / "half")
+
+
+def test_rates_that_depend_on_the_length_are_refused(corpus, tmp_path):
+    linear = {"training.schedule": "linear"}
+    train(corpus, tmp_path / "model", PRESET.replace(linear))
+    before = contents(tmp_path / "model")
+    with pytest.raises(InputError, match=r"of 14 updates, and .* 18 here: with training\.schedule=linear every rate"):
+        train(corpus, tmp_path / "model", long(18).replace(linear))
+    assert contents(tmp_path / "model") == before
+
+
+def test_other_settings_are_named_as_ever(corpus, model):
+    with pytest.raises(
+        InputError, match=r"other settings, data or seed \(seed is 3 there and 4 here; training\.max_up"
+    ):
+        train(corpus, model, long(18), seed=4)
+
+
+def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
+    before = contents(model)
+    data = bytearray(before[STATE])
+    data[len(data) // 2] ^= 1
+    (model / STATE).write_bytes(data)
+    with pytest.raises(InputError, match=rf"{STATE}: is damaged: .*; name another folder with out"):
+        train(corpus, model, long(18))
+    (model / STATE).unlink()
+    with pytest.raises(InputError, match=rf"{STATE}: no such file, and going on from 14 updates to 18 needs it"):
+        train(corpus, model, long(18))
+    assert train(corpus, model)
+    assert contents(model) == {name: data for name, data in before.items() if name != STATE}
+
+
+def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus, short, tmp_path):
+    out = tmp_path / "model"
+    train(corpus, out, stop_after_updates=6)
+    data = bytearray((out / STATE).read_bytes())
+    data[len(data) // 2] ^= 1
+    (out / STATE).write_bytes(data)
+    with pytest.raises(InputError, match="is damaged: .*; remove it, and training begins again"):
+        train(corpus, out)
+    (out / STATE).unlink()
+    train(corpus, out)
+    assert contents(out) == contents(short)
+
+
+def test_the_state_is_no_part_of_the_model(corpus, model, short, tmp_path):
+    names = (STATE, "best.safetensors")
+    for name in names:
+        (model / name).unlink()
+    assert ensemble_identity(model) == ensemble_identity(short)
+    train(corpus, tmp_path / "without", keep_state=False)
+    assert contents(tmp_path / "without") == contents(model)
+
+
+def test_lengths_that_are_no_numbers_are_no_lengths():
+    ours = [{"training": {"max_updates": 9}}]
+    assert not state.may_become([{"training": {"max_updates": "8"}}], ours, Path("x"))
+    assert state.may_become([{"training": {"max_updates": 8}}], ours, Path("x"))

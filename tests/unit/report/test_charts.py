@@ -1,0 +1,82 @@
+"""Charts: well-formed, with every value at its place, and with names of others escaped."""
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from cgbench.report import charts
+
+
+def parsed(chart):
+    return ElementTree.fromstring(str(chart))
+
+
+def test_a_scale_and_its_ticks():
+    scale = charts.Scale(0.0, 10.0, 100.0, 200.0)
+    assert scale(0) == 100 and scale(5) == 150
+    assert scale.ticks() == [0, 2, 4, 6, 8, 10]
+    assert charts.Scale(0.21, 0.39, 0, 1).ticks() == pytest.approx([0.25, 0.3, 0.35])
+    assert charts.Scale(3.0, 3.0, 0, 1).ticks() == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.5"), (0.25, "0.25"), (-0.0, "0"), (1234.0, "1,234"), (1e-5, "1e-05"), (3e7, "3e+07")]
+)
+def test_numbers(value, text):
+    assert charts.number(value) == text
+
+
+def test_a_histogram_has_the_counts():
+    chart = parsed(charts.histograms([charts.Series("<b>&", [0.0, 0.0, 1.0])], "x", "title", bins=2))
+    (path,) = chart.iter("path")
+    # three points a bin: two values in the first, one in the second, half as high
+    places = [tuple(map(float, pair.split())) for pair in path.get("d")[1:-1].split("L")]
+    heights = [places[0][1] - y for _, y in places]
+    assert heights[1] == heights[2] == pytest.approx(2 * heights[3], abs=0.1) and heights[0] == 0
+    assert path[0].text == "<b>&: 3 pairs, median 0"
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0]])
+def test_few_values_are_drawn(values):
+    assert parsed(charts.histograms([charts.Series("one", values)], "x", "t")) is not None
+
+
+def test_curves_keep_their_names_apart():
+    chart = parsed(charts.curves([charts.Series(str(one), [0.2, 0.9], one) for one in range(3)], "n", "share", "t"))
+    ends = sorted(float(text.get("y")) for text in chart.iter("text") if "name" in text.get("class"))
+    assert all(after - before >= 13 for before, after in itertools.pairwise(ends))
+    assert len({line.get("stroke-dasharray") for line in chart.iter("polyline")}) == 3
+
+
+def test_a_scatter_says_what_its_edges_are():
+    behind = np.array([0.0, 1.0]), np.array([10.0, 30.0])
+    chart = parsed(charts.scatter(behind, (np.array([0.5]), np.array([20.0])), ("degree", "rmi"), "t"))
+    (plot,) = [one for one in chart.iter("rect") if one.get("class") == "plot"]
+    assert plot.get("data-x") == "0.0 1.0" and plot.get("data-y") == "10.0 30.0"
+    (dot,) = list(chart.iter("circle"))
+    x, width = float(plot.get("x")), float(plot.get("width"))
+    assert float(dot.get("cx")) == pytest.approx(x + width / 2)
+    assert len([one for one in chart.iter("rect") if "cell" in one.get("class")]) == 2
+
+
+def test_whiskers():
+    rows = [
+        charts.Whisker("one", 10.0, 8.0, 12.0, (9.0, 11.0), 0, "first"),
+        charts.Whisker("a name that is much too long for it", None),
+    ]
+    chart = parsed(charts.whiskers(rows, "BLEU", "t"))
+    texts = [text.text for text in chart.iter("text")]
+    assert "first" in texts and "10.0" in texts and "a name that is mu…" in texts
+    assert len(list(chart.iter("circle"))) == 2
+    (interval,) = [one for one in chart.iter("line") if "interval" in one.get("class")]
+    dots = sorted(float(one.get("cx")) for one in chart.iter("circle"))
+    assert float(interval.get("x1")) < dots[0] < dots[1] < float(interval.get("x2"))
+
+
+def test_a_bar_and_shades():
+    chart = parsed(charts.bar([(0.25, 0), (0.5, 1)], "three quarters"))
+    assert [(one.get("x"), one.get("width")) for one in chart] == [("0", "25"), ("25", "50")]
+    found = [charts.shade(value) for value in (-1, -0.05, 0, 0.3, 1, None)]
+    assert found == ["n5", "z", "z", "p2", "p5", ""]

@@ -1,0 +1,176 @@
+"""The page of a release: what is on it, and that it agrees with what was counted otherwise."""
+
+import json
+import re
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+from hostile_text import HOSTILE
+
+from cgbench.benchmark.correlations import spearman
+from cgbench.benchmark.manifest import digest
+from cgbench.benchmark.react import build_react
+from cgbench.benchmark.release import Release
+from cgbench.benchmark.stats.functions import stats
+from cgbench.errors import InputError
+from cgbench.files import write_json
+from cgbench.report import release_page as module
+from cgbench.report.release_data import columns_of, find_material, funnel, novelty_curves
+from cgbench.report.release_page import release_page
+
+
+def data_of(html):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+@pytest.fixture(scope="module")
+def candidates(demo, tmp_path_factory):
+    """Candidates of two pools whose text is hostile in places; tests only read it."""
+    folder = tmp_path_factory.mktemp("report")
+    lines = [text.replace("\n", " ") for text in HOSTILE]
+    for language in ("de", "en"):
+        words = (demo / f"train.{language}").read_text(encoding="utf-8").splitlines()
+        extra = [f"{line} {number}" for number, line in enumerate(lines)]
+        (folder / f"train.{language}").write_text("\n".join([*words, *extra * 3]) + "\n", encoding="utf-8")
+        mixed = [" ".join(reversed(line.split(" "))) for line in extra]
+        (folder / f"odd.{language}").write_text("\n".join(mixed) + "\n", encoding="utf-8")
+    pools = [(demo / "pool.de", demo / "pool.en"), (folder / "odd.de", folder / "odd.en")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return build_react(
+            train=(folder / "train.de", folder / "train.en"), pools=pools, out=folder / "out", preset="demo",
+            until="candidates", candidates=60, jobs=1, accept_text=True, settings={"min_length": 1},
+        )  # fmt: skip
+
+
+def test_the_page_of_candidates(candidates):
+    html = release_page(candidates)
+    data = data_of(html)
+    at = {name: place for place, name in enumerate(data["fields"])}
+    assert len(data["rows"]) == 60 and "hypothesis" not in at
+    lines = candidates.lines("target")
+    ngrams = candidates.ngrams()
+    for row in data["rows"]:
+        line = lines[row[at["number"]] - 1]
+        assert row[at["cover"]] == [len(piece) for piece in ngrams.cover(line)]
+        assert row[at["degree"]] == pytest.approx(ngrams.degree(line), rel=1e-5)
+    # what is hostile is in the data, and nowhere as markup
+    assert any("onerror" in row[at["target"]] for row in data["rows"])
+    assert "<img" not in html and "\x1b" not in html
+    assert "licence of the inputs is not stated" in html and "these are candidates" in html
+    assert html == release_page(Release.open(candidates.folder))
+
+
+def test_quantiles_stand_below_their_names(candidates):
+    html = release_page(Release.open(candidates.folder))
+    head, cells = re.search(
+        r"<caption>Means and quantiles</caption>\s*<thead>(.*?)</thead>\s*<tbody>\s*<tr>(.*?)</tr>", html, re.DOTALL
+    ).groups()
+    names = re.findall("<th[^>]*>([^<]*)</th>", head)[1:]
+    degrees = columns_of(candidates)["degree"]
+    expected = [degrees.mean(), *np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1))]
+    assert names == ["mean", "least", "25 %", "median", "75 %", "greatest"]
+    assert re.findall("<td>([^<]*)</td>", cells) == [f"{value:.3f}" for value in expected]
+
+
+def test_the_funnel_adds_up(candidates):
+    stages = funnel(candidates, columns_of(candidates))
+    assert [stage.key for stage in stages] == ["pool", "known_words", "within_length", "candidates"]
+    for stage in stages:
+        assert stage.pools is None or sum(stage.pools) == stage.pairs
+    assert stages[0].pools == (2_500, len(HOSTILE)) and stages[1].pools is not None
+
+
+def test_novelty_is_that_of_stats(candidates):
+    material = find_material(candidates)
+    assert not material.missing and len(material.pool) == 60
+    lines = candidates.lines("target")
+    found = novelty_curves(material.training, {"all": lines}, 1, orders=3)["all"]
+    row = stats(release=candidates.folder, side="target", orders=(1, 2, 3)).rows[0]
+    assert found == [row.words.orders[order].share for order in (1, 2, 3)]
+
+
+def test_texts_of_another_size_are_cut_to_the_smallest(candidates):
+    material = find_material(candidates)
+    lines = candidates.lines("target")
+    both = novelty_curves(material.training, {"all": lines, "few": lines[:20]}, 1, orders=2)
+    assert both["all"] != novelty_curves(material.training, {"all": lines}, 1, orders=2)["all"]
+    assert both["few"] == novelty_curves(material.training, {"few": lines[:20]}, 1, orders=2)["few"]
+
+
+def test_without_the_workspace_the_training_text_gives_the_same_covers(candidates, tmp_path):
+    whole = data_of(release_page(candidates))
+    shutil.copytree(candidates.folder, tmp_path / "release")
+    alone = Release.open(tmp_path / "release")
+    train = [candidates.input_path(file["path"]) for file in alone.manifest["inputs"]["train"]["files"]]
+    assert data_of(release_page(alone, train=train))["rows"] == whole["rows"]
+    with pytest.raises(InputError, match="not the file that the release was built from"):
+        release_page(alone, train=train[::-1])
+
+
+def test_what_is_not_here_is_said(candidates, tmp_path):
+    shutil.copytree(candidates.folder, tmp_path / "release")
+    manifest = Release.open(tmp_path / "release").manifest
+    for file in manifest["inputs"]["train"]["files"]:
+        file["path"] = "/gone"
+    write_json(tmp_path / "release/manifest.json", {**manifest, "digest": digest(manifest)})
+    html = release_page(Release.open(tmp_path / "release"))
+    assert "The training text is not here" in html and "no piece of a cover is shown" in html
+    assert "cover" not in data_of(html)["fields"]
+
+
+def test_more_than_so_many_examples_are_sampled(candidates, monkeypatch):
+    monkeypatch.setattr(module, "MOST_EXAMPLES", 10)
+    html = release_page(candidates)
+    rows = data_of(html)["rows"]
+    assert len(rows) == 10 and [row[0] for row in rows] == sorted(row[0] for row in rows)
+    assert "Of 60 examples 10 are here, drawn at random." in html
+
+
+def test_a_release_that_fails_its_checks(candidates, tmp_path, run):
+    folder, out = tmp_path / "release", tmp_path / "page.html"
+    shutil.copytree(candidates.folder, folder)
+    with (folder / "README.md").open("a") as file:
+        file.write("more\n")
+    said = run("report", folder, "--out", out, status=2).stderr
+    assert "fails its checks (README.md: SHA-256 is" in said and said.count("\n") == 1 and "--force" in said
+    assert not out.exists()
+    run("report", folder, "--out", out, "--force")
+    assert '<li class="bad">README.md: SHA-256 is' in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("key", ["counts", "configuration", "inputs", "command"])
+def test_a_manifest_that_lacks_something_is_one_line(candidates, tmp_path, run, key):
+    folder, out = tmp_path / "release", tmp_path / "page.html"
+    shutil.copytree(candidates.folder, folder)
+    manifest = dict(candidates.manifest)
+    if key in manifest and isinstance(manifest[key], dict):
+        manifest[key] = {}
+    else:
+        del manifest[key]
+    write_json(folder / "manifest.json", manifest)
+    said = run("report", folder, "--out", out, "--force", status=2).stderr
+    assert "cannot be reported, its files lack something" in said and said.count("error:") == 1
+    assert not out.exists()
+
+
+def test_bad_input_is_one_line(candidates, tmp_path, run):
+    assert "no folder" in run("report", candidates.folder, "--out", tmp_path / "a/b.html", status=2).stderr
+    assert "manifest.json: no such file" in run("report", tmp_path, "--out", tmp_path / "x", status=2).stderr
+    before = (candidates.folder / "README.md").read_bytes()
+    said = run("report", candidates.folder, "--out", candidates.folder / "README.md", status=2).stderr
+    assert "this is an input" in said and (candidates.folder / "README.md").read_bytes() == before
+    words = ("report", candidates.folder, "--out", tmp_path / "x.html", "--pool", candidates.folder / "README.md")
+    assert "built from 2 pool(s); name as many" in run(*words, status=2).stderr
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_correlations_are_those_of_the_figures(candidates):
+    html = release_page(candidates)
+    columns = columns_of(candidates)
+    row = re.search(r'<th scope="row">source_length</th>(.*?)</tr>', html)[1]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
+    assert cells[0] == f"{spearman(columns['source_length'], columns['degree']):+.2f}"
+    assert cells[1] == "\N{EN DASH}"  # of a figure with itself

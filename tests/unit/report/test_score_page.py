@@ -1,0 +1,192 @@
+"""The page of scores: what is on it, and that it is what was scored."""
+
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+from hostile_text import HOSTILE
+
+import cgbench
+from cgbench.benchmark.metrics.differences import example_scores
+from cgbench.benchmark.metrics.ranks import clusters
+from cgbench.errors import InputError
+from cgbench.report import score_page as module
+from cgbench.report.score_data import (
+    breakdowns,
+    compare_all,
+    most_telling,
+    never_right,
+    ngram_pairs,
+    wholes,
+)
+from cgbench.report.score_page import score_page
+
+
+def data_of(html):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def scores_of(found):
+    return example_scores(found.scored.metric, found.systems, found.results)
+
+
+def quietly(*given, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cgbench.evaluate(*given, **options)
+
+
+REFERENCES = [f"line {number} of {'long ' * (number % 7)}text" for number in range(40)]
+SYSTEMS = {
+    "good": REFERENCES[:36] + ["wrong"] * 4,
+    "bad": [text if number % 4 == 0 else "wrong" for number, text in enumerate(REFERENCES)],
+    "as bad": [text if number % 4 == 1 else "line" for number, text in enumerate(REFERENCES)],
+}
+
+
+@pytest.fixture
+def exact():
+    return quietly("exact", SYSTEMS, REFERENCES, sources=REFERENCES)
+
+
+def test_intervals_and_all_pairs_are_there_unasked(exact):
+    assert exact.results[0].whole.figures["exact"].ci_low is None
+    parts = wholes(exact, exact.asked)
+    assert all(part.figures["exact"].ci_low is not None for part in parts)
+    asked = quietly("exact", SYSTEMS, REFERENCES, all_pairs=True)
+    assert [part.figures["exact"].pairs for part in parts] == [
+        result.whole.figures["exact"].pairs for result in asked.results
+    ]
+    pairs = compare_all(exact, parts)
+    assert pairs.order == [0, 1, 2] and pairs.clusters == [[0], [1, 2]]
+    assert pairs.difference[0, 1] == -pairs.difference[1, 0] == pytest.approx(65.0)
+
+
+def test_clusters():
+    """Three systems: 0 and 1 alike, 1 and 2 alike, 0 better than 2; then all told apart."""
+    told = {(0, 1): 0.5, (1, 2): 0.5, (0, 2): 0.001}
+    both = lambda found: found | {(b, a): p for (a, b), p in found.items()}  # noqa: E731
+    assert clusters([0, 1, 2], both(told)) == [[0, 1, 2]]
+    assert clusters([0, 1, 2], both(told | {(1, 2): 0.01})) == [[0, 1], [2]]
+    assert clusters([2, 0, 1], both(dict.fromkeys(told, 0.01))) == [[2], [0], [1]]
+    assert clusters([0, 1, 2], both(told | {(0, 1): None, (0, 2): None})) == [[0, 1, 2]]
+
+
+def test_the_breakdown_is_that_of_by(exact):
+    (found,) = breakdowns(exact, exact.asked)
+    asked = quietly("exact", SYSTEMS, REFERENCES, by="length")
+    assert found.name == "length"
+    for place, (one, part) in enumerate(asked.results[1].bins):
+        assert found.bins[place].label == one.label
+        assert found.parts[place][1] == part
+    again = breakdowns(asked, asked.asked)
+    assert [one.name for one in again] == ["length"] and again[0].parts == found.parts
+
+
+def test_examples_hold_what_each_system_said(exact):
+    html = score_page(exact, command="cgbench score <exact>")
+    data = data_of(html)
+    at = {name: place for place, name in enumerate(data["fields"])}
+    for row in data["rows"]:
+        place = row[at["number"]] - 1
+        assert row[at["texts"]] == [texts[place] for texts in SYSTEMS.values()]
+        assert row[at["scores"]] == [100.0 * (texts[place] == REFERENCES[place]) for texts in SYSTEMS.values()]
+    assert "cgbench score &lt;exact&gt;" in html and str(exact.signature) in html
+    assert html == score_page(exact, command="cgbench score <exact>")
+
+
+def test_the_examples_that_tell_most():
+    scores = np.array([[1.0, 5.0, 3.0, 9.0], [1.0, 9.0, 2.0, 4.0]])
+    assert most_telling(scores, 2).tolist() == [1, 3]
+    assert most_telling(scores, 9).tolist() == [0, 1, 2, 3]
+
+
+def test_more_examples_than_are_shown(exact, monkeypatch):
+    monkeypatch.setattr(module, "MOST_EXAMPLES", 10)
+    html = score_page(exact)
+    assert len(data_of(html)["rows"]) == 10 and "Of 40 examples 10 are here: those on which the systems differ" in html
+
+
+def test_runs_are_means(exact):
+    runs = quietly("exact", {"both": [SYSTEMS["good"], SYSTEMS["bad"]]}, REFERENCES)
+    scores, typical = scores_of(runs)
+    assert scores[0].tolist() == scores_of(exact)[0][:2].mean(axis=0).tolist()
+    assert not typical.any()  # of two, both are as near
+    three = quietly("exact", {"all": [SYSTEMS["good"], SYSTEMS["bad"], SYSTEMS["bad"]]}, REFERENCES)
+    assert scores_of(three)[1][0, :5].tolist() == [0, 1, 1, 1, 0]
+    html = score_page(runs)
+    assert 'id="pairs"' not in html and 'id="ngrams"' not in html and html.count('class="run c0"') >= 2
+
+
+def test_ngrams_of_each_pair(exact):
+    found = ngram_pairs(exact, exact.asked)
+    assert [(one.first, one.second) for one in found] == [("good", "bad"), ("good", "as bad"), ("bad", "as bad")]
+    line = next(one for one in found[0].ours if one.ngram == "line")
+    assert (line.ours, line.theirs, line.reference) == (36.0, 10.0, 40)
+
+
+def test_hostile_text_is_data_alone():
+    texts = [text.replace("\n", " ") for text in HOSTILE] * 2
+    names = {"<script>alert(1)</script>": texts, "b&\x1b[31m": texts[::-1]}
+    html = score_page(quietly("exact", names, texts, sources=texts), command=texts[0])
+    assert "<img" not in html and "<svg onload" not in html and "\x1b" not in html and "alert(1)</script>" not in html
+    assert data_of(html)["systems"] == ["<script>alert(1)</script>", "b&\\x1b[31m"]
+
+
+def test_bleu_of_several_runs():
+    pytest.importorskip("sacrebleu")
+    systems = {"a": [SYSTEMS["good"], SYSTEMS["bad"]], "b": SYSTEMS["as bad"]}
+    found = quietly("bleu", systems, REFERENCES, sources=REFERENCES, paired="bootstrap", by="length", side="source")
+    html = score_page(found)
+    assert "p (Holm)" in html and "BLEU by length" in html and "against a, by bootstrap" in html
+
+
+COMPOUNDS = {"source": ["a dog ran", "the dog", "a cat", "the cat"], "compound": ["dog", "dog", "cat", "cat"]}
+
+
+def test_compounds_never_right(tmp_path):
+    (tmp_path / "lexicon").write_text("dog\tD\ncat\tC\n")
+    (tmp_path / "atoms").write_text("N\tdog\tdog\nN\tcat\tcat\n")
+    found = quietly(
+        "cter", {"one": [["D", "x", "x", "y"], ["x", "x", "y", "y"]], "two": ["D", "D", "C", "x"]},
+        sources=COMPOUNDS["source"], compounds=COMPOUNDS["compound"], lexicon=tmp_path / "lexicon",
+        atoms=tmp_path / "atoms", group_size=2,
+    )  # fmt: skip
+    (cat,) = never_right(found, 0)
+    assert (cat.compound, cat.rows, cat.reason) == ("cat", 2, "no translation of cat") and never_right(found, 1) == []
+    html = score_page(found)
+    assert "1 of 2 compounds are never right" in html and "0 of 2 compounds are never right" in html
+    assert "no translation of dog" in html and 'id="ngrams"' not in html
+
+
+def test_what_is_lost_from_a_control_set(exact):
+    found = quietly("exact", SYSTEMS, REFERENCES, control_systems=dict.fromkeys(SYSTEMS, REFERENCES),
+                    control_references=REFERENCES)  # fmt: skip
+    html = score_page(found)
+    row = re.search(r'id="control".*?<th scope="row">bad</th>(.*?)</tr>', html, re.DOTALL)[1]
+    assert re.findall("<td>([^<]*)</td>", row)[:3] == ["100.00", "25.00", "75.00"]
+    assert 'id="control"' not in score_page(exact)
+
+
+def test_an_evaluation_put_together_by_hand(exact):
+    from cgbench.benchmark.metrics.result import Evaluation
+
+    with pytest.raises(InputError, match="an evaluation that cgbench.evaluate made"):
+        score_page(Evaluation(exact.scored, exact.systems))
+
+
+def test_from_the_command_line(run, tmp_path):
+    for name, lines in {"ref": REFERENCES, **SYSTEMS}.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    out = tmp_path / "page.html"
+    words = ("score", "exact", "--ref", tmp_path / "ref", "--hyp", tmp_path / "good", "--hyp", f"bad={tmp_path}/bad")
+    run(*words, "--report", out)
+    html = out.read_text(encoding="utf-8")
+    assert f"cgbench score exact --ref {tmp_path}/ref" in html and "no more than that between seeds" in html
+    run(*words, "--report", out)
+    assert out.read_text(encoding="utf-8") == html
+    said = run(*words, "--report", tmp_path / "ref", status=2).stderr
+    assert "this is an input" in said
+    assert "no folder" in run(*words, "--report", tmp_path / "a/b.html", status=2).stderr

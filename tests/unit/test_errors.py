@@ -1,0 +1,84 @@
+"""Optional imports: what a missing package says, and that it is what pyproject.toml lists."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from cgbench.commands.options import Group
+from cgbench.errors import EXTRAS, InputError, missing_package, require
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+
+
+def test_the_table_of_extras_is_that_of_pyproject():
+    tomllib = pytest.importorskip("tomllib")
+    stated = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    found = {
+        extra: tuple(re.match(r"[\w-]+", line)[0] for line in lines)
+        for extra, lines in stated.items()
+        if extra not in ("all", "perf", "docs", "dev")  # nothing that the package imports
+    }
+    assert found == EXTRAS
+
+
+def test_what_is_there_is_imported():
+    assert require("json.decoder", "scores") is sys.modules["json.decoder"]
+
+
+def test_a_package_is_named_alone(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kenlm", None)
+    with pytest.raises(InputError, match=r"^kenlm is not installed; run: pip install kenlm$"):
+        require("kenlm", "analysis")
+
+
+def test_a_model_needs_all_three(monkeypatch):
+    for package in ("torch", "tokenizers"):
+        monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, "safetensors", sys)  # there
+    both = r"^torch, tokenizers are not installed; run: pip install torch tokenizers$"
+    for module in ("torch", "tokenizers.models"):  # even where the module itself is there
+        with pytest.raises(InputError, match=both):
+            require(module, "models")
+    with pytest.raises(InputError, match=both):
+        raise missing_package(ModuleNotFoundError("x", name="torch.nn"))
+
+
+def test_what_no_extra_brings_stays_a_traceback():
+    assert missing_package(ModuleNotFoundError("x", name="cgbench.nowhere")) is None
+    assert missing_package(ModuleNotFoundError("x")) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("translate", "--model", "m", "text"),
+        ("average", "a", "b", "--out", "c"),
+        ("inspect", "m"),
+        ("demo", "--out", "d"),
+        ("train", "--train", "a", "b", "--model", "small", "--out", "m"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_says_what_to_install(tmp_path, words):
+    code = "import sys; sys.modules['torch'] = None; from cgbench.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: torch is not installed; run: pip install torch\n"
+    assert not any(tmp_path.iterdir())
+
+
+def test_other_modules_that_are_missing_are_no_input_error():
+    @click.group(cls=Group)
+    def group():
+        pass
+
+    @group.command()
+    def broken():
+        raise ModuleNotFoundError("No module named 'cgbench.nowhere'", name="cgbench.nowhere")
+
+    assert isinstance(CliRunner().invoke(group, ["broken"]).exception, ModuleNotFoundError)

@@ -1,0 +1,54 @@
+"""JSON that strangers wrote, or that a disk damaged."""
+
+import errno
+
+import pytest
+
+from cgbench.errors import InputError
+from cgbench.files import atomic_path, read_json
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 100_000 + "]" * 100_000, "brackets without end"),
+        ('{"a": ' * 100_000, "brackets without end"),
+        ("1" * 5000, "not valid JSON"),
+        ("[1e999]", "1e999 is too large"),
+        ("[NaN]", "NaN is no number"),
+        ("[-Infinity]", "-Infinity is no number"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "'c' is there twice"),
+        (r'["\ud800"]', "half of a surrogate pair"),
+        (r'["\UD800"]', "not valid JSON"),
+        ('{"a": 1', "may be cut short"),
+        ("", "may be cut short"),
+        (b"\xff\xfe\x00", "not valid JSON"),
+    ],
+)
+def test_what_is_no_json_of_any_use_is_one_line(tmp_path, text, said):
+    path = tmp_path / "x.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(InputError, match=said) as caught:
+        read_json(path)
+    assert str(caught.value).startswith(f"{path}: ") and "\n" not in str(caught.value)
+
+
+def test_whole_surrogate_pairs_are_text(tmp_path):
+    (tmp_path / "x.json").write_text(r'["\ud83d\ude00", 1e-999, 9007199254740993]')
+    assert read_json(tmp_path / "x.json") == ["😀", 0.0, 9007199254740993]
+
+
+def test_a_folder_and_a_missing_file_are_one_line(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_json(tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        read_json(tmp_path / "x")
+
+
+def test_a_full_disk_has_a_name(tmp_path):
+    full = OSError(errno.ENOSPC, "No space left on device")  # as a write gives it: without a file
+    with pytest.raises(OSError) as caught, atomic_path(tmp_path / "big") as temporary:
+        temporary.touch()
+        raise full
+    assert caught.value.filename == str(tmp_path / "big")
+    assert not list(tmp_path.iterdir())

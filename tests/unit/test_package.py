@@ -1,0 +1,61 @@
+"""``import cgbench``: the names at the top, and what importing them costs."""
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import cgbench
+
+HEAVY = ("numpy", "torch", "pandas", "numba", "click", "yaml", "pyarrow", "sacrebleu")
+
+
+@pytest.mark.parametrize("name", cgbench.__all__)
+def test_every_name_resolves(name):
+    found = getattr(cgbench, name)
+    assert callable(found)
+    assert found.__name__ == name
+    assert name in dir(cgbench)
+
+
+def test_no_name_is_that_of_a_module():
+    folder = Path(cgbench.__file__).parent
+    modules = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert not modules & set(cgbench.__all__)
+    # importing a module of a like name below does not put itself in its place
+    import_module("cgbench.benchmark.stats")
+    assert callable(cgbench.stats)
+
+
+def test_an_import_loads_nothing_heavy():
+    code = "import sys, cgbench; dir(cgbench); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "cgbench" in loaded
+    assert not [name for name in HEAVY if name in loaded]
+    assert not [name for name in loaded if name.startswith("cgbench.")]
+
+
+def test_what_editors_see_is_what_runs():
+    tree = ast.parse(Path(cgbench.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert seen == cgbench._MODULES
+    assert sorted(seen) == sorted(cgbench.__all__)
+
+
+def test_an_unknown_name():
+    with pytest.raises(AttributeError, match="module 'cgbench' has no attribute 'blue'"):
+        _ = cgbench.blue
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr(cgbench, "import_module", missing)
+    monkeypatch.delitem(cgbench.__dict__, "Ensemble", raising=False)
+    with pytest.raises(ModuleNotFoundError, match="cgbench.Ensemble: torch is not installed; run: pip install torch"):
+        _ = cgbench.Ensemble

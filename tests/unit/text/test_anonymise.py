@@ -1,0 +1,113 @@
+"""Names in logical forms replaced: real forms of COGS, SMCalFlow-CS and CFQ."""
+
+import pytest
+
+from cgbench.errors import InputError
+from cgbench.text.anonymise import names_of
+
+SENTENCE = "Liam hoped that a box was burned by a girl ."
+FORM = (
+    "hope . agent ( x _ 1 , Liam ) AND hope . ccomp ( x _ 1 , x _ 6 ) AND box ( x _ 4 ) AND "
+    "burn . theme ( x _ 6 , x _ 4 ) AND burn . agent ( x _ 6 , x _ 9 ) AND girl ( x _ 9 )"
+)
+UTTERANCE = "schedule a brainstorming session with Dan Schoffel 's team ."
+PLAN = (
+    "( Yield :output ( CreateCommitEventWrapper :event ( CreatePreflightEventWrapper :constraint ( Constraint[Event] "
+    ":attendees ( AttendeeListHasPeople :people ( FindTeamOf :recipient ( Execute :intension ( refer ( "
+    "extensionConstraint ( RecipientWithNameLike :constraint ( Constraint[Recipient] ) :name # ( PersonName "
+    '" Dan Schoffel " ) ) ) ) ) ) ) :subject ( ?= # ( String " brainstorming session " ) ) ) ) ) )'
+)
+QUESTION = "Did M2 's editor influence M1 ?"
+QUERY = (
+    "SELECT count ( * ) WHERE { ?x7 film.editor.film M2 . ?x7 influence.influence_node.influenced M1 . "
+    "?x7 people.person.gender m_05zppz }"
+)
+
+
+def hidden(kind, source, target):
+    """The pair with its names replaced, after it was seen that they come back."""
+    names = names_of(kind, source, target)
+    found = names.hide(source, target)
+    assert names.show(*found) == (source, target)
+    return found
+
+
+def test_variables_of_cogs_by_first_mention():
+    source, form = hidden("cogs", SENTENCE, FORM)
+    assert source == SENTENCE
+    assert form == (
+        "hope . agent ( x _ 0 , Liam ) AND hope . ccomp ( x _ 0 , x _ 1 ) AND box ( x _ 2 ) AND "
+        "burn . theme ( x _ 1 , x _ 2 ) AND burn . agent ( x _ 1 , x _ 3 ) AND girl ( x _ 3 )"
+    )
+    assert hidden("cogs", SENTENCE, form)[1] == form
+
+
+def test_forms_of_cogs_that_differ_in_variables_alone_become_equal():
+    longer = FORM.replace("x _ 9", "x _ 12").replace("x _ 6", "x _ 9")
+    assert hidden("cogs", "", longer) == hidden("cogs", "", FORM)
+
+
+def test_many_variables_of_cogs_need_no_new_word():
+    form = " AND ".join(f"dog ( x _ {40 + number} )" for number in range(12))
+    found = hidden("cogs", "", form)[1]
+    assert "( x _ 3 ) AND dog ( x _ 1 0 ) AND dog ( x _ 1 1 )" in found
+    assert found.endswith("dog ( x _ 2 3 )")
+    assert {word for word in found.split() if word.isdigit()} == set("0123")
+
+
+def test_primitives_of_cogs_have_no_variables_to_rename():
+    form = "LAMBDA a . LAMBDA b . LAMBDA e . give . agent ( e , b )"
+    assert hidden("cogs", "give", form) == ("give", form)
+
+
+def test_copied_text_of_smcalflow_on_both_sides():
+    source, plan = hidden("smcalflow", UTTERANCE, PLAN)
+    assert source == "schedule a string0 with person0 's team ."
+    assert plan == PLAN.replace("Dan Schoffel", "person0").replace("brainstorming session", "string0")
+
+
+def test_text_of_smcalflow_that_is_not_copied_stays():
+    plan = '( :name # ( PersonName " Elli " ) :subject ( ?= # ( String " lunch " ) ) :dow # ( DayOfWeek " FRIDAY " ) )'
+    source, found = hidden("smcalflow", "Meet elli for lunch on FRIDAY", plan)
+    assert source == "Meet elli for string0 on FRIDAY"
+    assert found == plan.replace("lunch", "string0")
+
+
+def test_the_longest_name_of_smcalflow_is_taken():
+    plan = '( a # ( PersonName " David " ) ) ( b # ( PersonName " David Lax " ) )'
+    assert hidden("smcalflow", "invite David Lax and David", plan) == (
+        "invite person1 and person0",
+        '( a # ( PersonName " person0 " ) ) ( b # ( PersonName " person1 " ) )',
+    )
+
+
+def test_a_function_of_smcalflow_called_as_a_name_stays():
+    plan = '( Tomorrow :subject # ( String " Tomorrow " ) )'
+    assert hidden("smcalflow", "add Tomorrow", plan)[1] == '( Tomorrow :subject # ( String " string0 " ) )'
+
+
+def test_sparql_has_variables_entities_and_ids():
+    source, query = hidden("sparql", QUESTION, QUERY)
+    assert source == "Did M0 's editor influence M1 ?"
+    assert query == (
+        "SELECT count ( * ) WHERE { ?x0 film.editor.film M0 . ?x0 influence.influence_node.influenced M1 . "
+        "?x0 people.person.gender id0 }"
+    )
+
+
+@pytest.mark.parametrize("name", ["ns:m.0f8l9c", "m.0f8l9c", "wd:Q42", "dbr:Barack_Obama", "res:Berlin"])
+def test_ids_of_sparql(name):
+    assert hidden("sparql", "", f"SELECT ?film WHERE {{ {name} wdt:P31 ?film }}")[1] == (
+        "SELECT ?x0 WHERE { id0 wdt:P31 ?x0 }"
+    )
+
+
+@pytest.mark.parametrize("name", ["ns:music.artist", "wdt:P31", "rdfs:label"])
+def test_relations_of_sparql_stay(name):
+    query = f"SELECT ?x0 WHERE {{ ?x0 {name} ?x1 }}"
+    assert hidden("sparql", "", query)[1] == query
+
+
+def test_an_unknown_kind():
+    with pytest.raises(InputError, match="'cog'; did you mean cogs"):
+        names_of("cog", "a", "b")

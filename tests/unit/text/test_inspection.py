@@ -1,0 +1,290 @@
+"""What is found of which texts: each kind of fault in texts made for it, and nothing in texts that fit."""
+
+import gzip
+import itertools
+import json
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from shared_data import SHARED, needs
+
+from cgbench.text.formats import CorpusSpec
+from cgbench.text.inspection import Asked, Sample, inspect, take_sample
+from cgbench.text.sampling import READ, RUN, RUNS, spread
+
+EN = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
+DE = ("der Hund", "eine Katze", "er", "sie", "mein Freund", "der alte Mann", "du und ich")
+EN_VERBS = ("is not in the house", "was with us for a day", "has that from you", "have it on the table")
+DE_VERBS = ("ist nicht im Haus", "war für einen Tag bei uns", "hat das von dir", "hat es auf dem Tisch")
+PAIRS = [
+    (f"{DE[i][0].upper()}{DE[i][1:]} {DE_VERBS[j]}, und {DE[k]} auch.", f"{EN[i].title()} {EN_VERBS[j]}, {EN[k]} too.")
+    for i, j, k in itertools.product(range(7), range(4), range(7))
+]
+HELD = Asked(languages=("de", "en"))
+MOSES = Asked(("moses", "moses"), False, ("de", "en"))
+
+
+def sample(pairs, name="a"):
+    return Sample(CorpusSpec((Path(f"{name}.de"), Path(f"{name}.en"))), pairs)
+
+
+def change(work):
+    return [(work(source), work(target)) for source, target in PAIRS]
+
+
+def tokenised(line):
+    return line.replace(",", " ,").replace(".", " .")
+
+
+def swapped(pairs):
+    return [(target, source) for source, target in pairs]
+
+
+def said(train, pool, asked=HELD):
+    return inspect(sample(train, "train"), [sample(pool, "pool")], asked)
+
+
+@pytest.mark.parametrize(
+    ("train", "pool", "asked"),
+    [
+        (PAIRS, PAIRS, MOSES),
+        (change(tokenised), change(tokenised), HELD),
+        (
+            change(tokenised),
+            change(lambda line: tokenised(line).lower()),
+            Asked(lowercase=True, languages=("de", "en")),
+        ),
+        (change(tokenised), PAIRS, Asked(("moses", "moses"), True, ("de", "en"), detokenize=True)),
+        ([("jump twice", "JUMP JUMP")] * 50, [("walk", "WALK")] * 50, Asked()),
+        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, Asked(languages=("en", "lf"))),
+        (PAIRS[:9], change(lambda line: tokenised(line).lower())[:9], HELD),
+    ],
+    ids=["raw", "tokenised", "lower", "detokenised", "commands", "forms", "too few to tell"],
+)
+def test_texts_that_fit_have_no_finding(train, pool, asked):
+    assert said(train, pool, asked) == []
+
+
+@pytest.mark.parametrize(
+    ("train", "pool", "asked", "expected"),
+    [
+        (PAIRS, change(tokenised), MOSES, "pool.de pool.en: tokenised already"),
+        (PAIRS, change(tokenised), HELD, "pool.de pool.en: tokenised (100 % of its final periods stand apart), but"),
+        (change(tokenised), PAIRS, HELD, "pool.de pool.en: not tokenised (0 % of"),
+        (change(lambda line: line.replace(".", " .")), PAIRS, HELD, "pool.de pool.en: not tokenised"),
+        (PAIRS, [(a, tokenised(b)) for a, b in PAIRS], HELD, "pool.en: tokenised"),
+        (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
+        (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
+        (PAIRS, swapped(PAIRS), MOSES, "pool.de pool.en: source and target are swapped, for de to en; name the source"),
+        (PAIRS, swapped(PAIRS), Asked(("moses", "moses"), False, ("a", "b")), "pool.de pool.en: source and target are"),
+        (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de: looks like English, not German; check the file"),
+        (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de pool.en: source and target are the same in 100 %"),
+    ],
+)
+def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
+    assert any(finding.stops and finding.text.startswith(expected) for finding in said(train, pool, asked))
+
+
+@pytest.mark.parametrize(
+    ("train", "pool", "asked", "expected"),
+    [
+        (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: marks are attached to words"),
+        (PAIRS, PAIRS, Asked(("moses", "moses"), False, ("fr", "en")), "train.de: looks like German, not French"),
+        (
+            change(tokenised),
+            change(lambda line: tokenised(line).replace(" ", "\xa0", 1)),
+            HELD,
+            "pool.de pool.en: U+00A0 or a blank like it in 100 % of the lines",
+        ),
+        (
+            change(tokenised),
+            change(lambda line: tokenised(line).replace("u", "&apos;", 1)),
+            HELD,
+            "pool.de pool.en: escaped as Moses does it",
+        ),
+        (
+            change(tokenised),
+            change(lambda line: (line := tokenised(line))[0].lower() + line[1:]),
+            HELD,
+            "pool.de pool.en: sentences do not begin in upper case",
+        ),
+        (
+            change(tokenised),
+            [*PAIRS[:100], *change(tokenised)[100:]],
+            HELD,
+            "pool.de pool.en: 49 % of the final periods",
+        ),
+        (PAIRS, [*PAIRS, *[(b, b) for _, b in PAIRS[:30]]], MOSES, "pool.de pool.en: source and target are the same"),
+    ],
+)
+def test_what_does_less_harm_is_said(train, pool, asked, expected):
+    findings = said(train, pool, asked)
+    assert [finding.text for finding in findings if finding.text.startswith(expected)]
+    assert not any(finding.stops for finding in findings)
+
+
+def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
+    french = [("Pourquoi est-ce que tu ne viens pas ? Je suis là !", "Why don't you come? I am here!")] * 30
+    french += [("Il n'est pas là.", "He is not here.")] * 30
+    assert said(french, french, Asked(("moses", "moses"), False, ("fr", "en"))) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["我每天都和另一个医生在地板上玩。", "私は毎日医者と床で遊びます。", "ฉันเล่นกับหมออีกคนบนพื้นทุกวัน"]
+)
+def test_text_without_blanks_stops_and_says_what_to_do(text):
+    pairs = [("i play with another doctor every day .", text)] * 40
+    asked = Asked(languages=("en", "xx"))
+    (finding,) = inspect(sample(pairs), [], asked)
+    assert finding.stops and 'no blanks between words (1.0 "words" a line)' in finding.text
+    assert "--tokenize xx=char" in finding.text
+    assert inspect(sample(pairs), [], Asked(("none", "char"), False, ("en", "xx"))) == []
+    assert [one.stops for one in inspect(sample(pairs), [], Asked(("moses", "moses"), False, ("en", "xx")))][-1]
+
+
+def test_chinese_words_with_blanks_are_words():
+    pairs = [("he is happy .", "随着 他 的 继续 、 他 开始 好转 。"), ("it is cold .", "泰勒 最近 情绪 不好 。")] * 30
+    assert inspect(sample(pairs), [], Asked(languages=("en", "zh"))) == []
+
+
+def test_columns_are_turned_round_by_their_option(tmp_path):
+    (tmp_path / "a.tsv").write_text("".join(f"{b}\t{a}\n" for a, b in PAIRS))
+    (finding,) = inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES)
+    assert finding.stops and finding.text.endswith("swapped, for de to en; --columns 2,1 turns them round")
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns", "expected"),
+    [
+        ("a.tsv", [("de", "en"), *PAIRS], None, "row 1: 'de' and 'en' look like a header; give --columns de,en"),
+        (
+            "a.tsv",
+            [("en", "de"), *swapped(PAIRS)],
+            None,
+            "row 1: 'en' and 'de' look like a header; give --columns de,en",
+        ),
+        ("a.tsv", [(str(n), *pair) for n, pair in enumerate(PAIRS)], None, "column 1 holds no words"),
+        (
+            "a.jsonl",
+            [{"en": b, "de": a} for a, b in PAIRS],
+            None,
+            "columns en,de are read, and it has de,en; give --col",
+        ),
+        ("a.jsonl", [{"id": "7", "de": a, "en": b} for a, b in PAIRS], None, "give --columns de,en"),
+        (
+            "a.jsonl",
+            [{"en": b, "de": a} for a, b in PAIRS],
+            ("en", "de"),
+            "column en is read as de; give --columns de,en",
+        ),
+        ("a.jsonl", [{"id": "7", "a": a, "b": b} for a, b in PAIRS], None, "the field id holds no words ('7'); name"),
+    ],
+)
+def test_a_forgotten_or_wrong_columns_option(tmp_path, name, rows, columns, expected):
+    lines = [json.dumps(row) if isinstance(row, dict) else "\t".join(row) for row in rows]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    findings = inspect(take_sample(CorpusSpec((tmp_path / name,), columns)), [], MOSES)
+    assert any(expected in finding.text for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (("id", "en", "de"), "row 1: 'id' and 'en' look like a header; give --columns de,en"),
+        (("id", "source", "other"), "column 1 holds no words ('0'); name the columns with --columns S,T"),
+    ],
+)
+def test_a_header_with_columns_that_were_not_meant_is_one_line_with_the_right_remedy(tmp_path, header, expected):
+    rows = [header, *((str(n), b, a) for n, (a, b) in enumerate(PAIRS))]
+    (tmp_path / "a.tsv").write_text("".join("\t".join(row) + "\n" for row in rows))
+    found = [
+        one for one in inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES) if "--columns" in one.text
+    ]
+    assert len(found) == 1 and expected in found[0].text and found[0].stops
+
+
+@pytest.mark.parametrize("columns", [None, ("de", "en"), ("de_tok", "en_tok")])
+def test_columns_that_are_meant_have_no_finding(tmp_path, columns):
+    rows = [{"de": a, "en": b, "de_tok": a, "en_tok": b} for a, b in PAIRS]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert inspect(take_sample(CorpusSpec((tmp_path / "a.jsonl",), columns)), [], MOSES) == []
+
+
+def test_answers_of_arithmetic_are_no_forgotten_column(tmp_path):
+    (tmp_path / "a.tsv").write_text("".join(f"What is {n} + 1 ?\t{n + 1}\n" for n in range(50)))
+    assert inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], Asked()) == []
+
+
+def test_a_sample_is_the_same_of_every_form(tmp_path):
+    pairs = [(f"ein {n} .", f"a {n} .") for n in range(3 * RUN * RUNS)]
+    for side, language in enumerate(("de", "en")):
+        text = "".join(pair[side] + "\n" for pair in pairs).encode()
+        (tmp_path / f"a.{language}").write_bytes(text)
+        (tmp_path / f"a.{language}.gz").write_bytes(gzip.compress(text))
+    rows = [{"source": source, "target": target} for source, target in pairs]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    names = (("a.de", "a.en"), ("a.de.gz", "a.en.gz"), ("a.parquet",))
+    plain, *others = [take_sample(CorpusSpec(tuple(tmp_path / one for one in name))).pairs for name in names]
+    assert others == [plain, plain]
+
+
+@pytest.mark.parametrize("lines", [0, 5, RUN * RUNS, 2 * RUN * RUNS, 2 * RUN * RUNS + 1, 40 * RUN * RUNS, READ + 999])
+def test_a_sample_is_spread_evenly(lines):
+    numbers = [int(line) for line in spread(map(str, range(lines)))]
+    if lines <= 2 * RUN * RUNS:
+        assert numbers == list(range(lines))
+        return
+    assert RUN * RUNS <= len(numbers) <= 2 * RUN * RUNS
+    begins = numbers[::RUN]
+    (gap,) = {b - a for a, b in itertools.pairwise(begins)}
+    assert numbers[: 2 * RUN] == [*range(RUN), *range(gap, gap + RUN)]
+    assert begins[-1] + gap >= min(lines, READ)
+
+
+def corpus(*names, columns=None):
+    return CorpusSpec(tuple(SHARED / name for name in names), columns)
+
+
+@needs("tatoeba-de-en/deu.txt.gz", "multi30k", "wmt-20k", "react", "tatoeba-en-zh", "cognition", "cogs", "pcfg")
+@pytest.mark.parametrize(
+    ("train", "pool", "asked", "stops"),
+    [
+        (("react/valid.de.gz", "react/valid.en.gz"), ("react/cg_test.de.gz", "react/cg_test.en.gz"), HELD, 0),
+        (
+            ("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz"),
+            ("react/test.de.gz", "react/test.en.gz"),
+            HELD,
+            0,
+        ),
+        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("wmt-20k/test.de", "wmt-20k/test.en"), MOSES, 0),
+        (
+            ("tatoeba-en-zh/cmn_train_tokenized.tsv",),
+            ("tatoeba-en-zh/cmn_dev_tokenized.tsv",),
+            Asked(languages=("en", "zh")),
+            0,
+        ),
+        (("cogs/dev.tsv",), ("cogs/test.tsv",), Asked(languages=("en", "lf")), 0),
+        (
+            ("pcfg/random10k.train.src", "pcfg/random10k.train.tgt"),
+            ("pcfg/systematicity.test.src", "pcfg/systematicity.test.tgt"),
+            Asked(),
+            0,
+        ),
+        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("react/valid.de.gz", "react/valid.en.gz"), HELD, 2),
+        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("react/valid.de.gz", "react/valid.en.gz"), MOSES, 2),
+        (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("wmt-20k/test.en", "wmt-20k/test.de"), MOSES, 1),
+        (
+            ("cognition/valid.en", "cognition/valid.zh"),
+            ("cognition/cg-test.en", "cognition/cg-test.zh"),
+            Asked(languages=("en", "zh")),
+            1,
+        ),
+    ],
+)
+def test_real_texts(train, pool, asked, stops):
+    findings = inspect(take_sample(corpus(*train)), [take_sample(corpus(*pool))], asked)
+    assert sum(finding.stops for finding in findings) == stops
+    if not stops:
+        assert findings == []
