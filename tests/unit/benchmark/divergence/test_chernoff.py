@@ -18,8 +18,9 @@ counts = st.integers(1, 8).flatmap(
 
 def test_the_figures_of_the_europarl_splits_document():
     # GenBench CBT, task europarl_dbca_splits: doc.md
-    assert divergence([[2, 4, 10]], [[1, 2, 5]], 0.5) == 0.0
-    assert divergence([[2, 0, 6]], [[0, 5, 5]], 0.1) == 0.4793101280037947
+    # to the rounding: processors differ in the last bit of a power
+    assert divergence([[2, 4, 10]], [[1, 2, 5]], 0.5) == pytest.approx(0.0, abs=1e-15)
+    assert divergence([[2, 0, 6]], [[0, 5, 5]], 0.1) == pytest.approx(0.4793101280037947, abs=1e-15)
 
 
 @given(counts, st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]))
