@@ -136,7 +136,7 @@ def demo(work: Path, seed: int, jobs: int, reverse: bool) -> Set:
     """
     folder, saved = work / f"demo-{seed}", work / f"demo-{seed}{'.reverse' if reverse else ''}.npz"
     if not saved.is_file():
-        release = run_demo(folder, seed, {}, jobs).release
+        release = run_demo(folder, seed, {}, Local(jobs)).release
         train = [folder / "corpus" / f"train.{language}" for language in LANGUAGES]
         kinds = (folder / "corpus" / "pool.kinds").read_text(encoding="utf-8").split()
         rows = release.table().to_pylist()
@@ -175,7 +175,7 @@ def texts(shared: Path, out: Path, jobs: int) -> tuple[list[Path], list[Path]]:
     out.mkdir(parents=True, exist_ok=True)
     change = Normalisation("moses", True, LANGUAGES, True)
     for files, pairs in zip(paths, (train, pool), strict=True):
-        normalised = list(normalise_pairs(iter(pairs), change, jobs, str(out)))
+        normalised = list(normalise_pairs(iter(pairs), change, str(out), Local(jobs)))
         for side, path in enumerate(files):
             write_atomic(path, "".join(pair[side] + "\n" for pair in normalised))
     return paths[0], paths[1]
