@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import torch
 from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sentences, spread
 
 from cgbench.models.config.presets import load_preset
+from cgbench.models.parts.cpu import packed
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
@@ -55,7 +58,14 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
             )
         assert found.shape == (count, 1 + LENGTH)
 
-    series = in_turn({"ours": search, "theirs": generate}, setting, setting.repeat)
+    def unpacked() -> None:
+        with mock.patch.object(packed, "worth_packing", lambda: False):
+            search()
+
+    ways = {"ours": search, "theirs": generate}
+    if setting.device == "cpu" and packed.worth_packing():
+        ways["unpacked"] = unpacked
+    series = in_turn(ways, setting, setting.repeat)
     speed = {name: count * LENGTH / series.median(name) for name in ("ours", "theirs")}
     return [
         (
@@ -63,7 +73,12 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
             f"{speed['ours']:,.0f} target tokens/s = {spread(series.ratios('theirs', 'ours'))} x MarianMT's `generate` "
             f"({speed['theirs']:,.0f})",
             "3 x" if setting.device != "cpu" else "1.5 x",
-        )
+        ),
+        *(
+            ("the same against weights that are not packed", f"{spread(series.ratios(name, 'ours'))} x", "")
+            for name in ways
+            if name == "unpacked"
+        ),
     ]
 
 

@@ -1,4 +1,4 @@
-"""The linear map of every layer: sums of gradients as products, bfloat16 in a few shapes.
+"""The linear map of every layer: sums of gradients as products, bfloat16 in a few shapes, packed weights.
 
 oneDNN, which multiplies bfloat16 matrices for torch on a CPU, compiles a kernel for each shape it meets, at several
 times the cost of the product. Batches of text hardly ever have the same number of tokens, so the rows are cut at a
@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from cgbench.models.parts.cpu.packed import packed_linear
+
 ROWS = 128
 
 
@@ -21,7 +23,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if torch.is_autocast_enabled("cpu"):
         result: Tensor = _FilledProduct.apply(x.flatten(0, -2), weight, bias, torch.get_autocast_dtype("cpu"))
         return result.unflatten(0, x.shape[:-1])
-    if bias is None or not torch.is_grad_enabled():
+    if not torch.is_grad_enabled():
+        made = packed_linear(x, weight, bias)
+        return F.linear(x, weight, bias) if made is None else made
+    if bias is None:
         return F.linear(x, weight, bias)
     result = _Product.apply(x, weight, bias)
     return result

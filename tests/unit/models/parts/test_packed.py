@@ -1,0 +1,96 @@
+"""Products with packed weights: those of torch, of parts of a parameter, after it has changed, for any batch."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from cgbench.models.parts.cpu import packed
+from cgbench.models.parts.linear import Linear, linear
+
+needs_onednn = pytest.mark.skipif(
+    not hasattr(torch.ops.mkldnn, "_linear_pointwise"), reason="this build of torch has no packed products"
+)
+pytestmark = needs_onednn
+
+
+@pytest.fixture(autouse=True)
+def anywhere(monkeypatch):
+    monkeypatch.setattr(packed, "worth_packing", lambda: True)
+
+
+@pytest.fixture
+def layer():
+    torch.manual_seed(0)
+    return Linear(256, 768)
+
+
+def near(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(1, 256), (3, 256), (17, 256), (2, 5, 256), (1030, 256)])
+def test_the_products_are_those_of_torch(layer, shape):
+    x = torch.randn(shape)
+    with torch.inference_mode():
+        near(layer(x), F.linear(x, layer.weight, layer.bias))
+        near(linear(x, layer.weight), F.linear(x, layer.weight))
+    assert layer.weight.packed
+
+
+def test_parts_of_a_parameter_are_told_apart(layer):
+    x = torch.randn(7, 256)
+    parts = [layer.weight[:256], layer.weight[256:], *layer.weight.chunk(2), layer.weight.view(256, 768)[:, :256]]
+    with torch.inference_mode():
+        for part in parts:
+            near(linear(x, part), F.linear(x, part))
+    assert len(layer.weight.packed[1]) == len(parts)
+
+
+def test_a_parameter_that_has_changed_is_packed_anew(layer):
+    x = torch.randn(5, 256)
+    with torch.inference_mode():
+        before = layer(x)
+    with torch.no_grad():
+        layer.weight.mul_(2)
+    with torch.inference_mode():
+        near(layer(x), F.linear(x, layer.weight, layer.bias))
+        assert not torch.allclose(layer(x), before)
+    layer.weight.data = torch.randn(768, 256)  # what does not count as a change to torch
+    with torch.inference_mode():
+        near(layer(x), F.linear(x, layer.weight, layer.bias))
+
+
+def test_a_row_does_not_depend_on_its_neighbours(layer):
+    x = torch.randn(100, 256)
+    with torch.inference_mode():
+        alone = torch.cat([layer(x[:1]), layer(x[1:10]), layer(x[10:])])
+        assert torch.equal(alone, layer(x))
+
+
+def test_what_is_not_packed(layer, monkeypatch):
+    x = torch.randn(5, 256)
+    small, temporary = nn.Parameter(torch.randn(100, 256)), torch.randn(768, 256)
+    assert packed.packed_linear(x, small, None) is None
+    assert packed.packed_linear(x, temporary, None) is None
+    assert packed.packed_linear(x.double(), layer.weight, None) is None
+    assert packed.packed_linear(x[:0], layer.weight, None) is None
+    layer(x).sum().backward()  # training
+    assert not hasattr(layer.weight, "packed")
+    monkeypatch.setattr(packed, "worth_packing", lambda: False)
+    assert packed.packed_linear(x, layer.weight, None) is None
+
+
+def test_a_copy_of_a_model_has_its_own(layer):
+    with torch.inference_mode():
+        layer(torch.randn(5, 256))
+    assert not hasattr(copy.deepcopy(layer).weight, "packed")
+    assert set(layer.state_dict()) == {"weight", "bias"}
+
+
+def test_few_numbers_of_rows_become_kernels():
+    sizes = [packed.rounded(count) for count in range(1, 5000)]
+    assert all(count <= size <= 1.125 * count for count, size in enumerate(sizes, start=1))
+    assert len(set(sizes)) < 100
