@@ -57,6 +57,13 @@ search_options = options(
     "--uncertainty", is_flag=True, help="Add the knowledge uncertainty (RMI) after a tab; JSON: all measures."
 )
 @click.option("--batch-tokens", type=click.IntRange(1), help="Source tokens of a batch (default: by the device).")
+@click.option(
+    "--weights",
+    type=click.Choice(["float32", "int8"]),
+    default="float32",
+    show_default=True,
+    help="int8: faster on a CPU; some hypotheses are others.",
+)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @log_every_option
 @format_option
@@ -74,6 +81,7 @@ def translate_command(
     truncate: bool,
     uncertainty: bool,
     batch_tokens: int | None,
+    weights: str,
     device: str,
     form: str,
 ) -> None:
@@ -91,8 +99,12 @@ def translate_command(
     if system:
         limits = {"max_length_ratio": max_length_ratio, "max_length_extra": max_length_extra}
         search = {"beam": beam, "length_penalty": length_penalty, **limits}
-        if uncertainty or truncate:
-            what = "--uncertainty (cgbench uncertainty has it)" if uncertainty else "--truncate"
+        others = {
+            "--uncertainty (cgbench uncertainty has it)": uncertainty,
+            "--truncate": truncate,
+            f"--weights {weights} (?dtype= of the name)": weights != "float32",
+        }
+        if what := next((name for name, given in others.items() if given), None):
             raise InputError(f"{what} belongs to --model, not to --system")
         return _by_system(system, prompt, source, output, search, nbest, form, device, batch_tokens)
     if prompt is not None:
@@ -123,6 +135,7 @@ def translate_command(
         max_length_extra=max_length_extra,
         length_penalty=length_penalty,
         batch_tokens=batch_tokens,
+        weights=weights,
         progress=True,
     )
     best = [hypotheses[0] for hypotheses in found]

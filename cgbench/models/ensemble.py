@@ -18,15 +18,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import one_thread
+from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.uncertainty import score_hypotheses
 from cgbench.progress import bar
+
+WEIGHTS = ("float32", "int8")
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Ensemble:
         max_length_extra: int = 10,
         length_penalty: float = 1.0,
         batch_tokens: int | None = None,
+        weights: str = "float32",
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is greedy search.
@@ -111,6 +115,9 @@ class Ensemble:
 
         :param longest: cut sources to so many tokens, end token included.
         :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
+        :param weights: ``float32``, or ``int8``: on a CPU faster and not exact
+            (:mod:`cgbench.models.parts.cpu.eight_bit`).
+        :raises InputError: weights of eight bits on a GPU.
         :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
         options: dict[str, Any] = {
@@ -123,7 +130,7 @@ class Ensemble:
         rows = np.flatnonzero(lengths > 1)
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
-        with self._running(len(rows), "translating", progress) as done:
+        with self._products(weights), self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
                 if beam == 1:
@@ -172,6 +179,15 @@ class Ensemble:
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         text = self.subwords.decode_target(hypothesis.tokens.tolist())
         return Translation(text, hypothesis.tokens, hypothesis.log_prob, hypothesis.score)
+
+    def _products(self, weights: str) -> contextlib.AbstractContextManager[object]:
+        if weights not in WEIGHTS:
+            raise InputError(f"{argument('weights', weights)}: not one of {', '.join(WEIGHTS)}")
+        if weights == "float32":
+            return contextlib.nullcontext()
+        if self.device.type != "cpu":
+            raise InputError(f"{argument('weights', weights)} is for a CPU; use {argument('weights', 'float32')}")
+        return eight_bit(self.members)
 
     def _choose(self, cpu: int, gpu: int) -> int:
         return cpu if self.device.type == "cpu" else gpu

@@ -127,3 +127,18 @@ def test_models_of_other_text_are_no_ensemble(model, run, tmp_path):
     run(*words, "--out", tmp_path / "m")
     error = run("translate", "--model", model, tmp_path / "m", input="", status=2).stderr
     assert "have different subwords" in error
+
+
+def test_weights_of_eight_bits_are_for_the_search_alone(model, run, monkeypatch):
+    monkeypatch.setattr("cgbench.models.parts.cpu.eight_bit.LEAST", 1)  # the model is tiny
+    words = ("translate", "--model", model, "--format", "json", "--uncertainty")
+    exact, found = (
+        [json.loads(line) for line in run(*words, *more, input=TEXT).stdout.splitlines()]
+        for more in ((), ("--weights", "int8"))
+    )
+    both = [(one, other) for one, other in zip(exact, found, strict=True) if one["hypothesis"]]
+    assert any(one["score"] != other["score"] for one, other in both)
+    for one, other in both:
+        assert other["score"] == pytest.approx(one["score"], abs=0.1)
+        if one["hypothesis"] == other["hypothesis"]:
+            assert (other["pe_stu"], other["log_prob"]) == (one["pe_stu"], one["log_prob"])  # scored exactly
