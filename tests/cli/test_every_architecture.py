@@ -1,4 +1,4 @@
-"""Every architecture and every method through the commands: train, ensemble, translate, score."""
+"""Every architecture and method, and rows of tables, through the commands: train, ensemble, translate, score."""
 
 import json
 
@@ -6,6 +6,7 @@ import pytest
 
 from cgbench.models.config.architectures import ARCHITECTURES, UniversalConfig
 from cgbench.models.config.methods import METHODS
+from cgbench.reproduction.tables import all_benchmarks
 
 SMALL = {
     "model.encoder_layers": 2,
@@ -26,6 +27,16 @@ OWN = {
     "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
 }
 FEW = 60  # pairs to train on
+# Rows of published tables whose settings no architecture has by default, and what makes them small.
+ROWS = {
+    "COMPOSITION-Half (top three layers)": ("CoGnition", {"model.encoder_layers": 4}),
+    "Transformer-accu (COMPOSITION: text)": ("CoGnition", {}),
+    "Transformer-accu (COMPOSITION: footnote)": ("CoGnition", {}),
+    "R-Dangle_sep o=4": ("ReaCT", OWN["r_dangle"]),
+    "R-Dangle_sep o=8": ("ReaCT", OWN["r_dangle"]),
+    "R-Dangle_sep (values anew) o=1": ("ReaCT", OWN["r_dangle"]),
+    "R-Dangle_sep (both anew) o=1": ("ReaCT", OWN["r_dangle"]),
+}
 
 
 def settings(**changes):
@@ -58,24 +69,43 @@ def transformer(text, tmp_path_factory):
     return out
 
 
+@pytest.fixture
+def through(text, transformer, run, tmp_path):
+    """Train by these words, translate with that model and another in one ensemble, and score; returns the model."""
+
+    def call(*words):
+        folder, corpus = text
+        out = tmp_path / "model"
+        words = ("train", *corpus, "--subwords", transformer, "--seed", "2", "--out", out, *words)
+        figures = json.loads(run(*words, "--format", "json").stdout)
+        assert figures["finished"] and figures["updates"] == 3 and figures["parameters"] > 1000
+        assert figures["validation"]["loss"] > 0
+        hypotheses = tmp_path / "hypotheses"
+        search = ("--beam", "2", "--max-length-extra", "2", "--uncertainty", "--format", "json")
+        run("translate", folder / "valid.de", "--model", out, transformer, "--output", hypotheses, *search)
+        rows = [json.loads(line) for line in hypotheses.read_text().splitlines()]
+        assert len(rows) == 4 and all(row["rmi"] > 0 for row in rows)
+        (tmp_path / "text").write_text("".join(row["hypothesis"] + "\n" for row in rows))
+        for metric in ("bleu", "exact"):
+            scored = run("score", metric, "--ref", folder / "valid.en", "--hyp", tmp_path / "text", "--format", "json")
+            assert 0 <= json.loads(scored.stdout)["value"] < 50
+        return json.loads((out / "config.json").read_text())
+
+    return call
+
+
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_train_ensemble_translate_score(name, text, transformer, run, tmp_path):
-    folder, corpus = text
-    out = tmp_path / "model"
-    words = ["train", "--arch", name, *corpus, "--subwords", transformer, "--seed", "2", "--out", out]
-    figures = json.loads(run(*words, *settings(**OWN.get(name, {})), "--format", "json").stdout)
-    assert figures["finished"] and figures["updates"] == 3 and figures["parameters"] > 1000
-    assert figures["validation"]["loss"] > 0
-    assert json.loads((out / "config.json").read_text())["model"]["architecture"] == name
-    hypotheses = tmp_path / "hypotheses"
-    search = ("--beam", "2", "--max-length-extra", "2", "--uncertainty", "--format", "json")
-    run("translate", folder / "valid.de", "--model", out, transformer, "--output", hypotheses, *search)
-    rows = [json.loads(line) for line in hypotheses.read_text().splitlines()]
-    assert len(rows) == 4 and all(row["rmi"] > 0 for row in rows)
-    (tmp_path / "text").write_text("".join(row["hypothesis"] + "\n" for row in rows))
-    for metric in ("bleu", "exact"):
-        scored = run("score", metric, "--ref", folder / "valid.en", "--hyp", tmp_path / "text", "--format", "json")
-        assert 0 <= json.loads(scored.stdout)["value"] < 50
+def test_train_ensemble_translate_score(name, through):
+    assert through("--arch", name, *settings(**OWN.get(name, {})))["model"]["architecture"] == name
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_tables_train_ensemble_translate_score(name, through):
+    benchmark, small = ROWS[name]
+    system = all_benchmarks()[benchmark].systems[name]
+    quick = {"training.validate_beam": 1, "training.validate_sentences": 1}
+    model = through("--model", system.preset, *settings(**{**small, **system.set, **quick}))["model"]
+    assert {f"model.{key}": value for key, value in model.items()}.items() >= system.set.items()
 
 
 def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run, text, tmp_path):

@@ -72,6 +72,8 @@ TABLE = [
     row("r_dangle", static_layers=1),
     row("r_dangle", "interval", interval=3, norm="post"),
     row("r_dangle", "shared", interval=2, values="shared"),
+    row("r_dangle", "keys-once", interval=2, values="keys_once"),
+    row("r_dangle", "both-anew", interval=3, values="separate_anew"),
     row("r_dangle", "plain", value_encoder="plain", key_scale=0.5, value_scale=2.0),
     row("r_dangle", "causal", causal_target=True, mixed_layers=3, random_interval=True),
     row("r_dangle", "history", keep_history=True, interval=2, values="shared"),

@@ -42,6 +42,12 @@ def forms():
     r_dangle = {
         **{f"interval {o}": {"interval": o} for o in (1, 2, 3, 8)},
         **{f"shared, interval {o}": {"interval": o, "values": "shared"} for o in (1, 2, 3, 8)},
+        **{f"keys once, interval {o}": {"interval": o, "values": "keys_once"} for o in (1, 3)},
+        **{f"both anew, interval {o}": {"interval": o, "values": "separate_anew"} for o in (1, 3)},
+        "keys once, scales": {"values": "keys_once", "key_scale": 0.5, "value_scale": 2.0, "static_layers": 1},
+        "both anew, scales": {"values": "separate_anew", "key_scale": 0.5, "value_scale": 2.0, "static_layers": 1},
+        "keys once, causal, post-norm": {"values": "keys_once", "causal_target": True, "norm": "post"},
+        "both anew, causal": {"values": "separate_anew", "causal_target": True, "interval": 2},
         "plain values": {"value_encoder": "plain", "interval": 2},
         "post-norm": {"norm": "post", "interval": 2},
         "scales": {"key_scale": 0.5, "value_scale": 2.0},

@@ -159,12 +159,14 @@ def slow_states(model, source, target, points=None):
     config, n, m = model.config, len(source), len(target)
     x = [word(model, model.source_embedding, token, model.source_type, i) for i, token in enumerate(source)]
     x = torch.stack(x)
-    values = None
+    once, form = None, getattr(config, "values", "shared")
     if config.architecture == "r_dangle":
         for layer in model.static:
             x = plain_layer(layer, x)
-        if config.values == "separate":
-            values = value_states(model, x)
+        if form == "separate":
+            once = value_states(model, x)
+        elif form == "keys_once":
+            once = model.encoder_norm(encoded(model, model.mixed, x, model.end, n)) * config.key_scale
         x = model.static_norm(x)
     points = [point for point in points or range(0, m, getattr(config, "interval", 1)) if point < m]
     encodings, states = [], []
@@ -172,19 +174,21 @@ def slow_states(model, source, target, points=None):
         # Absolute positions of the target count from its newest token.
         y = [word(model, model.target_embedding, target[j], model.target_type, start - j) for j in range(end)]
         y = torch.stack(y)
-        z = bottom = torch.cat((x, y[: start + 1], model.end[None]))
-        for layer in model.mixed:
-            causal = getattr(config, "causal_target", False)
-            z = causal_mixed_layer(layer, z, bottom[:n], n) if causal else mixed_layer(layer, z, n)
+        read, causal = torch.cat((x, y[: start + 1])), getattr(config, "causal_target", False)
         if getattr(config, "form", None) == "encoder_only":
-            states.append(z[-1:])
+            states.append(mixed(model.mixed, read, model.end, n)[-1:])
             continue
-        z = z[:n]
-        for layer in model.encoder:
-            z = plain_layer(layer, z)
+        keys = values = encoded(model, model.mixed, read, model.end, n, causal)
         if config.architecture == "r_dangle":
-            z = model.encoder_norm(z) * config.key_scale
-        encodings.append((slice(start, end), z, z if values is None else values))
+            keys = values = model.encoder_norm(keys) * config.key_scale
+        if form in ("keys_once", "separate_anew"):
+            values = encoded(model, model.value_encoder, read, model.source_end, n, causal)
+            values = model.value_norm(values) * config.value_scale
+        if form == "keys_once":
+            keys = once
+        elif form == "separate":
+            values = once
+        encodings.append((slice(start, end), keys, values))
         if not getattr(config, "keep_history", False):
             for layer in model.decoder:
                 y = decoder_layer(layer, y, [(slice(0, end), *encodings[-1][1:])])
@@ -198,19 +202,30 @@ def slow_states(model, source, target, points=None):
 
 
 def value_states(model, x):
-    """The source's states that values are made of."""
-    config, n = model.config, len(x)
+    """The source's states that values are made of, where they are made once."""
+    config = model.config
     if config.value_encoder == "mixed":
-        x = torch.cat((x, model.source_end[None]))
-        for layer in model.value_encoder:
-            x = mixed_layer(layer, x, n)
-        x = x[:n]
+        x = encoded(model, model.value_encoder, x, model.source_end, len(x))
     else:
-        for layer in model.value_encoder:
+        for layer in (*model.value_encoder, *model.encoder):
             x = plain_layer(layer, x)
-    for layer in model.encoder:
-        x = plain_layer(layer, x)
     return model.value_norm(x) * config.value_scale
+
+
+def mixed(layers, read, end, n, causal=False):
+    """The states of mixed layers over [source; target tokens], n of them the source's, and a vector."""
+    z = bottom = torch.cat((read, end[None]))
+    for layer in layers:
+        z = causal_mixed_layer(layer, z, bottom[:n], n) if causal else mixed_layer(layer, z, n)
+    return z
+
+
+def encoded(model, layers, read, end, n, causal=False):
+    """The source's states of these mixed layers and the layers above."""
+    z = mixed(layers, read, end, n, causal)[:n]
+    for layer in model.encoder:
+        z = plain_layer(layer, z)
+    return z
 
 
 def slow_logits(model, source, target, points=None):

@@ -152,9 +152,15 @@ class EncoderDecoderDangle(Dangle):
 
         :param y: target vectors, the table that ``prefixes`` are gathered from.
         """
-        table = torch.cat((encoded.states, y, self.end.to(y.dtype)[None]))
+        return self.run_anew(self.mixed_stack(), self.end, encoded, y, prefixes)
+
+    def run_anew(
+        self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
+    ) -> Tensor:
+        """The same with these mixed layers and this vector after each prefix, [width]."""
+        table = torch.cat((encoded.states, y, end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
-        x = run_mixed(self.mixed_stack(), table, prefixes.mixed(len(encoded.states), len(y)), sources)
+        x = run_mixed(layers, table, prefixes.mixed(len(encoded.states), len(y)), sources)
         return self.encode_top(x, prefixes.encodings)
 
     def encode_top(self, x: Tensor, layout: Layout) -> Tensor:

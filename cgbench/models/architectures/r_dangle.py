@@ -2,11 +2,13 @@
 
 At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as Dangle does at every position,
 and the decoder reads the whole prefix again with the new encodings; between these points it goes on as an ordinary one.
-With ``values=separate`` the values of cross-attention come from an encoder that sees the source alone.
+With ``values=separate`` the values of cross-attention come from an encoder that sees the source alone. Of two encoders
+the other one may be run anew instead (``keys_once``), or both (``separate_anew``).
 
 The paper leaves open, and the authors' code settles: the norms above both encoders, the constants that multiply what
 they return, and that the lowest layers of the value encoder are mixed layers, too, over the source and one learned
-vector. What is marked "beyond the paper" in :class:`RDangleConfig` is neither's.
+vector; the forms that its code does not have are made of the same parts. What is marked "beyond the paper" in
+:class:`RDangleConfig` is neither's.
 """
 
 from __future__ import annotations
@@ -37,10 +39,11 @@ class Sources(Encoded):
     """What depends on the sources alone.
 
     :param states: what the mixed layers read of them, [M, width].
-    :param values: values of each decoder layer's cross-attention, [M, width]; none where they are encoded anew.
+    :param once: what each decoder layer's cross-attention reads of an encoder that is run once, [M, width]: values, or
+        keys with ``values=keys_once``; none where all is encoded anew.
     """
 
-    values: list[Tensor]
+    once: list[Tensor]
 
 
 class RDangle(EncoderDecoderDangle):
@@ -54,35 +57,50 @@ class RDangle(EncoderDecoderDangle):
         pre = config.norm == "pre"
         self.static_norm = nn.LayerNorm(config.width) if pre and config.static_layers else nn.Identity()
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
-        if config.values == "separate":
+        if config.values != "shared":
             kind = MixedLayer if config.value_encoder == "mixed" else EncoderLayer
             self.value_encoder = nn.ModuleList(kind(config) for _ in range(config.mixed_layers))
             self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
-        if config.values == "separate" and config.value_encoder == "mixed":
+        if config.values != "shared" and config.value_encoder == "mixed":
             self.source_end = learned_vector(config.width)
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Sources:
-        """Run what does not see the target: the static layers and the value encoder."""
+        """Run what does not see the target: the static layers and, if there is one, the encoder that is run once."""
         for layer in self.static:
             x = layer(x, layout)
-        values = []
+        once = []
         if self.config.values == "separate":
             states = self._encode_values(x, layout)
-            values = [layer.cross.project_values(states) for layer in self.decoder_stack()]
-        return Sources(self.static_norm(x), layout, values)
+            once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
+        elif self.config.values == "keys_once":
+            states = self._as_keys(self._encode_once(self.mixed_stack(), self.end, x, layout))
+            once = [layer.cross.project_keys(states) for layer in self.decoder_stack()]
+        return Sources(self.static_norm(x), layout, once)
 
     def _encode_values(self, x: Tensor, layout: Layout) -> Tensor:
         if self.config.value_encoder == "mixed":
-            lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
-            starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
-            read = GatherLayout(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
-            table = torch.cat((x, self.source_end.to(x.dtype)[None]))
-            layers = cast("list[MixedLayer]", list(self.value_encoder))
-            x = run_mixed(layers, table, read, lengths * (1, 0))
-        else:
-            for layer in self.value_encoder:
-                x = layer(x, layout)
-        return self.value_norm(self.encode_top(x, layout)) * self.config.value_scale
+            return self._as_values(self._encode_once(self.value_stack(), self.source_end, x, layout))
+        for layer in self.value_encoder:
+            x = layer(x, layout)
+        return self._as_values(self.encode_top(x, layout))
+
+    def _encode_once(self, layers: Sequence[MixedLayer], end: Tensor, x: Tensor, layout: Layout) -> Tensor:
+        """Run mixed layers over sources [M, width], with one learned vector in the place of a target, and the top."""
+        lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
+        starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
+        read = GatherLayout(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
+        x = run_mixed(layers, torch.cat((x, end.to(x.dtype)[None])), read, lengths * (1, 0))
+        return self.encode_top(x, layout)
+
+    def value_stack(self) -> list[MixedLayer]:
+        """The mixed layers of the values' own encoder, from the bottom."""
+        return cast("list[MixedLayer]", list(self.value_encoder))
+
+    def _as_keys(self, x: Tensor) -> Tensor:
+        return self.encoder_norm(x) * self.config.key_scale
+
+    def _as_values(self, x: Tensor) -> Tensor:
+        return self.value_norm(x) * self.config.value_scale
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
         """See :class:`Transformer`. All prefixes of a target share the dropout of its vectors."""
@@ -98,13 +116,22 @@ class RDangle(EncoderDecoderDangle):
         return self.decode_prefixes(encoded, self.encode_anew(encoded, y, prefixes), y, prefixes)
 
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
-        """See :class:`EncoderDecoderDangle`."""
-        if self.config.causal_target:
-            x = run_causal(self.mixed_stack(), encoded.states, y, self.end.to(y.dtype)[None], prefixes)
-            x = self.encode_top(x, prefixes.encodings)
-        else:
-            x = super().encode_anew(encoded, y, prefixes)
-        return self.encoder_norm(x) * self.config.key_scale
+        """See :class:`EncoderDecoderDangle`; with ``values=separate_anew`` both encodings, [2, tokens, width]."""
+        if self.config.values == "keys_once":
+            return self._as_values(self._run_anew(self.value_stack(), self.source_end, encoded, y, prefixes))
+        keys = self._as_keys(self._run_anew(self.mixed_stack(), self.end, encoded, y, prefixes))
+        if self.config.values != "separate_anew":
+            return keys
+        values = self._run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
+        return torch.stack((keys, self._as_values(values)))
+
+    def _run_anew(
+        self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
+    ) -> Tensor:
+        if not self.config.causal_target:
+            return self.run_anew(layers, end, encoded, y, prefixes)
+        x = run_causal(layers, encoded.states, y, end.to(y.dtype)[None], prefixes)
+        return self.encode_top(x, prefixes.encodings)
 
     def decode_prefixes(
         self, encoded: Any, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState | None = None
@@ -118,24 +145,29 @@ class RDangle(EncoderDecoderDangle):
         for number, layer in enumerate(self.decoder_stack()):
             y = layer.attend(y, layout, causal=True)
             given = layer.before(layer.cross_norm, y)
-            grids = values.grids(encoded.values[number]) if encoded.values else None
+            grids = values.grids(encoded.once[number]) if encoded.once else None
             y = layer.feed(layer.after(layer.cross_norm, y, history.attend(layer.cross, given, grids)))
         return self.decoder_norm(y)
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
         """See :class:`EncoderDecoderDangle`."""
         pairings = super().pair(encoded, prefixes, layout)
-        return [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)] if encoded.values else pairings
+        return [*pairings, Pairing(layout, encoded.layout, prefixes.sentence)] if encoded.once else pairings
 
     def source_cache_anew(
         self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
     ) -> list[KVCache]:
         """See :class:`EncoderDecoderDangle`."""
-        if not encoded.values:
+        form, cross = self.config.values, self.decoder_stack()[number].cross
+        if form == "shared":
             return super().source_cache_anew(number, encoded, states, pairings)
-        cross = self.decoder_stack()[number].cross
-        keys = pairings[0].heads(cross.project_keys(states), 1, cross.heads)
-        values = pairings[1].heads(encoded.values[number], 1, cross.heads)
+        if form == "separate":
+            given = (pairings[0], cross.project_keys(states)), (pairings[1], encoded.once[number])
+        elif form == "keys_once":
+            given = (pairings[1], encoded.once[number]), (pairings[0], cross.project_values(states))
+        else:
+            given = (pairings[0], cross.project_keys(states[0])), (pairings[0], cross.project_values(states[1]))
+        keys, values = (pairing.heads(projected, 1, cross.heads) for pairing, projected in given)
         return [KVCache(key, value) for (key,), (value,) in zip(keys, values, strict=True)]
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:

@@ -82,20 +82,21 @@ class RDangleConfig(TransformerConfig):
     interval: int = setting(1, "target tokens between two re-encodings (o).")
     values: str = setting(
         "separate",
-        "which encodings are made anew: ``separate`` (only the keys of cross-attention) or ``shared`` (keys and "
-        "values).",
+        "which encodings are made anew, and by what: ``shared`` (one encoder; keys and values of cross-attention are "
+        "the same encodings, made anew); or an encoder each, of which is run anew that of the keys (``separate``), "
+        "that of the values (``keys_once``) or both (``separate_anew``). The paper's figures are of the first two.",
     )
     key_scale: float = setting(
         1.0,
-        "constant that multiplies the normalised encodings that are keys, with ``separate``.",
+        "constant that multiplies the normalised encodings that are keys, but with ``shared``.",
     )
     value_scale: float = setting(
         1.0,
-        "constant that multiplies the normalised encodings that are values, with ``separate``.",
+        "constant that multiplies the normalised encodings that are values, but with ``shared``.",
     )
     value_encoder: str = setting(
         "mixed",
-        "what encodes the values, with ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the "
+        "what encodes values once, with ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the "
         "source and one learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, "
         "then the same).",
     )
@@ -103,7 +104,7 @@ class RDangleConfig(TransformerConfig):
     keep_history: bool = setting(
         False,
         "whether a target token attends to the source as encoded in its own interval, so that the decoder is run once "
-        "(*beyond the paper*).",
+        "(*beyond the paper*); with ``separate`` or ``shared``.",
     )
     causal_target: bool = setting(
         False, "whether target tokens in mixed layers do not see later ones (*beyond the paper*)."
@@ -117,15 +118,18 @@ class RDangleConfig(TransformerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._choose("positions", "relative")
-        self._choose("values", "separate", "shared")
+        self._choose("values", "separate", "shared", "keys_once", "separate_anew")
         self._choose("value_encoder", "mixed", "plain")
         for name in ("mixed_layers", "interval"):
             self._require(name, getattr(self, name) >= 1, "at least 1")
         self._require("static_layers", self.static_layers >= 0, "at least 0")
         self._divides("mixed_attention_heads")
-        if self.values == "shared":
-            for name, default in (("key_scale", 1.0), ("value_scale", 1.0), ("value_encoder", "mixed")):
-                self._require(name, getattr(self, name) == default, f"{default} (unused) with model.values=shared")
+        unused = ["key_scale", "value_scale"] if self.values == "shared" else []
+        for name in (*unused, *([] if self.values == "separate" else ["value_encoder"])):
+            default = getattr(type(self), name)
+            self._require(name, getattr(self, name) == default, f"{default} (unused) with model.values={self.values}")
+        if self.values in ("keys_once", "separate_anew"):
+            self._require("keep_history", not self.keep_history, f"false with model.values={self.values}")
 
     def least_layers(self, name: str) -> int:
         """See :class:`ModelConfig`."""

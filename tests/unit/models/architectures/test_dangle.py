@@ -31,6 +31,8 @@ REMEMBERING = [
     "dangle, encoder only, absolute",
     *(f"r_dangle, interval {o}" for o in (1, 2, 3, 8)),
     "r_dangle, shared, interval 3",
+    "r_dangle, keys once, interval 3",
+    "r_dangle, both anew, interval 3",
     "r_dangle, causal",
     "r_dangle, history",
     "r_dangle, history, shared",

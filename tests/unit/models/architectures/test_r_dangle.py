@@ -6,6 +6,7 @@ import pytest
 import torch
 from dangle_models import R_DANGLE, batch, build, slow_batch
 
+from cgbench.errors import InputError
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.config.presets import load_preset
 from cgbench.models.registry import build_model
@@ -40,6 +41,30 @@ def test_presets_have_as_many_parameters_as_the_authors_models_71_111_and_71_113
     embeddings = (8848 + 6632) * 512
     assert embeddings + top * plain + bottom * mixed + 12 * decoder + extra + 1024 == total
     assert count(f"r_dangle_react_{values}") == total
+
+
+@pytest.mark.parametrize("values", ["keys_once", "separate_anew"])
+def test_further_forms_of_two_encoders_are_as_large(values):
+    """Each encoder has a learned vector that stands after what it reads, whether that is a prefix or nothing."""
+    with torch.device("meta"):
+        model = build_model(load_preset("r_dangle_react_separate").replace({"model.values": values}).model, 8848, 6632)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 71_113_216
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"values": "shared", "key_scale": 2.0}, r"key_scale=2.0: must be 1.0 \(unused\) with model.values=shared"),
+        ({"values": "separate_anew", "value_encoder": "plain"}, "must be mixed"),
+        ({"values": "keys_once", "value_encoder": "plain"}, "must be mixed"),
+        ({"values": "keys_once", "keep_history": True}, "must be false with model.values=keys_once"),
+        ({"values": "separate_anew", "keep_history": True}, "must be false with model.values=separate_anew"),
+        ({"values": "both"}, "must be one of separate, shared, keys_once, separate_anew"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(changes, said):
+    with pytest.raises(InputError, match=said):
+        dataclasses.replace(R_DANGLE, **changes)
 
 
 def test_the_fast_preset_is_as_large():
