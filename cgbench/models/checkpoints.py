@@ -38,6 +38,7 @@ STATE, BEST = "training_state.safetensors", "best.safetensors"  # what a longer 
 MEMBER = "member-{}"
 BESIDE = "ensemble"  # the folder beside a workspace that its members are published in
 ENSEMBLE = "ensemble.json"  # in the folder of an ensemble, which it makes whole
+PROTOTYPES = ("prototypes", "clustered")  # of the Proto-Transformer: constants beside its parameters
 DIGEST = "sha256"  # the tensor that holds the digest of the others
 
 
@@ -217,9 +218,10 @@ def member_summary(folder: Path) -> dict[str, Any]:
     config = read_config(folder)
     try:
         with safe_open(folder / MODEL, "np") as tensors:
-            parameters = sum(math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys())  # noqa: SIM118
+            sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise InputError(f"{folder / MODEL}: not a whole safetensors file ({error})") from None
+    parameters = sum(size for name, size in sizes.items() if name not in PROTOTYPES)
     return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
 
 

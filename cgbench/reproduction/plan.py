@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cgbench.errors import InputError
+from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
@@ -169,6 +170,8 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
         changes["method.epochs"] = max(1, round(method.epochs * fraction))
     if isinstance(method, CRegConfig):
         changes["method.ramp_updates"] = round(method.ramp_updates * fraction)
+    if isinstance(preset.model, ProtoTransformerConfig):
+        changes["model.prototype_epochs"] = round(preset.model.prototype_epochs * fraction)
     epochs = training.validate_every_epochs
     if scale == "short":
         updates = max(1, round(training.max_updates * fraction))

@@ -23,6 +23,12 @@ NO_HEADS = {"model.attention_heads": "", "model.feedforward_width": ""}
 OWN = {
     "dangle": {"model.mixed_layers": 1, "model.mixed_attention_heads": 2},
     "r_dangle": {"model.mixed_layers": 1, "model.mixed_attention_heads": 2, "model.interval": 2},
+    "proto_transformer": {
+        "model.prototype_layer": 1,
+        "model.prototype_min_count": 3,
+        "model.prototype_epochs": 1,
+        "training.max_tokens": 800,
+    },
     "lstm_lexicon": {**NO_HEADS, "model.lexicon": "copy", "model.encoder_layers": 1, "model.decoder_layers": 1},
     "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
 }
@@ -32,6 +38,7 @@ ROWS = {
     "COMPOSITION-Half (top three layers)": ("CoGnition", {"model.encoder_layers": 4}),
     "Transformer-accu (COMPOSITION: text)": ("CoGnition", {}),
     "Transformer-accu (COMPOSITION: footnote)": ("CoGnition", {}),
+    "Proto-Transformer [42M]": ("CoGnition", OWN["proto_transformer"]),
     "R-Dangle_sep o=4": ("ReaCT", OWN["r_dangle"]),
     "R-Dangle_sep o=8": ("ReaCT", OWN["r_dangle"]),
     "R-Dangle_sep (values anew) o=1": ("ReaCT", OWN["r_dangle"]),

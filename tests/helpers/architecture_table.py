@@ -30,6 +30,7 @@ CSORDAS = {
 }
 CSORDAS_RELATIVE = {**CSORDAS, "positions": "transformer_xl", "embedding": "xavier", "embedding_dropout": False}
 
+PROTO = {"prototype_layer": 2, "prototype_min_count": 3}
 ENCODER_ONLY = {"form": "encoder_only", "encoder_layers": 0, "decoder_layers": 0}
 
 
@@ -63,6 +64,8 @@ TABLE = [
     row("transformer_accu"),
     row("transformer_accu", "all", form="all"),
     row("transformer_accu", "prefix", form="prefix", norm="pre", positions="relative"),
+    row("proto_transformer", **PROTO),
+    row("proto_transformer", "pre", **PROTO, norm="pre", positions="relative", begin_source=True),
     row("dlcl"),
     row("dlcl", "pre", norm="pre", positions="relative", initial="ones"),
     row("dangle", positions="relative"),
@@ -96,6 +99,9 @@ def small_model(config, seed=0):
             parameter.add_(torch.randn_like(parameter), alpha=0.2)
             if name.endswith("embedding.weight"):
                 parameter[PAD] = 0
+    if config.architecture == "proto_transformer":
+        words = torch.arange(6, SOURCE_SIZE, 2)  # every other one
+        model.set_prototypes(words, torch.randn(len(words), config.prototypes, config.width))
     return model
 
 

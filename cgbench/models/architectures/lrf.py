@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.transformer import Transformer
 from cgbench.models.config.architectures import LRFConfig
+from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, build_cross_attention
 from cgbench.models.parts.linear import linear
@@ -26,13 +27,13 @@ from cgbench.models.parts.ragged import Ragged
 
 
 class FuseAttention(nn.Module):
-    """Multi-head attention from each token to its own vectors in the layers below.
+    """Multi-head attention from each token to a few vectors of its own, such as those in the layers below.
 
     A query has few keys, so it is cheaper to bring the query into the space of the layers, and to mix layers before
     they are projected, than to project every layer: q·(W h) = (Wᵀ q)·h.
     """
 
-    def __init__(self, config: LRFConfig) -> None:
+    def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.heads, self.dropout = config.attention_heads, config.attention_dropout
         self.projections = build_cross_attention(config)

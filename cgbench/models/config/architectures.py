@@ -227,6 +227,49 @@ class DLCLConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
+class ProtoTransformerConfig(TransformerConfig):
+    """Proto-Transformer (Yin et al., 2022): source words attend to centroids of the states of their word.
+
+    It is a Transformer until the states are clustered, once, in training. The defaults are the authors' script and code
+    for CoGnition.
+    """
+
+    architecture: str = "proto_transformer"
+    prototypes: int = setting(3, "centroids of each source word (K); with 1 they are means.")
+    prototype_epochs: int = setting(
+        8,
+        "epochs of training without prototypes, after which states are clustered; training goes on with the centroids "
+        "as constants. 0 clusters those of the untrained model.",
+    )
+    prototype_layer: int = setting(
+        5,
+        "encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six, though its comment "
+        "says the last.",
+    )
+    prototype_min_count: int = setting(
+        50, "how often a word must be in the training text to be clustered; others have no prototypes."
+    )
+    prototype_restarts: int = setting(
+        10, "starts of each clustering, of which the best is taken (scikit-learn's default when the code was written)."
+    )
+    prototype_iterations: int = setting(100, "steps of each start of a clustering, at most.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least_one("prototypes", "prototype_restarts", "prototype_iterations")
+        self._require("prototype_epochs", self.prototype_epochs >= 0, "at least 0")
+        rule = f"from 1 to model.encoder_layers ({self.encoder_layers})"
+        self._require("prototype_layer", 1 <= self.prototype_layer <= self.encoder_layers, rule)
+        rule = f"at least model.prototypes ({self.prototypes})"
+        self._require("prototype_min_count", self.prototype_min_count >= self.prototypes, rule)
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`; prototypes are those of words."""
+        return False
+
+
+@dataclass(frozen=True)
 class LexicalTransformerConfig(LexicalConfig, TransformerConfig):
     """The Transformer; with ``lexicon``, one whose output layer may translate single words."""
 
@@ -362,6 +405,13 @@ ARCHITECTURES = {
         AccuConfig, "transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023, Zheng et al. 2023"
     ),
     "dlcl": Architecture(DLCLConfig, "dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
+    "proto_transformer": Architecture(
+        ProtoTransformerConfig,
+        "proto_transformer",
+        "ProtoTransformer",
+        "source words attend to centroids of their states",
+        "Yin et al. 2022",
+    ),
     "lstm_lexicon": Architecture(
         LSTMLexiconConfig,
         "lstm_lexicon",

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import math
 import shutil
+import sys
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
 from cgbench.models.checkpoints import (
     BEST,
     MODEL,
@@ -39,6 +41,7 @@ from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import Processes
 from cgbench.models.training.log import Log
 from cgbench.models.training.objective import Objective
+from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
 from cgbench.models.training.schedule import learning_rate
 from cgbench.models.training.state import Progress, State, read_state, write_state
 from cgbench.models.training.validation import Validation, perplexity
@@ -141,6 +144,7 @@ class Run:
             while not self._stage_done():
                 if stopped:
                     return False
+                self._begin_epoch()
                 batches = self._next_batches()
                 self._update(batches)
                 speed.tokens += count_tokens(batches, self.data.target.lengths)
@@ -211,6 +215,19 @@ class Run:
         return (
             math.ceil(len(self.data.epoch(self.checkpoint.seed, 0)) / self.config.accumulation) * self.objective.epochs
         )
+
+    def _begin_epoch(self) -> None:
+        """Between two epochs, make the prototypes that the model waits for.
+
+        Before an update and not after one: what is saved in between has none, and they are made again from there.
+        """
+        progress = self.progress
+        if progress.batch or self.objective.epochs is not None or not prototypes_are_due(self.model, progress.epoch):
+            return
+        self._settle()
+        device, autocast = self.processes.device, self.objective.autocast_on(self.processes.device)
+        words = make_prototypes(self.model, self.data, self.subwords.source, self.checkpoint.seed, device, autocast)
+        self._write(update=progress.update, prototypes=words)
 
     def _next_batches(self) -> list[np.ndarray]:
         """Return the batches of the next update, and move on to the ones after."""
@@ -347,6 +364,10 @@ class Run:
 
         :param keep_state: whether the run may be made longer some day.
         """
+        if prototypes_are_due(self.model, sys.maxsize):
+            epochs = f"model.prototype_epochs={self.checkpoint.model.prototype_epochs}"  # type: ignore[attr-defined]
+            text = f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has no prototypes"
+            warnings.warn(InputWarning(text), stacklevel=2)
         tensors, updates = self.model.state_dict(), self.progress.update
         if earlier := self.config.keep == "best" and self.progress.best_update != updates:
             # A shorter run that ended here has published its best, and may have had no better one since.

@@ -51,7 +51,11 @@ class Objective(nn.Module):
 
     def autocast(self, source: Ragged) -> AbstractContextManager[Any]:
         """Within, matrix products are of the type that the run uses."""
-        return torch.autocast(source.ids.device.type, torch.bfloat16, enabled=self.in_bfloat16)
+        return self.autocast_on(source.ids.device)
+
+    def autocast_on(self, device: torch.device | str) -> AbstractContextManager[Any]:
+        """The same, on a device."""
+        return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=self.in_bfloat16)
 
 
 def build_objectives(

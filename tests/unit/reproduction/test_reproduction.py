@@ -263,8 +263,8 @@ def test_two_names_of_a_system_share_its_runs():
     from cgbench.reproduction.plan import plan
 
     names = [run.system.name for run in plan(all_tables()["composition-1"], [], None, "full")]
-    assert len(names) == 14 * 6
-    names = names[:14]
+    assert len(names) == 15 * 6
+    names = names[:15]
     assert "R-Dangle_sep o=1" in names and "R-Dangle_sep [70M]" not in names and len(names) == len(set(names))
     found = Result("CoGnition", "R-Dangle_sep o=1", "full", 1.0, 1, 1, "s", 0, 1, 1, "cpu", {"BLEU cg-test": 60.0})
     lines = compare([found], "full", [all_tables()["composition-1"]])
@@ -306,6 +306,9 @@ def test_lexicons_are_learnt_from_the_whole_text_and_smoke_takes_a_part_of_it(tm
 def test_methods_are_scaled_with_the_updates():
     bow, creg = load_preset("transformer_cognition_bow"), load_preset("transformer_cognition_creg")
     assert scaled(bow, "short", 0.1)["method.epochs"] == 1 and bow.method.epochs == 10
+    proto = load_preset("proto_cognition")
+    assert [scaled(proto, "short", part)["model.prototype_epochs"] for part in (0.5, 0.1)] == [4, 1]
+    assert scaled(proto, "smoke", 0.0)["model.prototype_epochs"] == 0  # so that they are made at all
     assert scaled(creg, "short", 0.1)["method.ramp_updates"] == creg.method.ramp_updates // 10
 
 
@@ -335,8 +338,8 @@ def test_all_systems_of_a_benchmark_are_chosen_by_one_criterion(benchmark, epoch
     for name, preset in presets_of(benchmark).items():
         training = preset.training
         found = (training.validate_metric, training.validate_beam, training.validate_every_epochs, training.keep)
-        if name == "Transformer+CReg [25M]":
-            assert found[0] == "loss" and training.patience == 10  # its own script, traincgmt.sh
+        if name in ("Transformer+CReg [25M]", "Proto-Transformer [42M]"):
+            assert found[0] == "loss" and training.patience == 10  # scripts of their own, traincgmt.sh and train.sh
         else:
             assert found == ("bleu", 5, epochs, "best"), name
 

@@ -28,6 +28,9 @@ COUNTS = [
     ("lrf_cognition_small", {"residual": False}, 33_280_000),
     ("dlcl_cognition", {}, 35_401_826),
     ("transformer_accu_cognition", {}, 35_389_440),
+    # Multi-head attention and a norm in each encoder layer: 6 x (1,050,624 + 1,024); centroids are no parameters.
+    ("proto_cognition", {}, 35_389_440 + 6 * 1_051_648),
+    ("proto_cognition", {}, 41_699_328),
 ]
 # Counts that are printed in millions.
 MILLIONS = [
@@ -157,6 +160,20 @@ def test_translation_is_trained_as_the_authors_scripts_do(name):
     assert (training.validate_length, training.validate_tokenize) == ("source", "13a")
     # The Chinese of CoGnition is released in pieces; those of IWSLT14 are cut here.
     assert training.validate_join == ("@@" if "cognition" in name else "")
+
+
+def test_prototypes_are_made_as_the_authors_script_does():
+    """ARIES-LM/CatMT4CG train.sh, and the defaults of its code."""
+    preset = load_preset("proto_cognition")
+    model, training = preset.model, preset.training
+    assert (model.prototypes, model.prototype_epochs, model.prototype_layer) == (3, 8, 5)
+    assert (model.prototype_min_count, model.prototype_restarts, model.prototype_iterations) == (50, 10, 100)
+    assert (model.dropout, model.attention_dropout, model.activation_dropout, model.norm) == (0.3, 0, 0, "post")
+    assert (training.max_tokens, training.accumulation, training.max_updates) == (4096, 1, 50_000)
+    assert (training.learning_rate, training.warmup_updates, training.schedule) == (5e-4, 4000, "inverse_sqrt")
+    assert (training.adam_beta1, training.adam_beta2, training.weight_decay) == (0.9, 0.98, 1e-4)
+    assert (training.clip_norm, training.label_smoothing, training.precision) == (0, 0.1, "float32")
+    assert (training.validate_metric, training.validate_every_epochs, training.patience) == ("loss", 1, 10)
 
 
 def test_dangles_vectors_on_cogs_have_the_lengths_of_the_authors():

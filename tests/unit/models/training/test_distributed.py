@@ -38,6 +38,10 @@ EQUAL = {
 }
 METHODS = {
     "plain": {},
+    "prototypes": {
+        **{"model.architecture": "proto_transformer", "model.prototype_layer": 1},
+        **{"model.prototype_epochs": 2, "model.prototype_min_count": 3},
+    },
     "bow": {"method.name": "bow", "method.epochs": 1, "training.validate_metric": "exact_match"},
 }
 

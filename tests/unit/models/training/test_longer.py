@@ -22,6 +22,10 @@ KINDS = {
         **{"training.validate_every_epochs": 1, "training.log_every": 4, "training.schedule": "noam"},
         **{"training.learning_rate": 0.5, "training.keep_checkpoints": 1, "training.checkpoint_every": 5},
     },
+    "prototypes": {
+        **{"model.architecture": "proto_transformer", "model.prototype_layer": 1},
+        **{"model.prototype_epochs": 5, "model.prototype_min_count": 3},
+    },
     "bow": {"method.name": "bow", "method.epochs": 1},
     "creg": {"method.name": "creg", "method.alpha": 1.0, "method.ramp_updates": 12},
     "patience": {"training.patience": 2, "training.validate_metric": "exact_match", "training.validate_every": 3},

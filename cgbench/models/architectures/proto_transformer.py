@@ -1,0 +1,104 @@
+"""Proto-Transformer (Yin et al., 2022): source words attend to prototypes of their own word.
+
+After some epochs of training, the states that each source word has had across the training text are clustered
+(:mod:`cgbench.models.training.prototypes`). From then on each encoder layer attends, between self-attention and
+feed-forward, from a token to the K centroids of its word: x2 = LN(x1 + MHA(x1, C_w)). Centroids are constants; words
+without any, and every word before there are any, pass as they are. The decoder is the Transformer's.
+
+The layer is that of the authors' code, which was read; the paper's text was not at hand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cgbench.models.architectures.lrf import FuseAttention
+from cgbench.models.architectures.transformer import Encoded, Transformer
+from cgbench.models.config.architectures import ProtoTransformerConfig
+from cgbench.models.parts.dropout import Dropout
+from cgbench.models.parts.layers import Layer
+from cgbench.models.parts.precision import activations
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.special_ids import BOS
+
+
+class PrototypeAttention(nn.Module):
+    """The sublayer of one encoder layer, which attends from tokens to the prototypes of their words."""
+
+    def __init__(self, config: ProtoTransformerConfig) -> None:
+        super().__init__()
+        self.attention = FuseAttention(config)
+        self.norm = nn.LayerNorm(config.width)
+
+    def forward(self, layer: Layer, x: Tensor, prototypes: Tensor, clustered: Tensor) -> Tensor:
+        """Map the tokens [N, width] of ``layer`` to the same shape.
+
+        :param prototypes: of each token's word, [N, K, width]; ``clustered``: whether it has any, [N, 1].
+        """
+        change = self.attention(layer.before(self.norm, x), prototypes)
+        return torch.where(clustered, layer.after(self.norm, x, change), x)
+
+
+class ProtoTransformer(Transformer):
+    """A Transformer whose encoder reads prototypes, as soon as there are some.
+
+    ``prototypes`` [source vocabulary, K, width] holds the centroids, ``clustered`` [source vocabulary] says which words
+    have any. They are stored with the parameters, and are none.
+    """
+
+    config: ProtoTransformerConfig
+    prototypes: Tensor
+    clustered: Tensor
+
+    def __init__(self, config: ProtoTransformerConfig, source_size: int, target_size: int) -> None:
+        super().__init__(config, source_size, target_size)
+        self.prototype_attention = nn.ModuleList(PrototypeAttention(config) for _ in range(config.encoder_layers))
+        self.prototype_dropout = Dropout(config.dropout)
+        self.register_buffer("prototypes", torch.zeros(source_size, config.prototypes, config.width))
+        self.register_buffer("clustered", torch.zeros(source_size, dtype=torch.bool))
+        # Known on the host, so that no pass waits for a GPU to say it.
+        self.has_prototypes = False
+        self.register_load_state_dict_post_hook(_look_for_prototypes)
+
+    def encode(self, source: Ragged) -> Encoded:
+        """See :class:`Transformer`."""
+        if not self.has_prototypes:
+            return super().encode(source)
+        x, layout = self.embed_source(source)
+        ids, layers = self._read_ids(source), self.encoder_stack()
+        # One mask of dropout for all layers, as in the authors' code.
+        prototypes = self.prototype_dropout(activations(self.prototypes[ids]))
+        clustered = self.clustered[ids][:, None]
+
+        def attend(number: int, x: Tensor) -> Tensor:
+            x = layers[number].attend(x, layout)
+            changed: Tensor = self.prototype_attention[number](layers[number], x, prototypes, clustered)
+            return changed
+
+        return Encoded(self.encoder_norm(self.through("encoder", x, attend)), layout)
+
+    def word_states(self, source: Ragged) -> tuple[Tensor, Tensor]:
+        """Return the ids of all source tokens [M], and what is clustered of them, [M, width], without prototypes."""
+        x, layout = self.embed_source(source)
+        for layer in self.encoder_stack()[: self.config.prototype_layer]:
+            x = layer(x, layout)
+        return self._read_ids(source), x
+
+    def set_prototypes(self, words: Tensor, centroids: Tensor) -> None:
+        """Use these centroids from now on.
+
+        :param words: ids of source words, [words]; ``centroids``: [words, K, width]. Other words have none.
+        """
+        self.prototypes.zero_()[words] = centroids
+        self.clustered.zero_()[words] = True
+        self.has_prototypes = True
+
+    def _read_ids(self, source: Ragged) -> Tensor:
+        return (source.preceded(BOS) if self.config.begin_source else source).ids
+
+
+def _look_for_prototypes(model: Any, _: Any) -> None:
+    model.has_prototypes = bool(model.clustered.any())
