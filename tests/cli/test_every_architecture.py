@@ -27,7 +27,8 @@ OWN = {
         "model.prototype_layer": 1,
         "model.prototype_min_count": 3,
         "model.prototype_epochs": 1,
-        "training.max_tokens": 800,
+        "training.max_tokens": 4000,  # an update an epoch
+        "training.keep": "last",  # which has prototypes
     },
     "lstm_lexicon": {**NO_HEADS, "model.lexicon": "copy", "model.encoder_layers": 1, "model.decoder_layers": 1},
     "syntactic_attention": {**NO_HEADS, "model.encoder_layers": 1, "model.decoder_layers": 1},
@@ -39,10 +40,11 @@ ROWS = {
     "Transformer-accu (COMPOSITION: text)": ("CoGnition", {}),
     "Transformer-accu (COMPOSITION: footnote)": ("CoGnition", {}),
     "Proto-Transformer [42M]": ("CoGnition", OWN["proto_transformer"]),
+    "R-Dangle_sep o=2": ("ReaCT", OWN["r_dangle"]),
     "R-Dangle_sep o=4": ("ReaCT", OWN["r_dangle"]),
     "R-Dangle_sep o=8": ("ReaCT", OWN["r_dangle"]),
-    "R-Dangle_sep (values anew) o=1": ("ReaCT", OWN["r_dangle"]),
-    "R-Dangle_sep (both anew) o=1": ("ReaCT", OWN["r_dangle"]),
+    "R-Dangle_sep (values anew) o=1": ("ReaCT", OWN["r_dangle"] | {"model.interval": 4}),
+    "R-Dangle_sep (both anew) o=1": ("ReaCT", OWN["r_dangle"] | {"model.interval": 4}),
 }
 
 
@@ -107,12 +109,14 @@ def test_train_ensemble_translate_score(name, through):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_of_tables_train_ensemble_translate_score(name, through):
+def test_rows_of_tables_train_ensemble_translate_score(name, through, tmp_path):
     benchmark, small = ROWS[name]
     system = all_benchmarks()[benchmark].systems[name]
     quick = {"training.validate_beam": 1, "training.validate_sentences": 1}
     model = through("--model", system.preset, *settings(**{**small, **system.set, **quick}))["model"]
     assert {f"model.{key}": value for key, value in model.items()}.items() >= system.set.items()
+    log = (tmp_path / "model" / "metrics.jsonl").read_text()
+    assert ("prototypes" in log) == name.startswith("Proto")  # what is translated with has some
 
 
 def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run, text, tmp_path):
