@@ -1,7 +1,8 @@
 """BLEU, chrF and TER by sacrebleu itself, and presets that score as the papers did.
 
-sacrebleu (Post 2018) extracts the statistics and computes every score; its strings and signatures are kept. A preset
-prepares the text or the statistics where a paper's script did something else, and its signature says so:
+sacrebleu (Post 2018) extracts the statistics (of BLEU: ``bleu_matches.py``, the same counts) and computes every score;
+its strings and signatures are kept. A preset prepares the text or the statistics where a paper's script did something
+else, and its signature says so:
 
 ``sacrebleu``   sacrebleu's defaults.
 ``react``       no tokenisation: the text is tokenised (Zheng and Lapata 2023; equal to tokenised multi-bleu).
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric, Signature, check_references
+from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
 from cgbench.engines import Local
 from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean, read_value
@@ -34,8 +36,10 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cognition": {},
     "lexicon": {"tokenize": "none", "smooth_method": "none"},
 }
-WORTH_A_PROCESS = {"bleu": 10_000, "chrf": 4_000, "ter": 100}
+WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 100}
 """So many sentences take longer than starting a process."""
+
+_TOGETHER = 200_000  # sentences whose statistics are made at once
 
 _OWN = ("self", "force", "references", "trg_lang")
 
@@ -105,7 +109,8 @@ class SacreMetric(Metric):
             self.check_hypotheses(run)
         prepared = [[self._prepare(hypothesis) for hypothesis in run] for run in runs]
         jobs = self.jobs if self.n * (len(runs) + 1) >= WORTH_A_PROCESS[self.kind] else 1
-        bounds = np.linspace(0, self.n, 4 * jobs + 1 if jobs > 1 else 2).astype(int).tolist()
+        parts_wanted = max(4 * jobs if jobs > 1 else 1, math.ceil(self.n * (len(runs) + 1) / _TOGETHER))
+        bounds = np.linspace(0, self.n, parts_wanted + 1).astype(int).tolist()
         tasks = (
             (self.references[low:high], [run[low:high] for run in prepared])
             for low, high in pairwise(bounds)
@@ -201,6 +206,8 @@ def _make(kind: str, options: dict[str, Any], references: list[list[str | None]]
 def _extract(kind: str, options: dict[str, Any], task: tuple[list[list[str]], list[list[str]]]) -> list[np.ndarray]:
     """sacrebleu's statistics of some examples, float64 ``[examples, k]`` for each list of hypotheses."""
     references, runs = task
+    if kind == "bleu":
+        return bleu_statistics(_make(kind, options), references, runs)
     metric = _make(kind, options, [list(column) for column in zip_longest(*references)])
     return [np.array(metric._extract_corpus_statistics(run, None), np.float64) for run in runs]
 
