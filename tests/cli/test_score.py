@@ -111,7 +111,7 @@ def test_bins_are_columns_in_latex(run, tmp_path):
     words += ["--by", "length", "--bins", "2,", "--paired", "mcnemar", "--format", "latex"]
     whole, bins, _ = run(*words).stdout.split("\n\n")
     assert r"base (baseline) & 42 & 1 & 28.6 & " in whole and r"my\_own & 42 & 1 & \textbf{92.9} & " in whole
-    assert "& $+$64.3 &" in whole and "& $<$0.0001" in whole
+    assert "& $+$64.3$^{**}$ &" in whole and "& $<$0.0001" in whole
     assert bins.splitlines()[2:-3] == [
         r"exact by length & all & $<$ 2 & $\geq$ 2 \\",
         r"\midrule",
@@ -119,7 +119,7 @@ def test_bins_are_columns_in_latex(run, tmp_path):
         r"base & 28.6 & \textbf{100.0} & 0.0 \\",
         r"my\_own & \textbf{92.9}$^{**}$ & 75.0 & \textbf{100.0}$^{**}$ \\",
     ]
-    assert bins.splitlines()[-1].startswith("% differs from base (mcnemar, p adjusted by Holm's method): * p < 0.05")
+    assert bins.splitlines()[-1].startswith("% differs from base: * p < 0.05, ** p < 0.01 (mcnemar, p adj")
     two = ["--hyp", f"both={tmp_path / 'base'},{tmp_path / 'my_own'}", "--by", "length", "--bins", "2,"]
     shown = run("score", "exact", "--ref", tmp_path / "ref", *two, "--format", "latex").stdout
     assert r"both & 60.7$_{\pm 45.5}$ & 87.5$_{\pm 17.7}$ & 50.0$_{\pm 70.7}$ \\" in shown  # nothing to be best of

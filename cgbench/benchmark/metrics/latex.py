@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgbench.benchmark.metrics.base import Estimate
+from cgbench.benchmark.metrics.base import Estimate, Pair
 from cgbench.benchmark.metrics.scoring import Scored
+from cgbench.benchmark.metrics.significance import MARKS, stars
 from cgbench.tables import Ready, latex_cell, latex_table
-
-MARKS = ((0.01, "**"), (0.05, "*"))
 
 
 def bins_table(scored: Scored, figure: str, width: int) -> str:
@@ -32,10 +31,7 @@ def bins_table(scored: Scored, figure: str, width: int) -> str:
         rows.append([latex_cell(result.system), *cells])
     table = latex_table(head, rows)
     if scored.baseline:
-        table += (
-            f"\n% differs from {scored.baseline.replace(chr(10), ' ')} ({scored.star_test}, p adjusted by Holm's "
-            "method): * p < 0.05, ** p < 0.01"
-        )
+        table += f"\n% differs from {scored.baseline.replace(chr(10), ' ')}: {legend(scored)}"
     return table
 
 
@@ -72,6 +68,21 @@ def _cell(estimate: Estimate, best: str | None, width: int) -> str:
     text = _value(estimate, best, width)
     if estimate.value is not None and estimate.stdev is not None:
         text += rf"$_{{\pm {estimate.stdev:.{max(width, 1)}f}}}$"
-    p = estimate.p_star
-    mark = next((mark for bound, mark in MARKS if p is not None and p < bound), "")
-    return text + (f"$^{{{mark}}}$" if mark else "")
+    return text + _raised(stars(estimate.p_star))
+
+
+def legend(scored: Scored) -> str:
+    """What the stars mean, in words."""
+    levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
+    return f"{levels} ({scored.star_test}, p adjusted by Holm's method)"
+
+
+def difference(one: Estimate | Pair, width: int) -> Ready:
+    """A difference with its stars."""
+    if one.difference is None:
+        return Ready("")
+    return Ready(latex_cell(f"{one.difference:+.{width}f}") + _raised(stars(one.p_star)))
+
+
+def _raised(mark: str) -> str:
+    return f"$^{{{mark}}}$" if mark else ""

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from cgbench.benchmark.metrics import latex
 from cgbench.benchmark.metrics.base import Estimate, Pair
 from cgbench.benchmark.metrics.evaluation import Part, Result
-from cgbench.benchmark.metrics.latex import bins_table, bold_best
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.scoring import Scored, as_json, describe, rounded
+from cgbench.benchmark.metrics.significance import stars
 from cgbench.tables import as_html, render
 
 REASONS = 10
@@ -32,7 +33,7 @@ def report(scored: Scored, form: str, width: int, show_reasons: bool = False) ->
         parts.append(line)
     else:
         parts.append(_systems_table(scored, form, width))
-    in_bins = bins_table if form == "latex" else partial(_bins_table, form=form)
+    in_bins = latex.bins_table if form == "latex" else partial(_bins_table, form=form)
     parts += [in_bins(scored, name, width=width) for name in scored.metric.figures] if scored.by else []
     if scored.control is not None:
         parts.append(_drops(scored, form, width))
@@ -89,7 +90,14 @@ def _p(value: float | None) -> str:
     return "" if value is None else "<0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
-def _cells(estimate: Estimate, width: int) -> list[str]:
+def _difference(one: Estimate | Pair, form: str, width: int) -> str:
+    """A difference with its stars, which are by the test that holds its level."""
+    if form == "latex":
+        return latex.difference(one, width)
+    return _signed(one.difference, width) + stars(one.p_star)
+
+
+def _cells(estimate: Estimate, form: str, width: int) -> list[str]:
     """Figure, spread, interval, difference, p and adjusted p."""
     interval = ""
     if estimate.ci_low is not None and estimate.ci_high is not None:
@@ -98,7 +106,7 @@ def _cells(estimate: Estimate, width: int) -> list[str]:
         _number(estimate.value, width),
         "" if estimate.stdev is None else f"{estimate.stdev:.{max(width, 2)}f}",
         interval,
-        _signed(estimate.difference, width),
+        _difference(estimate, form, width),
         _p(estimate.p_value),
         _p(estimate.p_holm),
         _p(estimate.p_calibrated_holm),
@@ -119,11 +127,11 @@ def _systems_table(scored: Scored, form: str, width: int) -> str:
     for result in scored.results:
         row = [_name(scored, result), f"{result.whole.examples:,}", str(result.runs)]
         for name in metric.figures:
-            row += _cells(result.whole.figures[name], width)
+            row += _cells(result.whole.figures[name], form, width)
         rows.append(row)
     if form == "latex":
         for place, name in enumerate(metric.figures):
-            for row, cell in zip(rows, bold_best(scored, name, width), strict=True):
+            for row, cell in zip(rows, latex.bold_best(scored, name, width), strict=True):
                 row[3 + len(_head(name)) * place] = cell
     return render(head, rows, form)
 
@@ -141,7 +149,7 @@ def _bins_table(scored: Scored, figure: str, width: int, form: str) -> str:
         for place, result in enumerate(scored.results):
             part = result.bins[number][1]
             first = [one.label, f"{part.examples:,}"] if not place else ["", ""]
-            rows.append([*first, _name(scored, result), *_cells(part.figures[figure], width)])
+            rows.append([*first, _name(scored, result), *_cells(part.figures[figure], form, width)])
     if all(row[3] == "-" for row in rows):
         return ""  # CTER aggregate where the bins divide groups
     return render(head, rows, form)
@@ -186,7 +194,7 @@ def _pairs_table(scored: Scored, figure: str, form: str, width: int) -> str:
         for result in scored.results:
             part = result.bins[place - 1][1] if place else result.whole
             for pair in part.figures[figure].pairs:
-                difference = _signed(pair.difference, width)
+                difference = _difference(pair, form, width)
                 p_values = (pair.p_value, pair.p_holm, pair.p_calibrated_holm)
                 rows.append([result.system, pair.against, label, difference, *map(_p, p_values)])
     head = [f"{name}: all pairs", "against", scored.by or "", "Δ", "p", "p (Holm)", "p (calibrated)"]
@@ -277,7 +285,8 @@ def _own_figures(scored: Scored, result: Result, more: dict[str, Any], width: in
 
 def _signatures(scored: Scored, form: str) -> str:
     mark = "% " if form == "latex" else ""
-    lines = [
+    lines = [f"{mark}{latex.legend(scored)}"] if scored.test else []
+    lines += [
         f"{mark}signature  {scored.metric.name}|{scored.signature}",
         f"{mark}short      {scored.metric.name}|{scored.signature.format(short=True)}",
     ]

@@ -126,19 +126,38 @@ def _renamed(conjunct: str, names: dict[str, str]) -> str:
     return _OWN_NUMBER.sub(lambda found: names.get(found[0], found[0]), conjunct)
 
 
+def _is_itself(gold: Form) -> bool:
+    try:
+        return means_the_same(gold, gold)
+    except InputError:
+        return True  # too many ways to tell; its row is named when a hypothesis has as many
+
+
 class SemanticMatch(ExactMatch):
     """Accuracy in percent, where forms count as equal that mean the same. An empty hypothesis is wrong."""
 
     name = "semantic"
     figures = ("semantic",)
+    unfit: tuple[str, ...] = ()
+    """A line about references that can never be right."""
 
     def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False, cut_end: bool = False) -> None:
         """As for exact match.
 
-        :raises InputError: an example has no reference.
+        :raises InputError: an example has no reference, or by these rules no reference is the same as itself.
         """
         super().__init__(references, lowercase=lowercase, cut_end=cut_end)
         self.forms = [[Form(reference) for reference in sorted(example)] for example in self.references]
+        never = [place for place, golds in enumerate(self.forms) if not any(_is_itself(gold) for gold in golds)]
+        if never:
+            line = (
+                f"{len(never):,} of {self.n:,} examples have no reference that these rules can find right (first: "
+                f"row {never[0] + 1}): variables are numbers in parentheses, dog ( 3 ), not x _ 3 as in COGS; take the "
+                "forms of ReCOGS (`cgbench data get recogs`), or exact match"
+            )
+            if len(never) == self.n:
+                raise InputError(line)
+            self.notes = self.unfit = (line,)
 
     def signature(self) -> Signature:
         """That of exact match, and whose rules say what is the same."""
@@ -153,5 +172,6 @@ class SemanticMatch(ExactMatch):
         try:
             return any(means_the_same(form, gold) for gold in self.forms[place])
         except InputError as error:
-            self.notes = (f"row {place + 1} counts as wrong, and others like it: {error.message}",)
+            row = f"row {place + 1} counts as wrong, and others like it: {error.message}"
+            self.notes = (*self.unfit, row)
             return False

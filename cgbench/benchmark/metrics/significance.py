@@ -24,6 +24,9 @@ SEED = 12345
 LEVEL = 0.05
 """A difference whose p-value, adjusted by Holm's method, is below this has a star."""
 
+MARKS = ((0.01, "**"), (LEVEL, "*"))
+"""Which stars, by the bound that the p-value is below."""
+
 SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
 _MEMORY = 1 << 22  # numbers in a block of draws
 _CLOSE = 1e-9  # in percent points: rounding of sums, far below any difference that matters
@@ -170,6 +173,11 @@ def calibrated_test(runs: Sequence[int]) -> str:
     more by the bootstrap that draws runs, too (docs/significance.md has how often each rejects).
     """
     return "randomization" if set(runs) == {1} else "bootstrap"
+
+
+def stars(p: float | None) -> str:
+    """The stars of a difference, from what :attr:`~cgbench.benchmark.metrics.base.Estimate.p_star` says of it."""
+    return next((mark for bound, mark in MARKS if p is not None and p < bound), "")
 
 
 def mcnemar_p(system: np.ndarray, baseline: np.ndarray) -> float:

@@ -1,6 +1,7 @@
 """The test that decides about stars, beside sacrebleu's rule; and sacrebleu's figures of many sums at once."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -94,3 +95,22 @@ def test_both_are_there_where_sacrebleus_rule_is_asked_for_and_a_line_says_where
         .pairs
     )
     assert (pair.p_holm, pair.p_star) == (one.p_holm, one.p_star)
+
+
+def stars_of(found):
+    """The stars in the printed table of systems, by system."""
+    rows = [line.split("  ") for line in str(found).splitlines()]
+    return {row[0]: re.search(r"[-+][0-9.]+(\**)", "  ".join(row))[1] for row in rows if row[0] in ("b", "c", "d")}
+
+
+@pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+def test_stars_in_text_are_by_the_calibrated_test():
+    pytest.importorskip("sacrebleu")
+    references, first = texts(1)
+    systems = {"a": first, "b": texts(1, noise=0.38)[1], "c": texts(1, noise=0.42)[1], "d": texts(1, noise=0.9)[1]}
+    by_rule, calibrated = (evaluate("bleu", systems, references, paired=test) for test in ("bootstrap", "calibrated"))
+    assert stars_of(by_rule) == stars_of(calibrated) == {"b": "", "c": "*", "d": "**"}
+    assert by_rule.results[2].whole.figures["score"].p_holm < 0.02 < by_rule.results[2].whole.figures["score"].p_star
+    for found in (by_rule, calibrated):
+        assert "* p < 0.05, ** p < 0.01 (calibrated, p adjusted by Holm's method)" in str(found)
+    assert "p < 0.05" not in str(evaluate("bleu", systems, references))

@@ -118,6 +118,16 @@ def test_a_form_with_too_many_ways_counts_as_wrong_and_is_named(monkeypatch):
         assert evaluate("semantic", ["a ( 1 ) ; a ( 2 ) ; a ( 3 ) ; a ( 4 )"], ["a ( 5 ) ; a ( 6 )"]).score == 0.0
 
 
+COGS = "* dog ( x _ 1 ) ; see . agent ( x _ 2 , x _ 1 )"
+
+
+def test_references_that_can_never_be_right():
+    with pytest.raises(InputError, match=r"1 of 1 examples have no reference .*`cgbench data get recogs`"):
+        evaluate("semantic", [COGS], [COGS])
+    with pytest.warns(InputWarning, match=r"1 of 2 examples .*first: row 2"):
+        assert evaluate("semantic", [GOLD, COGS], [GOLD, COGS]).score == 50.0
+
+
 @pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
 def test_as_a_metric():
     references = [GOLD, "run ( 1 )"]
