@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from cgbench.commands.options import (
     log_every_option,
     safe_tsv_option,
     tokenize_options,
+    warn_of,
 )
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
+LOOKED_AT = 4  # files of a corpus
 
 
 @click.command("overlap", cls=Resumable)
@@ -75,6 +78,8 @@ def overlap_command(
     expect(OVERLAP)
     text = test[0] if len(test) == 1 else (test[0], test[1])
     given |= {"orders": orders_of(orders), "detokenize": bool(detokenize)}
+    if corpus and not given["tokenizer"]:
+        _look(test, corpus, given)
     found = _from_index(text, index, given) if index else overlap(text, corpus or (), **given)
     if per_example:
         write_atomic(per_example, found.table(safe_tsv))
@@ -83,6 +88,19 @@ def overlap_command(
 
         write_atomic(page, overlap_page(found, command=command_line()))
     click.echo(found.report(form))
+
+
+def _look(test: tuple[str, ...], corpus: tuple[Path, ...], given: dict[str, Any]) -> None:
+    """Warn where the test text and the first files of the corpus differ in tokenisation or case, or the like."""
+    from cgbench.text.inspection import look_at_texts
+    from cgbench.text.normalisation import Normalisation
+    from cgbench.text.shards import find_files
+
+    code = given["language"] or "en"
+    normalisation = Normalisation(given["tokenize"] or "none", given["lowercase"], (code, code), given["detokenize"])
+    files = [f"{one.path}:{one.column}" if one.column else str(one.path) for one in find_files(corpus, given["column"])]
+    with contextlib.suppress(InputError):  # what cannot be read is said, or passed over, when all of it is read
+        warn_of(look_at_texts(files[0], [*test, *files[1:LOOKED_AT]], normalisation))
 
 
 def _from_index(text: Any, index: str, given: dict[str, Any]) -> Any:

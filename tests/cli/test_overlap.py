@@ -61,6 +61,26 @@ def test_a_page(texts, run):
     assert "cgbench overlap" in page
 
 
+def test_text_that_is_tokenised_and_a_corpus_that_is_not(tmp_path, run):
+    lines = [f"The dog number {number} slept, and the cat, too." for number in range(200)]
+    (tmp_path / "raw").write_text("\n".join(lines) + "\n")
+    apart = [line.replace(",", " ,").replace(".", " .") for line in lines]
+    (tmp_path / "apart").write_text("\n".join(apart) + "\n")
+    with (tmp_path / "raw.jsonl").open("w") as file:
+        file.writelines(json.dumps({"text": line}) + "\n" for line in lines)
+
+    def said(test, corpus, *more):
+        return run("overlap", tmp_path / test, "--corpus", tmp_path / corpus, "--orders", "1", *more).stderr
+
+    for corpus in ("raw", "raw.jsonl"):
+        assert f"{tmp_path / 'apart'}: tokenised (100 % of its final periods stand apart), but" in said("apart", corpus)
+    assert f"{tmp_path / 'raw'}: not tokenised" in said("raw", "apart")
+    assert "tokenised already" in said("apart", "raw", "--tokenize", "moses")
+    assert "tokenised already" in said("raw", "apart", "--tokenize", "moses")
+    assert "tokenised" not in said("apart", "raw", "--tokenize", "moses", "--detokenize")
+    assert "tokenised (" not in said("apart", "apart")
+
+
 def test_what_is_wrong(texts, run):
     test, corpus = texts / "test.en", texts / "corpus"
     (texts / "bad.txt").write_bytes(b"fine\n\xff\n")

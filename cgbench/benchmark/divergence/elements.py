@@ -1,8 +1,8 @@
 """Which atoms and compounds each example has, as a user asks for them: words, syntax, logical forms, a table.
 
 ``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs``, ``cfq`` and ``lispress`` are of the text
-itself; ``triples:FILE`` and ``lemmas:FILE`` are of a CoNLL-U file with a sentence an example, ``table:FILE`` of a
-table of one's own, a row an example.
+itself; ``triples:FILE``, ``lemmas:FILE`` and ``tags:FILE`` are of a CoNLL-U file with a sentence an example,
+``table:FILE`` of a table of one's own, a row an example.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,9 +24,12 @@ from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, read_sentences
 from cgbench.text.streams import read_lines
 
 WEIGHTS = ("specific", "count")
-OF_FILES = ("triples", "lemmas", "table")
+OF_FILES = ("triples", "lemmas", "tags", "table")
+Row = TypeVar("Row")
 KINDS = ("words", *FORMS, *OF_FILES)
 LONGEST = 16  # of n-grams
+TAG_ORDERS = (2, 3)
+"""Lengths of the n-grams of tags that are compounds: those of two say little, there are so few tags."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,10 @@ def elements_of(kind: Kind, texts: Sequence[tuple[str, Sequence[str]]]) -> Eleme
         lines = [line for _, text in texts for line in text]
         atoms, compounds = words_and_ngrams(lines, kind.orders, specific=specific)
         found = Elements(atoms, compounds, _Templates(lines))
+    elif kind.name == "tags":
+        pairs = zip(kind.files, texts, strict=True)
+        lines = [tags for path, (name, text) in pairs for tags in _as_many(_tags(path), path, name, len(text))]
+        found = Elements(*words_and_ngrams(lines, TAG_ORDERS, specific=specific), lines)
     else:
         if kind.name in FORMS:
             graphs = (graph for name, text in texts for graph in _form_graphs(kind.name, name, text))
@@ -149,15 +157,25 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
         yield make(line, problem)
 
 
-def _as_many(graphs: Iterable[Graph], path: Path, name: str, examples: int) -> Iterator[Graph]:
+def _as_many(rows: Iterable[Row], path: Path, name: str, examples: int) -> Iterator[Row]:
     count = 0
-    for count, graph in enumerate(graphs, 1):
+    for count, row in enumerate(rows, 1):
         if count <= examples:
-            yield graph
+            yield row
     if count != examples:
         raise InputError(
             f"{path} has {count:,} examples and {name} {examples:,}: one each is needed, in the same order"
         )
+
+
+def _tags(path: Path) -> Iterator[str]:
+    """Universal tags, a line a sentence: atoms, and their n-grams compounds."""
+    for sentence in read_sentences(path):
+        tags = sentence.column(UPOS)
+        for tag, line in zip(tags, sentence.lines, strict=True):
+            if tag in ("", "_"):
+                raise InputError(f"{path}, line {line}: no universal tag in column 4; tag the text first")
+        yield " ".join(tags)
 
 
 def _triples(path: Path) -> Iterator[Graph]:
@@ -183,6 +201,8 @@ def _lemmas(path: Path) -> Iterator[Graph]:
     for sentence in read_sentences(path):
         graph = Graph(rules=False)
         for fields, line in zip(sentence.words, sentence.lines, strict=True):
+            if fields[DEPREL] == "goeswith":
+                continue  # the rest of a word that was written apart: its first part has the lemma
             if fields[LEMMA] in ("", "_"):
                 raise InputError(f"{path}, line {line}: no lemma in column 3; parse the text first")
             features = fields[FEATS] if fields[FEATS] not in ("", "_") else fields[UPOS]

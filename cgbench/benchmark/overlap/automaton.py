@@ -10,6 +10,7 @@ in any order to the same numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ class Automaton:
         from cgbench.benchmark.overlap.automaton_kernels import find_ends
 
         ends = np.zeros(len(ids), np.int32)
-        stranger = find_ends(ids, lengths, self.firsts, self.table, self.links, self.lens, known, ends)
+        stranger = find_ends(ids, lengths, self.firsts, self.table, self._nodes, known, ends)
         return ends, int(stranger)
 
     def marks(self, spans: np.ndarray) -> np.ndarray:
@@ -129,8 +130,22 @@ class Automaton:
         found = spans, marks, documents, filled
         find_spans(ids, lengths, begin, *self._arrays(), *found)
 
-    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.firsts, self.table, self.links, self.lens, self.pairs
+    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.firsts, self.table, self._nodes, self.pairs
+
+    @cached_property
+    def _nodes(self) -> np.ndarray:
+        """What a walk needs of each state (``automaton_kernels.py``), int32 ``[states, 4]``."""
+        from cgbench.benchmark.overlap.automaton_kernels import FREE
+
+        held = self.table[self.table[:, 0] != FREE]
+        states, words = (held[:, 0] >> np.uint64(32)).astype(np.int64), held[:, 0].astype(np.uint32).astype(np.int32)
+        nodes = np.zeros((len(self), 4), np.int32)
+        nodes[:, 0] = -1
+        nodes[states, 0], nodes[states, 1] = words, held[:, 1]  # of several edges the last
+        more = np.bincount(states, minlength=len(self)) > 1
+        nodes[:, 2], nodes[:, 3] = self.links, np.where(more, ~self.lens, self.lens)
+        return nodes
 
     def state_of(self, ids: np.ndarray) -> int:
         """The state of an n-gram of the test text."""

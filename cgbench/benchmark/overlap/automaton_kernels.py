@@ -11,6 +11,9 @@ Conventions
     firsts    int32 ``[words]``: the state of each single word, its edge from state 0.
     table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and where that edge leads
               (while the automaton is built: its number).
+    nodes     int32 ``[states, 4]``, what a walk needs of a state in 16 bytes: a word and where its edge leads (-1 and 0
+              for none), ``links``, ``lens``; of ``lens`` the complement where the table has more edges. Most states
+              have one edge, so that the table, which is in no processor's cache, is seldom asked.
     pairs     uint64 ``[2^k]``, a set of bits: that of a pair of words is set if one follows the other in the test text,
               and of few other pairs. Most words of a corpus follow one that they never follow there: so no n-gram of
               two words or more ends, which one look at a small table says.
@@ -29,6 +32,7 @@ import numpy as np
 
 from cgbench.compiled import kernel, kernel_of, part
 
+ALONE = -1
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  # no key: states and words are below 2^31
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
 _32, _6, _63, _1, _0 = np.uint64(32), np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0)
@@ -178,38 +182,58 @@ def enter_edges(building, edges, table):
 
 
 @part
-def _step(word, state, matched, firsts, table, links, lens):
+def _step(word, state, matched, firsts, table, nodes):
     """Read a word: the state of the longest n-gram of the test text that ends here, and its length."""
     while state > 0:
-        row = _find(table, state, word)
-        if table[row, 0] != FREE:
-            return np.int64(table[row, 1]), matched + 1
-        state = np.int64(links[state])
-        matched = np.int64(lens[state])
+        if nodes[state, 0] == word:
+            return np.int64(nodes[state, 1]), matched + 1
+        if nodes[state, 3] < 0:  # it has more edges
+            row = _find(table, state, word)
+            if table[row, 0] != FREE:
+                return np.int64(table[row, 1]), matched + 1
+        state = np.int64(nodes[state, 2])
+        matched = np.int64(nodes[state, 3])
+        if matched < 0:
+            matched = ~matched
     return np.int64(firsts[word]), np.int64(1)
 
 
 @part
-def _step_by_pairs(before, word, state, matched, firsts, table, links, lens, pairs):
+def _step_by_pairs(before, word, state, matched, firsts, table, nodes, pairs):
     """The same of a word of a corpus behind ``before``, which is the word of the test text that led to ``state``."""
     if state > 0:
         place, bit = _bit(pairs, before, word)
         if pairs[place] & bit != _0:
-            return _step(word, state, matched, firsts, table, links, lens)
+            return _step(word, state, matched, firsts, table, nodes)
     return np.int64(firsts[word]), np.int64(1)
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[::1], i4[::1], u8[::1], i4[:, ::1])")
-def walk(ids, lengths, firsts, table, links, lens, pairs, matches):
+@part
+def _note(matches, state, matched):
+    """Keep a match of a state if it is among the longest."""
+    place = matches.shape[1] - 1
+    if matched > matches[state, place]:
+        while place > 0 and matches[state, place - 1] < matched:
+            matches[state, place] = matches[state, place - 1]
+            place -= 1
+        matches[state, place] = matched
+
+
+@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[:, ::1], u8[::1], i4[:, ::1])")
+def walk(ids, lengths, firsts, table, nodes, pairs, matches):
     """Read sentences of a corpus, and keep of every state the longest matches that end in it.
 
     :returns: words that the test text has, too
     """
-    low = matches.shape[1] - 1
+    most = matches.shape[1]
+    # Most words follow one that they never follow in the test text: all that can be said of them is that they occur,
+    # and when that has been said often enough, neither their state nor its matches are looked up, which are in no
+    # processor's cache.
+    said = np.zeros(firsts.size, np.uint8)
     found = 0
     position = 0
     for length in lengths:
-        state = np.int64(0)
+        state = np.int64(0)  # ALONE: that of the word before alone, not looked up yet
         matched = np.int64(0)
         for i in range(position, position + length):
             word = np.int64(ids[i])
@@ -217,14 +241,22 @@ def walk(ids, lengths, firsts, table, links, lens, pairs, matches):
                 state = np.int64(0)
                 continue
             found += 1
-            before = np.int64(ids[max(0, i - 1)])
-            state, matched = _step_by_pairs(before, word, state, matched, firsts, table, links, lens, pairs)
-            if matched > matches[state, low]:
-                place = low
-                while place > 0 and matches[state, place - 1] < matched:
-                    matches[state, place] = matches[state, place - 1]
-                    place -= 1
-                matches[state, place] = matched
+            if state != 0:
+                before = np.int64(ids[i - 1])
+                place, bit = _bit(pairs, before, word)
+                if pairs[place] & bit != _0:
+                    if state == ALONE:
+                        state = np.int64(firsts[before])
+                        matched = np.int64(1)
+                    state, matched = _step(word, state, matched, firsts, table, nodes)
+                    if matched > 1:
+                        _note(matches, state, matched)
+                        continue
+            state = np.int64(ALONE)
+            if said[word] < most:
+                _note(matches, np.int64(firsts[word]), np.int64(1))
+                if said[word] < 255:
+                    said[word] += np.uint8(1)
         position += length
     return found
 
@@ -232,18 +264,9 @@ def walk(ids, lengths, firsts, table, links, lens, pairs, matches):
 @kernel_of("(i4[:, ::1], i8[::1], i4[:, ::1])")
 def merge_matches(matches, states, more):
     """Take in the matches of another part of the corpus: ``more[i]`` are those of ``states[i]``."""
-    low = matches.shape[1] - 1
     for i in range(states.size):
-        state = states[i]
         for j in range(more.shape[1]):
-            matched = more[i, j]
-            if matched <= matches[state, low]:
-                break
-            place = low
-            while place > 0 and matches[state, place - 1] < matched:
-                matches[state, place] = matches[state, place - 1]
-                place -= 1
-            matches[state, place] = matched
+            _note(matches, np.int64(states[i]), np.int64(more[i, j]))
 
 
 @kernel_of("(i8[::1], i4[::1], i4[::1], i4[:, ::1], i8, i4[::1], i4[::1])")
@@ -277,8 +300,8 @@ def settle(order, links, lens, matches, min_count, totals, known):
             known[state] = known[links[state]]
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[::1], i4[::1], i4[::1], i4[::1])")
-def find_ends(ids, lengths, firsts, table, links, lens, known, ends):
+@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[:, ::1], i4[::1], i4[::1])")
+def find_ends(ids, lengths, firsts, table, nodes, known, ends):
     """The words of the longest known n-gram that ends at each word of sentences of the test text, into ``ends``.
 
     :returns: the first sentence that is not of the test text; -1 if all are
@@ -292,7 +315,7 @@ def find_ends(ids, lengths, firsts, table, links, lens, known, ends):
             word = np.int64(ids[i])
             if word >= firsts.size:
                 return sentence
-            state, matched = _step(word, state, matched, firsts, table, links, lens)
+            state, matched = _step(word, state, matched, firsts, table, nodes)
             if matched != i + 1 - position:
                 return sentence
             ends[i] = known[state]
@@ -332,7 +355,7 @@ def measure(ends, lengths, orders, counts, pieces, covered, longest, longest_end
 
 
 @kernel
-def find_spans(ids, lengths, begin, firsts, table, links, lens, pairs, spans, marks, documents, filled):
+def find_spans(ids, lengths, begin, firsts, table, nodes, pairs, spans, marks, documents, filled):
     """Note which documents hold spans, each the longest of some example: the first ``documents.shape[1]`` of each.
 
     :param begin: the number of the first sentence: a sentence is a document.
@@ -350,7 +373,7 @@ def find_spans(ids, lengths, begin, firsts, table, links, lens, pairs, spans, ma
                 state = np.int64(0)
                 continue
             before = np.int64(ids[max(0, i - 1)])
-            state, matched = _step_by_pairs(before, word, state, matched, firsts, table, links, lens, pairs)
+            state, matched = _step_by_pairs(before, word, state, matched, firsts, table, nodes, pairs)
             held = np.int64(marks[state])
             while held > 0:
                 count = filled[held]
@@ -362,5 +385,5 @@ def find_spans(ids, lengths, begin, firsts, table, links, lens, pairs, spans, ma
                 ):
                     documents[held, count] = begin + sentence
                     filled[held] = count + 1
-                held = np.int64(marks[links[held]])
+                held = np.int64(marks[nodes[held, 2]])
         position += lengths[sentence]

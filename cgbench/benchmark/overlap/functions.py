@@ -80,6 +80,8 @@ def overlap(
         with locked(folder / STEPS / "lock", wait=False):
             found = _overlap(folder, sides, shards, reading, lengths, min_count, documents, opened)
             if out is not None:
+                for leftover in folder.glob(".*.tmp"):  # of a run that was killed; nobody else writes here
+                    leftover.unlink()
                 write_json(folder / "overlap.json", found.as_dict())
                 write_atomic(folder / "examples.tsv", found.table())
     return found

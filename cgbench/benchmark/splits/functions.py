@@ -18,7 +18,7 @@ from cgbench.benchmark.splits.search import TEST, TRAIN, search
 from cgbench.benchmark.splits.simple import at_random, by_length, by_template
 from cgbench.benchmark.splits.split_config import DIVERGENT, SplitConfig
 from cgbench.benchmark.splits.split_release import SIDES, SplitRelease, check_folder, write_split
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import write_atomic
 from cgbench.progress import bar
 from cgbench.steps import hash_file
@@ -179,6 +179,7 @@ def _reached(figures: Divergences, config: SplitConfig, pairs: int, fixed: bool)
             )
             if not config.nearest:
                 raise InputError(f"{lines[0]}; {argument('nearest')} writes that split")
+            lines[0] = str(InputWarning(lines[0]))  # for the manifest: arguments by their names
     if config.method == "mcd" and figures.atom > limit + 1e-9:
         lines.append(f"atom divergence {figures.atom:.4f} is above {limit:g}: what is new is not composition alone")
     return lines

@@ -126,7 +126,14 @@ def test_a_divergence_out_of_reach_says_how_near_it_came(corpus, tmp_path):
     assert "0.95 was not reached" in said and "the sizes bind" in said and "nearest" in said
     config = SplitConfig(elements="scan", divergence=0.95, exchanges=1, nearest=True)
     one = split(corpus, tmp_path / "out", config)[0]
-    assert "0.95 was not reached" in one.release.manifest["warnings"][0]
+    (said,) = one.release.manifest["warnings"]
+    assert "0.95 was not reached" in said and said.isprintable()
+
+
+def test_what_a_warning_says_of_settings_is_in_words(corpus, tmp_path):
+    config = SplitConfig(elements="scan", divergence=1.0, method="dbca", nearest=True, train_size=20, test_size=10)
+    said = split(corpus, tmp_path / "out", config)[0].warnings[0]
+    assert said.endswith("the search ended there: more candidates or exchanges may come nearer")
 
 
 def test_no_compounds(tmp_path):
