@@ -236,3 +236,21 @@ def test_bad_tables_are_one_line(tmp_path, run):
     write(tmp_path / "ref", ["x"])
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--ref", tmp_path / "ref"]
     assert "has 2 scores and " in run(*words, status=2).stderr
+
+
+def test_a_system_without_any_score_is_left_out_and_named(tmp_path, run):
+    """As references in the human scores of mt-metrics-eval."""
+    rows = {"refA": ["None"] * 4, "one": ["-1", "None", "-3", "-2"], "two": ["-2", "-1", "-3", "-4"]}
+    file = tmp_path / "mqm.seg.score"
+    file.write_text("".join(f"{name}\t{score}\n" for name, scores in rows.items() for score in scores))
+    words = ("score", "import", "--scores", file)
+    assert "refA: 4 of 4 scores are missing" in run(*words, status=2).stderr
+    found = run(*words, "--drop-missing", "--format", "json")
+    assert [(row["system"], row["n"], row["value"]) for row in json.loads(found.stdout)] == [
+        ("one", 3, -2.0),
+        ("two", 3, -3.0),
+    ]
+    assert "left out, for there is no score of them at all: refA" in found.stderr
+    assert "1 of 4 examples are left out" in found.stderr
+    file.write_text("refA\tNone\nrefB\tNone\n")
+    assert "no example is left" in run(*words, "--drop-missing", status=2).stderr

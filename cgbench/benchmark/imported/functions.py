@@ -86,7 +86,11 @@ def score_columns(
     **options: Any,
 ) -> Evaluation:
     """The same for scores that have been read: those of each run of each system."""
+    blank = _without_scores(systems) if kind.drop_missing else []
+    systems = {name: columns for name, columns in systems.items() if name not in blank}
     metric, runs = _metric_of(systems, kind, align)
+    if blank:
+        metric.notes = (*metric.notes, f"left out, for there is no score of them at all: {', '.join(blank)}")
     against = next(iter(systems.values()))[0].name
     if control is not None:
         # Both sets have one scale: what is 0 or 1 on one alone is so by chance.
@@ -99,12 +103,23 @@ def score_columns(
     said: dict[str, tuple[Sequence[str], ...]] = {}
     if hypotheses:
         said = {system.name: system.runs for system in read_texts(hypotheses, metric.n, against)}
+        said = {name: texts for name, texts in said.items() if name not in blank}
         if strange := [one for one in said if one not in systems]:
             raise InputError(f"{argument('systems', strange[0])}: no scores of a system of that name are given")
         for one, texts in said.items():
             if len(texts) not in (1, len(systems[one])):
                 raise InputError(f"{one}: {len(texts)} files of hypotheses for {len(systems[one])} runs of scores")
     return evaluate(metric, runs, options.pop("references", None), texts=said, **options)
+
+
+def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
+    """Systems without any score, as references are in human scores of mt-metrics-eval; none if all are."""
+    blank = [
+        name
+        for name, columns in systems.items()
+        if all(len(column) and np.isnan(scores_of(column.values, column.name)).all() for column in columns)
+    ]
+    return blank if len(blank) < len(systems) else []
 
 
 def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] | None:
