@@ -85,10 +85,12 @@ def peer(folder: Path, clone: Path, target: float) -> None:
 
     random.seed(1)
     torch.manual_seed(1)
+    # It cannot draw from fewer sentences than it draws at each step.
+    steps = -DRAWN - 1 + len((folder / "used_sent_ids.txt").read_text().splitlines())
     made = divide.FromEmptySets(data_dir=str(folder), subsample_size=DRAWN, subsample_iter=1)
     begin, worked = time.perf_counter(), time.process_time()
     made.divide_corpus(
-        target_atom_div=0.0, target_com_div=target, min_test_percent=0.19, max_test_percent=0.21, max_iters=None,
+        target_atom_div=0.0, target_com_div=target, min_test_percent=0.19, max_test_percent=0.21, max_iters=steps,
         save_cp=10**9, output_dir=str(folder),
     )  # fmt: skip
     seconds, worked = time.perf_counter() - begin, time.process_time() - worked
