@@ -85,8 +85,8 @@ def peer(folder: Path, clone: Path, target: float) -> None:
 
     random.seed(1)
     torch.manual_seed(1)
-    # It cannot draw from fewer sentences than it draws at each step.
-    steps = -DRAWN - 1 + len((folder / "used_sent_ids.txt").read_text().splitlines())
+    # It stops with an error when fewer sentences are left than it draws; some are taken before the first step.
+    steps = -DRAWN - 10 + len((folder / "used_sent_ids.txt").read_text().splitlines())
     made = divide.FromEmptySets(data_dir=str(folder), subsample_size=DRAWN, subsample_iter=1)
     begin, worked = time.perf_counter(), time.process_time()
     made.divide_corpus(
