@@ -12,6 +12,7 @@ import click
 
 from cgbench.commands.options import (
     FilesType,
+    ModelType,
     Resumable,
     changed_settings,
     choose_device,
@@ -30,6 +31,7 @@ from cgbench.errors import InputError
 
 if TYPE_CHECKING:
     from cgbench.models.config.presets import Preset
+    from cgbench.models.outside.start import Start
     from cgbench.text.formats import CorpusSpec
     from cgbench.text.normalisation import Normalisation
 
@@ -94,7 +96,12 @@ def _resources(given: dict[str, Any]) -> dict[str, Any]:
 @model_options
 @click.option("--out", type=PATH, required=True, help="Folder of the checkpoint; also holds the finished steps.")
 @click.option("--subwords", type=PATH, help="Use the subwords of this checkpoint.")
-@click.option("--init", type=PATH, help="Start from the parameters of this checkpoint, with its subwords.")
+@click.option(
+    "--init",
+    type=ModelType(),
+    metavar="MODEL",
+    help="Start from this checkpoint, with its subwords, or from a model from outside: hf:ID@REVISION, hf:FOLDER.",
+)
 @lexicon_option
 @click.option("--max-time", metavar="TIME", help="Stop after so long (90m, 1h30m); the same command then goes on.")
 @click.option("--tensorboard", is_flag=True, help="Write TensorBoard files into the folder, too.")
@@ -109,7 +116,7 @@ def train_command(
     method: str | None,
     out: Path,
     subwords: Path | None,
-    init: Path | None,
+    init: str | None,
     max_time: str | None,
     tensorboard: bool,
     config: Path | None,
@@ -125,14 +132,18 @@ def train_command(
     """
     from cgbench.models.training.single import is_first, preset_of, train_single
 
-    preset = chosen_preset(model, arch, method, config, assignments, preset_of(init) if init else None)
+    checkpoint = Path(init) if init and not init.startswith("hf:") else None
+    preset = chosen_preset(
+        model, arch, method, config, assignments, preset_of(checkpoint) if checkpoint else _default(init)
+    )
+    outside, preset = _outside(init, preset)
     summary = train_single(
         preset,
         *_texts(train, valid, given),
         out,
         **_resources(given),
         subwords=subwords,
-        init=init,
+        init=outside or checkpoint,
         max_seconds=_seconds("--max-time", max_time) if max_time else None,
         tensorboard=tensorboard,
         dry_run=dry_run,
@@ -154,11 +165,12 @@ def train_command(
         click.echo(render((), rows) + "\n\nnot finished\nnext:  the same command goes on")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
+    named = f"--system hf:{out}" if outside else f"--model {out}"
     whole = preset.training.validate_metric == "exact_match"
     # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
     search = f" --beam {preset.training.validate_beam}" if whole else ""
     click.echo(
-        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE --model {out}{search} --output HYPOTHESES\n"
+        f"{render((), rows)}\n\nnext:  cgbench translate SOURCE {named}{search} --output HYPOTHESES\n"
         f"       cgbench score {'exact' if whole else 'bleu'} --ref TARGET --hyp HYPOTHESES"
     )
 
@@ -169,6 +181,12 @@ def train_command(
 @click.option("--members", type=click.IntRange(1), default=4, show_default=True, help="How many, a seed each.")
 @model_options
 @click.option("--out", type=PATH, required=True, help="Folder of the ensemble; also holds the finished steps.")
+@click.option(
+    "--init",
+    type=ModelType(),
+    metavar="MODEL",
+    help="Start all members from this model from outside: hf:ID@REVISION, hf:FOLDER.",
+)
 @lexicon_option
 @text_options
 @run_options
@@ -181,6 +199,7 @@ def train_ensemble_command(
     arch: str | None,
     method: str | None,
     out: Path,
+    init: str | None,
     config: Path | None,
     assignments: tuple[str, ...],
     dry_run: bool,
@@ -191,14 +210,19 @@ def train_ensemble_command(
     """Train models that differ by their seed alone. Given again, the command goes on where it was stopped."""
     from cgbench.models.training.ensemble import build_ensemble
 
-    model = model or (None if arch else "small")
-    preset = chosen_preset(model, arch, method, config, assignments)
+    if init and not init.startswith("hf:"):
+        raise InputError(
+            f"--init {init}: members of an ensemble start from a model from outside: hf:ID@REVISION, hf:FOLDER"
+        )
+    model = model or (None if arch or init else "small")
+    outside, preset = _outside(init, chosen_preset(model, arch, method, config, assignments, _default(init)))
     summary = build_ensemble(
         preset,
         *_texts(train, valid, given),
         out,
         **_resources(given),
         members=members,
+        init=outside,
         dry_run=dry_run,
         say=say_if(explain or dry_run),
     )
@@ -209,7 +233,27 @@ def train_ensemble_command(
 
         head = ("member", "seed", "updates", "parameters")
         rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
-        click.echo(render(head, rows) + f"\n\nnext:  cgbench translate --model {out} < source > hypotheses")
+        members_of = " ".join(f"--member hf:{out / row['folder']}" for row in summary)
+        then = (
+            f"uncertainty SOURCE {members_of} --output FILE.jsonl"
+            if init
+            else f"translate --model {out} < source > hypotheses"
+        )
+        click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")
+
+
+def _default(init: str | None) -> Preset | None:
+    """The preset that a model from outside is trained by where none is named."""
+    from cgbench.models.outside.start import default_preset
+
+    return default_preset() if init and init.startswith("hf:") else None
+
+
+def _outside(init: str | None, preset: Preset) -> tuple[Start | None, Preset]:
+    """The model from outside that training starts from, and the preset with its layers and width."""
+    from cgbench.models.outside.start import plan_start
+
+    return plan_start(init, preset) if init and init.startswith("hf:") else (None, preset)
 
 
 def _seconds(option: str, text: str) -> float:

@@ -19,6 +19,7 @@ from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import ModelConfig, TransformerConfig, to_dict
 from cgbench.models.config.methods import METHODS
+from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, method_config
 from cgbench.settings import did_you_mean, help_texts
 from cgbench.steps import KEY_LENGTH, hash_value
@@ -46,7 +47,7 @@ def catalogue(sizes: Sizes | None = None, count: bool = True) -> dict[str, list[
                 "paper": entry.paper,
                 "presets": [preset.name for preset in presets if preset.model.architecture == name],
             }
-            for name, entry in ARCHITECTURES.items()
+            for name, entry in {**ARCHITECTURES, **OUTSIDE}.items()
         ],
         "methods": [{"name": name, "summary": entry.summary, "paper": entry.paper} for name, entry in METHODS.items()],
         "presets": [preset_row(preset, sizes, count) for preset in presets],
@@ -66,7 +67,7 @@ def preset_row(preset: Preset, sizes: Sizes | None = None, count: bool = True) -
         "parameters": None,
         "parameters_without_vocabulary": None,
     }
-    if count:
+    if count and preset.model.architecture in ARCHITECTURES:  # what others have made is counted where it is loaded
         row["parameters"] = count_parameters(preset.model, *sizes) if sizes else None
         row["parameters_without_vocabulary"] = count_without_vocabulary(preset.model)
     return row
@@ -95,8 +96,8 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
                 *_settings("text", preset.text, defaults.text),
             ],
         }
-    if name in ARCHITECTURES:
-        preset, entry = architecture_preset(name), ARCHITECTURES[name]
+    if entry := {**ARCHITECTURES, **OUTSIDE}.get(name):
+        preset = architecture_preset(name)
         return {
             "kind": "architecture",
             **preset_row(preset, sizes, count),
@@ -114,7 +115,7 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
             "comment": METHODS[name].summary if name == "none" else _first_paragraph(type(config)),
             "settings": _settings("method", config, config),
         }
-    raise InputError(f"unknown model {name!r}{did_you_mean(name, [*presets, *ARCHITECTURES, *METHODS])}")
+    raise InputError(f"unknown model {name!r}{did_you_mean(name, [*presets, *ARCHITECTURES, *OUTSIDE, *METHODS])}")
 
 
 def count_parameters(config: ModelConfig, source_size: int, target_size: int) -> int:
@@ -175,7 +176,8 @@ def counts_of_model(config: ModelConfig) -> Counts:
 def listed_configs() -> list[ModelConfig]:
     """The models whose counts are in the table: of every preset and architecture."""
     presets = [*map(load_preset, list_presets()), *map(architecture_preset, ARCHITECTURES)]
-    return list({config_key(preset.model): preset.model for preset in presets}.values())
+    models = [preset.model for preset in presets if preset.model.architecture in ARCHITECTURES]
+    return list({config_key(model): model for model in models}.values())
 
 
 def write_table() -> None:

@@ -23,6 +23,7 @@ from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, to_json, write_atomic, write_json
 from cgbench.models.checkpoint_checks import check_config, check_sizes, check_tensors
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
+from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import method_config, model_config, training_config
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import FILE as SUBWORDS
@@ -39,6 +40,7 @@ MEMBER = "member-{}"
 BESIDE = "ensemble"  # the folder beside a workspace that its members are published in
 ENSEMBLE = "ensemble.json"  # in the folder of an ensemble, which it makes whole
 PROTOTYPES = ("prototypes", "clustered")  # of the Proto-Transformer: constants beside its parameters
+OURS = "cgbench"  # in the config.json of a Hugging Face model that was trained here: what ours would say
 DIGEST = "sha256"  # the tensor that holds the digest of the others
 
 
@@ -78,10 +80,16 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
         (folder / name).unlink(missing_ok=True)
     subwords.save(folder)
     write_tensors(folder / MODEL, tensors)
-    text = to_json({"format": FORMAT, **asdict(config), "training": to_dict(config.training)})
+    text = to_json(config_dict(config))
     digests = digests_of(folder, [SUBWORDS, MODEL])
     write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
     write_atomic(folder / CONFIG, text)
+
+
+def config_dict(config: CheckpointConfig) -> dict[str, Any]:
+    """What ``config.json`` holds, as plain values."""
+    own = {"model": to_dict(config.model), "training": to_dict(config.training)}
+    return {"format": FORMAT, **asdict(config), **own}
 
 
 def read_config(folder: Path) -> CheckpointConfig:
@@ -96,6 +104,8 @@ def read_config(folder: Path) -> CheckpointConfig:
         raise InputError(f"{folder}: no {CONFIG}: not a checkpoint, or its training has not finished")
     data = read_json(path)
     check_recorded(path)
+    if isinstance(data, dict) and OURS in data:
+        data = data[OURS]
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{path}: not a checkpoint of format {FORMAT}")
     values = {key: value for key, value in data.items() if key != "format"}
@@ -120,6 +130,11 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
     import torch
 
     config = read_config(folder)
+    if config.model.architecture in OUTSIDE:
+        raise InputError(
+            f"{folder}: is a Hugging Face model, trained further; name it hf:{folder} (translate --system, "
+            "uncertainty --member, train --init)"
+        )
     subwords = Subwords.load(folder)
     if (subwords.digest, subwords.source_size, subwords.target_size) != (
         config.subwords,

@@ -16,6 +16,7 @@ from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
 from cgbench.models.config.methods import METHODS, check_method
+from cgbench.models.config.outside import OUTSIDE
 from cgbench.settings import did_you_mean, make_settings, unknown_setting
 from cgbench.yaml_text import load_yaml
 
@@ -76,7 +77,7 @@ _SECTIONS: dict[str, Any] = {
 }
 # Sections of which one setting decides what the others are, and the table of its values.
 _FAMILIES: dict[str, tuple[str, Mapping[str, Any]]] = {
-    "model": ("architecture", ARCHITECTURES),
+    "model": ("architecture", {**ARCHITECTURES, **OUTSIDE}),
     "method": ("name", METHODS),
 }
 _NOTES = ("paper", "vocabulary")

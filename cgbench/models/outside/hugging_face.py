@@ -76,7 +76,7 @@ class HuggingFaceMember:
             raise InputError(f"{shown}: its configuration names no decoder_start_token_id")
         self._forced = settings.forced_bos_token_id if self._encodes else None
         self._set_languages(source, target)
-        self._most = _positions(config)
+        self.most = _positions(config)
 
     def _set_languages(self, source: str | None, target: str | None) -> None:
         tokenizer, shown = self.tokenizer, self._shown
@@ -99,7 +99,7 @@ class HuggingFaceMember:
 
     # What it reads and writes, as ids.
 
-    def _read(self, lines: Sequence[str]) -> list[np.ndarray]:
+    def read(self, lines: Sequence[str]) -> list[np.ndarray]:
         """The sentences, in their template, as the model reads them."""
         if not lines:
             return []
@@ -130,7 +130,7 @@ class HuggingFaceMember:
         found = self.tokenizer(**given, add_special_tokens=False, verbose=False)["input_ids"]
         return [np.array([*self._begin, *ids, self._end], np.int64) for ids in found]
 
-    def _text(self, ids: Sequence[int]) -> str:
+    def text(self, ids: Sequence[int]) -> str:
         """One line of text: what an output says without its special tokens."""
         text = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return " ".join(text.strip().splitlines()).strip()
@@ -152,9 +152,9 @@ class HuggingFaceMember:
 
         :raises InputError: a sentence or a target is longer than the model has positions for.
         """
-        read = self._read(lines)
+        read = self.read(lines)
         wholes = [self._whole(ids, target) for ids, target in zip(read, targets, strict=True)]
-        check_lengths(self._shown, [max(len(a), len(b)) for a, b in zip(read, wholes, strict=True)], self._most)
+        check_lengths(self._shown, [max(len(a), len(b)) for a, b in zip(read, wholes, strict=True)], self.most)
         found: list[Tensor | None] = [None] * len(wholes)
         with one_thread(self._device):
             for batch in self._batches(read, wholes, batch_tokens):
@@ -167,9 +167,10 @@ class HuggingFaceMember:
 
     def _whole(self, ids: np.ndarray, target: np.ndarray) -> np.ndarray:
         """What the decoder reads: what comes before the target, and the target without its last token."""
-        return np.concatenate([self._prefix(ids), target[:-1]]).astype(np.int64)
+        return np.concatenate([self.prefix(ids), target[:-1]]).astype(np.int64)
 
-    def _prefix(self, ids: np.ndarray) -> np.ndarray:
+    def prefix(self, ids: np.ndarray) -> np.ndarray:
+        """What the decoder reads before a target; ``ids``: of the sentence, for models without an encoder."""
         if not self._encodes:
             return ids
         return np.array([self._start, *([] if self._forced is None else [self._forced])], np.int64)
@@ -269,15 +270,13 @@ class HuggingFaceMember:
 
         :raises InputError: a sentence is longer than the model has positions for.
         """
-        from transformers import LogitsProcessorList
-
-        read = self._read(lines)
+        read = self.read(lines)
         lengths = self._source_lengths(lines, read)
         limits = length_limits(lengths, max_length_ratio, max_length_extra)
         room = limits + [len(ids) if not self._encodes else 0 for ids in read] + 1 if lines else limits
-        check_lengths(self._shown, [len(ids) for ids in read], self._most)
+        check_lengths(self._shown, [len(ids) for ids in read], self.most)
         if not self._encodes:
-            check_lengths(self._shown, room.tolist(), self._most, "the prompt and the longest translation of line")
+            check_lengths(self._shown, room.tolist(), self.most, "the prompt and the longest translation of line")
         rows = np.array([row for row, line in enumerate(lines) if line.strip()], np.int64)
         result = [[Translation("", np.array([self._end], np.int32), 0.0, 0.0)]] * len(lines)
         sizes = np.array([len(ids) for ids in read], np.int64)
@@ -287,25 +286,14 @@ class HuggingFaceMember:
             head = None
         with one_thread(self._device):
             for batch in make_batches(sizes, sizes, rows, batch_tokens or self._tokens()):
-                ids, mask = self._grid([read[row] for row in batch], left=not self._encodes)
-                begin = self._begin_length(ids)
-                force = _EndAtLimit(limits[batch], self._ends, self._end, begin)
-                settings = self._search(beam, nbest, int(limits[batch].max()) + 1, length_penalty)
-                with self._settings_aside():
-                    output = self.model.generate(
-                        input_ids=ids,
-                        attention_mask=mask,
-                        generation_config=settings,
-                        logits_processor=LogitsProcessorList([force]),
-                    )
-                found = [self._ended(path) for path in output[:, begin:].cpu().numpy()]
+                found = self.search([read[row] for row in batch], limits[batch], beam, nbest, length_penalty)
                 chosen = [lines[row] for row in batch for _ in range(nbest)]
                 # generate would keep the scores of every step, vocabulary-wide, to say these.
                 log_probs = self._sequence_log_probs(head, chosen, found)
                 most = np.repeat(limits[batch], nbest).tolist()
                 translations = [
                     Translation(
-                        self._text(tokens.tolist()),
+                        self.text(tokens.tolist()),
                         tokens,
                         log_prob,
                         log_prob / len(tokens) ** length_penalty,
@@ -318,6 +306,29 @@ class HuggingFaceMember:
                 if done:
                     done(len(batch))
         return result
+
+    @torch.inference_mode()
+    def search(
+        self, read: Sequence[np.ndarray], limits: np.ndarray, beam: int, nbest: int = 1, length_penalty: float = 1.0
+    ) -> list[np.ndarray]:
+        """The best ``nbest`` outputs of each sentence of a batch, one after another: ids, the end token last.
+
+        :param read: ids of the sentences (:meth:`read`); ``limits``: the most tokens before the end of each.
+        """
+        from transformers import LogitsProcessorList
+
+        ids, mask = self._grid(read, left=not self._encodes)
+        begin = self._begin_length(ids)
+        force = _EndAtLimit(limits, self._ends, self._end, begin)
+        settings = self._search(beam, nbest, int(limits.max()) + 1, length_penalty)
+        with self._settings_aside():
+            output = self.model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                generation_config=settings,
+                logits_processor=LogitsProcessorList([force]),
+            )
+        return [self._ended(path) for path in output[:, begin:].cpu().numpy()]
 
     @contextlib.contextmanager
     def _settings_aside(self) -> Iterator[None]:
@@ -381,7 +392,7 @@ class HuggingFaceMember:
 
     def _own_logits(self, line: str, target: np.ndarray) -> Tensor:
         """The model's own logits at every token of one target."""
-        (read,) = self._read([line])
+        (read,) = self.read([line])
         ids, mask = self._grid([self._whole(read, target)])
         if self._encodes:
             source, seen = self._grid([read])

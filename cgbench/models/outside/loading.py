@@ -26,16 +26,18 @@ def load_member(
     vocabulary: str,
     template: str | None,
     device: str,
+    dropout: float | None = None,
 ) -> HuggingFaceMember:
     """Load a model, with its adapter if it has one.
 
     :param folder: its files (:func:`.snapshot.find_snapshot`).
+    :param dropout: another than that of its configuration.
     :raises InputError: the weights do not fit the configuration, or the adapter does not fit the model.
     """
     import torch
 
     with quietly():
-        model = _load_model(address, folder, device)
+        model = _load_model(address, folder, device, dropout)
         if adapter := find_adapter(address):
             model = _with_adapter(address, model, adapter)
         if address.seed is None:
@@ -93,7 +95,7 @@ def output_size(folder: Path) -> int | None:
     return int(found[0]) if found else None
 
 
-def _load_model(address: Address, folder: Path, device: str) -> Any:
+def _load_model(address: Address, folder: Path, device: str, dropout: float | None) -> Any:
     import torch
 
     transformers: Any = require("transformers", "hf")
@@ -109,6 +111,10 @@ def _load_model(address: Address, folder: Path, device: str) -> Any:
         settings["device_map"] = device_map
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trusted)
+        if dropout is not None:
+            for name in ("dropout", "dropout_rate"):  # BART and its kin; T5
+                if hasattr(config, name):
+                    setattr(config, name, dropout)
         kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
         model, info = kind.from_pretrained(folder, config=config, output_loading_info=True, **settings)
     except InputError:

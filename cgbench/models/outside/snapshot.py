@@ -12,6 +12,7 @@ from typing import Any
 from cgbench.digests import known_digest
 from cgbench.errors import InputError, require
 from cgbench.files import read_json
+from cgbench.models.checkpoints import BEST, STATE
 from cgbench.models.outside.addresses import Address
 from cgbench.steps import hash_value
 
@@ -19,6 +20,7 @@ WEIGHTS = "*.safetensors"
 ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"
 # No pickles (.bin, .pt, .h5) and no code. spm, model: SentencePiece; txt, vocab, bpe: dictionaries and merges.
 _FETCHED = ("*.json", WEIGHTS, "*.txt", "*.model", "*.spm", "*.vocab", "*.bpe", "*.jinja")
+_BESIDE = (STATE, BEST)  # what a training of ours leaves beside a model
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
 
 
@@ -42,7 +44,10 @@ def identity_of(folder: Path) -> str:
     names = sorted(
         path.name
         for path in folder.iterdir()
-        if path.is_file() and not path.name.startswith(".") and any(path.match(kind) for kind in (*_FETCHED, "*.py"))
+        if path.is_file()
+        and not path.name.startswith(".")
+        and path.name not in _BESIDE
+        and any(path.match(kind) for kind in (*_FETCHED, "*.py"))
     )
     return hash_value({name: known_digest(folder / name) for name in names})
 

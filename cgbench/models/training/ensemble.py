@@ -30,8 +30,10 @@ from cgbench.models.checkpoints import (
 from cgbench.models.config.common import LENGTH, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
+from cgbench.models.outside.start import Start
 from cgbench.models.training.following import following
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
+from cgbench.models.training.single import check_whole
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, locked
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
@@ -44,15 +46,16 @@ class EnsemblePlan:
 
     preset: Preset
     device: str
-    subwords: Step
+    subwords: Step | None  # of a model from outside there are none to learn
     members: tuple[Step, ...]
     lexicon: Path | None = None
     held_out: Step | None = None  # validation pairs are a part of the training text
+    init: Start | None = None  # the model from outside that all members start from
 
     @property
     def steps(self) -> tuple[Step, ...]:
         """All steps, in order."""
-        return (self.subwords, *([self.held_out] if self.held_out else []), *self.members)
+        return (*(step for step in (self.subwords, self.held_out) if step), *self.members)
 
 
 def plan_ensemble(
@@ -64,19 +67,26 @@ def plan_ensemble(
     device: str,
     lexicon: Path | None = None,
     held_out: str | None = None,
+    init: Start | None = None,
 ) -> EnsemblePlan:
     """The steps that train ``members`` models of ``preset``.
 
     :param lexicon: what source words stand for, where the model reads a file.
     :param held_out: how much of ``train`` is validated on and not trained on (:func:`.held_out.hold_out`).
+    :param init: the model from outside that all start from.
     :raises InputError: a lexicon is there and not needed, or needed and not there; what validates is not installed.
     """
     from cgbench.models.training.reproducible import resolve_precision
 
+    check_whole(preset, init)
     check_lexicon(preset.model, lexicon)
     precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
-    subwords = Step("subwords", to_dict(preset.text), {"train": train.identity})
-    inputs = {"train": train.identity, "subwords": subwords.key}
+    subwords = None if init else Step("subwords", to_dict(preset.text), {"train": train.identity})
+    inputs = {"train": train.identity}
+    if subwords:
+        inputs["subwords"] = subwords.key
+    elif init:
+        inputs["init"] = init.key
     if valid:
         inputs["valid"] = valid.identity
     division = Step("held-out", {"valid": held_out}, {"train": train.identity}) if held_out else None
@@ -104,7 +114,7 @@ def plan_ensemble(
         )
         for number in range(members)
     )
-    return EnsemblePlan(preset, device, subwords, steps, lexicon, division)
+    return EnsemblePlan(preset, device, subwords, steps, lexicon, division, init)
 
 
 def train_ensemble(
@@ -124,7 +134,7 @@ def train_ensemble(
         Subwords.learn(train.source.path, train.target.path, plan.preset.text).save(out)
 
     warn_of_length(workspace, plan)
-    subwords = workspace.run(plan.subwords, learn)
+    subwords = workspace.run(plan.subwords, learn) if plan.subwords else None
     texts: tuple[Path, Path] | None = (train.source.path, train.target.path)
     valid_texts = (valid.source.path, valid.target.path) if valid else None
     if division := plan.held_out:
@@ -169,7 +179,7 @@ def _train_one(
     root: Path,
     step: Step,
     plan: EnsemblePlan,
-    subwords: Path,
+    subwords: Path | None,
     train: tuple[Path, Path],
     valid: tuple[Path, Path] | None,
     digests: dict[str, str],
@@ -185,12 +195,13 @@ def _train_one(
         train_model(
             train,
             valid,
-            Subwords.load(subwords),
+            Subwords.load(subwords) if subwords else None,
             plan.preset,
             int(step.config["seed"]),
             out,
             plan.device,
             digests=digests,
+            init=plan.init,
             lexicon=plan.lexicon,
             title=f"member {plan.members.index(step) + 1} of {len(plan.members)}",
         )
@@ -226,6 +237,7 @@ def build_ensemble(
     engine: Engine | None = None,
     device: str = "cpu",
     lexicon: Path | None = None,
+    init: Start | None = None,
     dry_run: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
@@ -234,6 +246,7 @@ def build_ensemble(
     Returns a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); nothing with ``dry_run``.
 
     :param lexicon: what source words stand for, where the model reads a file.
+    :param init: the model from outside that all members start from.
     :param engine: where members are trained side by side (default: one after another, in this process).
     :raises InputError: the inputs or the folder are wrong.
     """
@@ -241,7 +254,7 @@ def build_ensemble(
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
     engine = engine or Local(1)
-    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon)
+    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon, init=init)
     workspace = Workspace(out / STEPS, say)
     if dry_run:
         warn_of_length(workspace, plan)

@@ -352,7 +352,9 @@ class Run:
             shutil.rmtree(old)
 
     def _publish(self, folder: Path, tensors: dict[str, Tensor], updates: int) -> None:
-        save_checkpoint(folder, replace(self.checkpoint, updates=updates), tensors, self.subwords)
+        # A model from outside has a form of its own.
+        save = getattr(self.model, "save_checkpoint", save_checkpoint)
+        save(folder, replace(self.checkpoint, updates=updates), tensors, self.subwords)
 
     def _save(self) -> None:
         """Write everything that the next update depends on."""

@@ -15,7 +15,9 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
 from cgbench.models.config.common import TextConfig, to_dict
 from cgbench.models.config.lexical import check_lexicon
+from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
+from cgbench.models.outside.start import Start
 from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
 from cgbench.text.corpus import plan_text
 from cgbench.text.formats import CorpusSpec
@@ -33,7 +35,7 @@ def train_single(
     engine: Engine | None = None,
     device: str = "cpu",
     subwords: Path | None = None,
-    init: Path | None = None,
+    init: Path | Start | None = None,
     lexicon: Path | None = None,
     max_seconds: float | None = None,
     tensorboard: bool = False,
@@ -46,7 +48,7 @@ def train_single(
 
     :param engine: where the text is tokenised side by side (default: in this process).
     :param subwords: a folder with subwords to use; those of ``init`` if that is given, else they are learned.
-    :param init: a checkpoint whose parameters the model starts from.
+    :param init: a checkpoint whose parameters the model starts from, or a whole model from outside.
     :param lexicon: what source words stand for, where the model reads a file.
     :param max_seconds: stop after about so long, with everything saved that the next call needs to go on.
     :returns: :func:`summary`; nothing with ``dry_run``.
@@ -56,12 +58,17 @@ def train_single(
     from cgbench.models.training.trainer import train_model
 
     check_folder(out)
-    check_lexicon(preset.model, lexicon, init)
+    outside = init if isinstance(init, Start) else None
+    checkpoint = None if isinstance(init, Start) else init
+    check_whole(preset, outside)
+    if outside and subwords:
+        raise InputError("--subwords: a model from outside has a tokeniser of its own; leave the option out")
+    check_lexicon(preset.model, lexicon, checkpoint)
     if (out / "ensemble.json").is_file():
         raise InputError(f"{out}: holds an ensemble; name another folder with --out")
     if (out / "manifest.json").is_file():
         raise InputError(f"{out}: holds a release; name another folder with --out")
-    given = subwords or init
+    given = subwords or checkpoint
     known = Subwords.load(given) if given else None
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
@@ -69,7 +76,7 @@ def train_single(
     step = Step("subwords", to_dict(preset.text), {"train": train_text.identity})
     workspace = Workspace(out / STEPS, say)
     if dry_run:
-        if not known:
+        if not known and not outside:
             workspace.say(workspace.why(step))
         _check_settings(out, preset, seed, valid)
         workspace.say(f"train: {_state(out, preset)}")
@@ -78,7 +85,7 @@ def train_single(
     with alone:
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
-        if not known:
+        if not known and not outside:
 
             def learn(folder: Path) -> None:
                 Subwords.learn(text.source.path, text.target.path, preset.text).save(folder)
@@ -108,7 +115,21 @@ def preset_of(checkpoint: Path) -> Preset:
     :raises InputError: it is no checkpoint.
     """
     config = read_config(checkpoint)
+    if config.model.architecture in OUTSIDE:
+        raise InputError(f"--init {checkpoint}: is a Hugging Face model, trained further; write --init hf:{checkpoint}")
     return Preset(config.preset, config.model, config.training, TextConfig(), config.method)
+
+
+def check_whole(preset: Preset, outside: Start | None) -> None:
+    """Check that a model of an architecture that is not ours has something to start from.
+
+    :raises InputError: it has not.
+    """
+    if preset.model.architecture in OUTSIDE and outside is None:
+        raise InputError(
+            f"architecture {preset.model.architecture}: its weights come from a model: --init hf:ID@REVISION or "
+            "--init hf:FOLDER"
+        )
 
 
 def is_first() -> bool:

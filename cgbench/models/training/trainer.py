@@ -11,7 +11,7 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -21,8 +21,10 @@ from cgbench.files import read_json
 from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config, read_tensors
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
+from cgbench.models.config.outside import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.lexicons.loading import load_lexicon
+from cgbench.models.outside.start import Start
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
@@ -40,7 +42,7 @@ from cgbench.steps import hash_file
 def train_model(
     train: tuple[Path, Path],
     valid: tuple[Path, Path] | None,
-    subwords: Subwords,
+    subwords: Subwords | None,
     preset: Preset,
     seed: int,
     out: Path,
@@ -50,7 +52,7 @@ def train_model(
     *,
     max_seconds: float | None = None,
     tensorboard: bool = False,
-    init: Path | None = None,
+    init: Path | Start | None = None,
     lexicon: Path | None = None,
     title: str = "",
     keep_state: bool = True,
@@ -69,7 +71,9 @@ def train_model(
     :param stop_after_updates: stop as if interrupted, with the state saved, when so many updates are done.
     :param max_seconds: likewise, after the first update that ends later than so many seconds from now.
     :param tensorboard: also write ``tensorboard/``, which is no part of the result.
-    :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from.
+    :param subwords: of both texts; None where ``init`` has its own.
+    :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from, or a whole model
+        from outside.
     :param lexicon: what source words stand for, where ``model.lexicon`` reads a file.
     :param title: what people know the model as, for the progress bar (default: the folder's name).
     :param keep_state: whether the finished run may be made longer some day: its state, about three times as large as
@@ -81,6 +85,8 @@ def train_model(
     config = preset.training
     if valid is not None:
         check_validation(config)
+    outside = init if isinstance(init, Start) else None
+    init = None if isinstance(init, Start) else init
     check_lexicon(preset.model, lexicon, init)
     if tensorboard:
         check_tensorboard()
@@ -88,14 +94,20 @@ def train_model(
         if config.patience:
             raise InputError(f"training.patience={config.patience}: needs validation pairs; give some, or set it to 0")
         config = replace(config, keep="last")
-    start = None if init is None else _initial(init, preset, subwords)
+    start = None if init is None or subwords is None else _initial(init, preset, subwords)
     precision = resolve_precision(config.precision, device)
     with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
-        model = build_model(preset.model, subwords.source_size, subwords.target_size)
-        if start is None:
-            load_lexicon(model, preset.model, subwords, lexicon, seed)
+        model: Any
+        if outside:
+            model, text = _from_outside(outside, preset, processes.device)
+            subwords = cast("Subwords", text)
         else:
-            model.load_state_dict(start)  # with its lexicon
+            assert subwords is not None
+            model = build_model(preset.model, subwords.source_size, subwords.target_size)
+            if start is None:
+                load_lexicon(model, preset.model, subwords, lexicon, seed)
+            else:
+                model.load_state_dict(start)  # with its lexicon
         objectives = build_objectives(model, config, preset.method, subwords.target_size, precision == "bfloat16")
         if not processes.is_main:
             torch.manual_seed((seed << 20) + processes.rank)  # models start equal, dropout differs
@@ -112,7 +124,7 @@ def train_model(
             method=preset.method,
             precision=precision,
             processes=processes.world_size,
-            init="" if init is None else hash_file(init / MODEL),
+            init=outside.key if outside else "" if init is None else hash_file(init / MODEL),
             lexicon="" if lexicon is None else hash_file(lexicon),
             corpus=dict(digests or {}),
         )
@@ -173,13 +185,23 @@ def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor
     return tensors
 
 
+def _from_outside(outside: Start, preset: Preset, device: str) -> tuple[Any, Any]:
+    """A model from outside and what stands for subwords, before the loop draws its first random number.
+
+    :raises InputError: it cannot be loaded, or not be trained so.
+    """
+    model, config = preset.model, preset.training
+    assert isinstance(model, HuggingFaceConfig)
+    return outside.open(model.dropout, model.freeze, config.max_length, device)
+
+
 def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> list[Any]:
     """What must agree between two calls for the second to go on with the first: settings, the text's digests, device.
 
     The number of processes must, too, and is compared apart, to say so.
     """
     kept = replace(checkpoint, processes=1)
-    whole = {**to_dict(kept), "training": to_dict(kept.training)}
+    whole = {**to_dict(kept), "model": to_dict(kept.model), "training": to_dict(kept.training)}
     return [whole, data.digest, held_out and held_out.digest, torch.device(device).type]
 
 
@@ -194,7 +216,13 @@ def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
             raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
         return True
     theirs, ours = (
-        {**to_dict(config), "training": to_dict(config.training), "updates": 0, "processes": 1}
+        {
+            **to_dict(config),
+            "model": to_dict(config.model),
+            "training": to_dict(config.training),
+            "updates": 0,
+            "processes": 1,
+        }
         for config in (found, wanted)
     )
     if not may_become([theirs], [ours], out):

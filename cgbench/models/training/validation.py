@@ -96,7 +96,9 @@ class Validation:
         result = {}
         for batch in self.data.in_order(self.decoded):
             source = self.data.source.take(batch, self.device)
-            if self.config.validate_beam == 1:
+            if search := getattr(model, "search", None):
+                found = search(source, self.config.validate_beam, extra)
+            elif self.config.validate_beam == 1:
                 found = greedy_search([model], source, max_length_extra=extra)
             else:
                 found = beam_search([model], source, beam=self.config.validate_beam, max_length_extra=extra)

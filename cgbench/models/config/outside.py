@@ -1,0 +1,60 @@
+"""Whole models from outside, to be trained further: what of them is a setting; no torch, no transformers.
+
+They are no architectures of ours: what they are made of stands in their own ``config.json``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cgbench.models.config.architectures import Architecture
+from cgbench.models.config.common import ModelConfig
+from cgbench.settings import setting
+
+FROZEN = ("none", "embeddings", "encoder")
+
+
+@dataclass(frozen=True)
+class HuggingFaceConfig(ModelConfig):
+    """A whole encoder-decoder of transformers (T5, BART, Marian, NLLB ...), trained further from its weights.
+
+    Layers and width are the model's own: they are taken from its ``config.json``, whatever is set here.
+    """
+
+    architecture: str = "hugging_face"
+    dropout: float = setting(0.1, "probability to drop, where the model's own configuration has one number for that.")
+    freeze: str = setting(
+        "none",
+        "what is not trained: ``none`` of it, the ``embeddings`` of words (with an output layer that is tied to them), "
+        "or the ``encoder`` with its embeddings.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._choose("freeze", *FROZEN)
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: they stay inside the model."""
+        return False
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return False
+
+    @property
+    def projects_states(self) -> bool:
+        """See :class:`ModelConfig`."""
+        return False
+
+
+OUTSIDE = {
+    "hugging_face": Architecture(
+        HuggingFaceConfig,
+        "",
+        "",
+        "a whole pre-trained model, from --init hf:...",
+        "Wolf et al. 2020",
+    )
+}

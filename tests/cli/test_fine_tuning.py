@@ -1,0 +1,54 @@
+"""Pre-trained models on the command line: trained further, alone or as an ensemble; used as the output says."""
+
+import json
+
+import pytest
+
+pytest.importorskip("transformers")
+from outside_models import LINES, write_model
+
+SETTINGS = ("training.max_updates=3", "training.max_length=20", "training.max_tokens=40", "training.warmup_updates=1")
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("given")
+    (folder / "source").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
+    return write_model(folder / "t5", "t5", dropout=0.1), folder / "source"
+
+
+def options(given):
+    model, source = given
+    return ["--init", model, "--train", source, source, *(word for one in SETTINGS for word in ("--set", one))]
+
+
+def test_from_a_model_to_translations(given, run, tmp_path):
+    said = run("train", *options(given), "--out", tmp_path / "model").output
+    assert f"--system hf:{tmp_path / 'model'}" in said
+    run("translate", given[1], "--system", f"hf:{tmp_path / 'model'}", "--output", tmp_path / "out")
+    assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
+    assert "kept" in run("train", *options(given), "--out", tmp_path / "model", "--dry-run").stderr
+
+
+def test_from_a_model_to_the_uncertainty_of_an_ensemble(given, run, tmp_path):
+    said = run("train-ensemble", *options(given), "--members", 2, "--out", tmp_path / "both").output
+    command = said.split("next:  cgbench ")[1].split()
+    words = [given[1] if word == "SOURCE" else word for word in command[:-1]]
+    run(*words, tmp_path / "measures.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "measures.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == len(LINES) and all("rmi" in row for row in rows)
+
+
+def test_what_is_refused(given, run, tmp_path):
+    for words, said in (
+        (["--arch", "hugging_face"], "--init hf:ID@REVISION"),
+        (["--init", given[0], "--model", "tiny"], "leave --model and --arch out"),
+        (["--init", "hf:org/model"], "name a revision"),
+        (["--init", given[0], "--subwords", tmp_path], "has a tokeniser of its own"),
+    ):
+        found = run("train", *words, "--train", given[1], given[1], "--out", tmp_path / "out", status=2)
+        assert said in found.stderr and len(found.stderr.splitlines()) == 1
+    found = run(
+        "train-ensemble", "--init", tmp_path, "--train", given[1], given[1], "--out", tmp_path / "out", status=2
+    )
+    assert "start from a model from outside" in found.stderr

@@ -1,0 +1,211 @@
+"""A whole model from outside, trained further by our loop, and saved as a folder that transformers loads."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+import transformers
+from outside_models import LINES, WORDS, tokenizer, write_model
+
+from cgbench.engines import Local
+from cgbench.errors import InputError
+from cgbench.models.checkpoints import load_checkpoint, read_config
+from cgbench.models.outside.opening import check_together, plan_member
+from cgbench.models.outside.running import Work, measure_outside
+from cgbench.models.outside.start import default_preset, plan_start
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.training.ensemble import build_ensemble
+from cgbench.models.training.single import preset_of
+from cgbench.models.training.trainer import train_model
+from cgbench.text.formats import CorpusSpec
+from cgbench.text.normalisation import Normalisation
+
+KINDS = ("t5", "bart", "marian")
+IN_ENGLISH = dict(zip(WORDS[:8], ("the", "the", "dog", "cat", "bird", "sleeps", "sees", "sings"), strict=True))
+TARGET = [" ".join(IN_ENGLISH[word] for word in line.split()) for line in LINES]
+PRESET = default_preset().replace(
+    {
+        **{"training.max_updates": 12, "training.max_length": 20, "training.max_tokens": 40},
+        **{"training.warmup_updates": 2, "training.learning_rate": 0.003, "training.validate_every": 5},
+        **{"training.checkpoint_every": 4, "training.log_every": 3, "training.validate_metric": "exact_match"},
+    }
+)
+PARTS = ("config.json", "model.safetensors", "tokenizer.json", "SHA256SUMS", "metrics.jsonl")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    files = folder / "source", folder / "target"
+    for file, lines in zip(files, (LINES, TARGET), strict=True):
+        file.write_text("".join(f"{line}\n" for line in lines * 4), encoding="utf-8")
+    return files
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    base = tmp_path_factory.mktemp("bases")
+    for kind in KINDS:
+        write_model(base / kind, kind, dropout=0.1)
+    return base
+
+
+def train(corpus, folder, out, preset=PRESET, **options):
+    start, preset = plan_start(f"hf:{folder}", preset)
+    options.setdefault("seed", 1)
+    return train_model(corpus, corpus, None, preset, out=out, init=start, **options)
+
+
+@pytest.fixture(scope="module")
+def trained(corpus, folders, tmp_path_factory):
+    base = tmp_path_factory.mktemp("trained")
+    for kind in KINDS:
+        assert train(corpus, folders / kind, base / kind)
+    return base
+
+
+def opened(folder, preset=PRESET):
+    start, preset = plan_start(f"hf:{folder}", preset)
+    return start.open(preset.model.dropout, preset.model.freeze, preset.training.max_length, "cpu")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_those_of_the_plain_model(folders, kind):
+    model, text = opened(folders / kind)
+    sources, targets = text.encode_source(LINES), text.encode_target(TARGET)
+    with torch.no_grad():
+        found = model.eval()(Ragged.pack(sources), Ragged.pack(targets).shifted())
+    plain = transformers.AutoModelForSeq2SeqLM.from_pretrained(folders / kind).eval()
+    begin = [plain.config.decoder_start_token_id]
+    if plain.generation_config.forced_bos_token_id is not None:
+        begin.append(plain.generation_config.forced_bos_token_id)
+    for source, target, part in zip(sources, targets, found.split([len(ids) for ids in targets]), strict=True):
+        read = torch.tensor([[*begin, *target[:-1].tolist()]])
+        with torch.no_grad():
+            logits = plain(input_ids=torch.from_numpy(source)[None], decoder_input_ids=read).logits[0]
+        torch.testing.assert_close(part, logits[len(begin) - 1 :], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_saved_is_a_folder_of_transformers_with_our_settings(trained, folders, kind):
+    reports = [json.loads(line) for line in (trained / kind / "metrics.jsonl").read_text().splitlines()]
+    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
+    assert losses[-1] < losses[0]
+    config = read_config(trained / kind)
+    assert (config.model.architecture, config.training.max_length) == ("hugging_face", 20)
+    model, text = opened(trained / kind)
+    first, _ = opened(folders / kind)
+    plain = transformers.AutoModelForSeq2SeqLM.from_pretrained(trained / kind).eval()
+    read = Ragged.pack(text.encode_source(LINES[:1])), Ragged.pack(text.encode_target(TARGET[:1])).shifted()
+    with torch.no_grad():
+        ours, before = (each.eval()(*read) for each in (model, first))
+        begin = model._begin[None]
+        theirs = plain(input_ids=read[0].ids[None], decoder_input_ids=torch.cat((begin, read[1].ids[None, 1:]), 1))
+    torch.testing.assert_close(ours, theirs.logits[0, begin.shape[1] - 1 :], rtol=1e-5, atol=1e-5)
+    assert not torch.allclose(ours, before, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_was_stopped_ends_in_the_same_bytes(corpus, folders, trained, tmp_path, kind):
+    for stop in (3, 9):
+        assert not train(corpus, folders / kind, tmp_path / kind, stop_after_updates=stop)
+    assert train(corpus, folders / kind, tmp_path / kind)
+    for name in PARTS:
+        assert (tmp_path / kind / name).read_bytes() == (trained / kind / name).read_bytes(), name
+
+
+def test_a_model_learns_and_translates(corpus, folders, tmp_path):
+    own = {"training.max_updates": 120, "training.validate_every": 40, "training.learning_rate": 0.03}
+    train(corpus, folders / "bart", tmp_path / "model", PRESET.replace({**own, "model.dropout": 0.0}))
+    member = plan_member(f"hf:{tmp_path / 'model'}").open()
+    assert [best.text for best, *_ in member.translate(LINES, beam=2)] == TARGET
+
+
+def test_an_ensemble_of_seeds_is_measured(corpus, folders, tmp_path):
+    start, preset = plan_start(f"hf:{folders / 'marian'}", PRESET)
+    spec = CorpusSpec(corpus)
+    found = build_ensemble(preset, spec, None, Normalisation(), tmp_path / "ensemble", members=2, init=start)
+    assert [(row["folder"], row["seed"]) for row in found] == [("member-0", 1), ("member-1", 2)]
+    members = tuple(plan_member(f"hf:{tmp_path / 'ensemble' / row['folder']}") for row in found)
+    check_together(members)
+    (tmp_path / "measures").mkdir()
+    measure_outside(Work(members, LINES, TARGET), tmp_path / "measures", Local(1))
+    rows = [json.loads(line) for line in (tmp_path / "measures" / "part-00000.jsonl").read_text().splitlines()]
+    assert len(rows) == len(LINES) and all(row["rmi"] > 0 for row in rows)
+
+
+def test_what_a_training_leaves_beside_a_model_is_no_part_of_it(trained, tmp_path):
+    shutil.copytree(trained / "t5", tmp_path / "t5")
+    before = plan_member(f"hf:{tmp_path / 't5'}").key
+    (tmp_path / "t5" / "training_state.safetensors").unlink()
+    assert plan_member(f"hf:{tmp_path / 't5'}").key == before
+
+
+@pytest.mark.parametrize("freeze", ["embeddings", "encoder"])
+def test_what_is_frozen_stays(corpus, folders, tmp_path, freeze):
+    train(corpus, folders / "t5", tmp_path / "t5", PRESET.replace({"model.freeze": freeze}))
+    before, after = (
+        transformers.AutoModelForSeq2SeqLM.from_pretrained(folder) for folder in (folders / "t5", tmp_path / "t5")
+    )
+    changed = {
+        name
+        for (name, one), other in zip(before.named_parameters(), after.parameters(), strict=True)
+        if not torch.equal(one, other)
+    }
+    assert any(name.startswith("decoder.") for name in changed) and "shared.weight" not in changed
+    assert any(name.startswith("encoder.") for name in changed) == (freeze == "embeddings")
+
+
+def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, corpus, tmp_path):
+    with pytest.raises(InputError, match=r"name it hf:"):
+        load_checkpoint(trained / "t5")
+    with pytest.raises(InputError, match=r"write --init hf:"):
+        preset_of(trained / "t5")
+    with pytest.raises(InputError, match=r"holds a model with other settings.*init is"):
+        shutil.copytree(trained / "t5", tmp_path / "t5")
+        train(corpus, folders / "marian", tmp_path / "t5")
+
+
+def test_bad_starts_are_refused(corpus, folders, tmp_path):
+    with pytest.raises(InputError, match=r"name a revision, hf:org/model@main"):
+        plan_start("hf:org/model", PRESET)
+    with pytest.raises(InputError, match=r"leave --model and --arch out"):
+        plan_start(f"hf:{folders / 't5'}", PRESET.replace({"model.architecture": "transformer"}))
+    with pytest.raises(InputError, match=r"training\.max_length=200: .* has positions for 32 tokens"):
+        train(corpus, folders / "marian", tmp_path / "out", PRESET.replace(
+            {"training.max_length": 200, "training.max_tokens": 200}
+        ))  # fmt: skip
+    with pytest.raises(InputError, match=r"gpt2 is no encoder-decoder"):
+        plan_start(write_model(tmp_path / "gpt2", "gpt2"), PRESET)
+    shutil.copytree(folders / "t5", tmp_path / "larger")
+    tokenizer([*WORDS, "more"]).save_pretrained(tmp_path / "larger")
+    with pytest.raises(InputError, match=r"its tokeniser is another model's: it has ids up to 18"):
+        train(corpus, tmp_path / "larger", tmp_path / "out")
+    shutil.copytree(folders / "t5", tmp_path / "pickle")
+    (tmp_path / "pickle" / "model.safetensors").rename(tmp_path / "pickle" / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"no pickle is loaded"):
+        plan_start(f"hf:{tmp_path / 'pickle'}", PRESET)
+    shutil.copytree(folders / "t5", tmp_path / "other")
+    config = json.loads((tmp_path / "other" / "config.json").read_text())
+    (tmp_path / "other" / "config.json").write_text(json.dumps(config | {"d_ff": 32}))
+    with pytest.raises(InputError, match=r"the weights do not fit the configuration"):
+        train(corpus, tmp_path / "other", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_padding_changes_nothing(folders):
+    """A sentence has the same logits alone and beside longer ones."""
+    model, text = opened(folders / "t5")
+    sources, targets = text.encode_source(LINES), text.encode_target(TARGET)
+    with torch.no_grad():
+        together = model.eval()(Ragged.pack(sources), Ragged.pack(targets).shifted())
+        alone = [
+            model(Ragged.pack([source]), Ragged.pack([target]).shifted())
+            for source, target in zip(sources, targets, strict=True)
+        ]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
+    assert len(np.unique([len(ids) for ids in sources])) > 1
