@@ -165,7 +165,7 @@ def train_command(
         click.echo(render((), rows) + "\n\nnot finished\nnext:  the same command goes on")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
-    named = f"--system hf:{out}" if outside else f"--model {out}"
+    named = f"--system hf:{out}" if outside and outside.whole else f"--model {out}"
     whole = preset.training.validate_metric == "exact_match"
     # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
     search = f" --beam {preset.training.validate_beam}" if whole else ""
@@ -236,7 +236,7 @@ def train_ensemble_command(
         members_of = " ".join(f"--member hf:{out / row['folder']}" for row in summary)
         then = (
             f"uncertainty SOURCE {members_of} --output FILE.jsonl"
-            if init
+            if outside and outside.whole
             else f"translate --model {out} < source > hypotheses"
         )
         click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")

@@ -17,7 +17,8 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
-from cgbench.models.config.common import ModelConfig, TransformerConfig, to_dict
+from cgbench.models.config.common import ModelConfig, to_dict
+from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.methods import METHODS
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, architecture_preset, list_presets, load_preset, method_config
@@ -191,7 +192,7 @@ def write_table() -> None:
 def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
     """Every setting of a section; what an architecture adds to the common configuration comes first."""
     texts, values, default = help_texts(type(config)), dataclasses.asdict(config), dataclasses.asdict(defaults)
-    common = {field.name for field in dataclasses.fields(TransformerConfig)} if section == "model" else set()
+    common = {field.name for field in dataclasses.fields(OverEncoderConfig)} if section == "model" else set()
     return [
         {"name": f"{section}.{key}", "value": values[key], "default": default[key], "help": texts[key]}
         for key in sorted(values, key=lambda key: key in common)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 pytest.importorskip("transformers")
-from outside_models import LINES, write_model
+from outside_models import LINES, write_model, write_roberta
 
 SETTINGS = ("training.max_updates=3", "training.max_length=20", "training.max_tokens=40", "training.warmup_updates=1")
 
@@ -52,3 +52,14 @@ def test_what_is_refused(given, run, tmp_path):
         "train-ensemble", "--init", tmp_path, "--train", given[1], given[1], "--out", tmp_path / "out", status=2
     )
     assert "start from a model from outside" in found.stderr
+
+
+def test_over_an_encoder_the_checkpoint_is_ours(given, run, tmp_path):
+    start = ["--init", write_roberta(tmp_path / "roberta"), "--arch", "lrf", "--train", given[1], given[1]]
+    own = ("model.encoder=roberta", "model.width=8", "model.decoder_layers=1", "text.unit=words", *SETTINGS)
+    start += [word for one in own for word in ("--set", one)]
+    assert f"--model {tmp_path / 'model'}" in run("train", *start, "--out", tmp_path / "model").output
+    run("translate", given[1], "--model", tmp_path / "model", "--output", tmp_path / "out")
+    assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
+    found = run("train", *start[2:], "--out", tmp_path / "none", status=2)
+    assert "--init hf:ID@REVISION" in found.stderr

@@ -84,3 +84,36 @@ def write_model(folder, kind="marian", seed=0, dropout=0.0):
     model.save_pretrained(folder)
     (prompted_tokenizer() if kind == "gpt2" else tokenizer()).save_pretrained(folder)
     return f"hf:{folder}"
+
+
+def write_roberta(folder, seed=0, words=WORDS, **changes):
+    """An untrained RoBERTa with a tokeniser of its form, its weights far from zero; returns its address."""
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    table = {word: number for number, word in enumerate(["<s>", "<pad>", "</s>", "<unk>", *words, "<mask>"])}
+    made = Tokenizer(models.WordLevel(table, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    names = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
+    kept = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, **{f"{name}_token": token for name, token in names.items()}
+    )
+    config = transformers.RobertaConfig(
+        **{
+            **{"vocab_size": len(table), "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2},
+            **{"intermediate_size": 32, "max_position_embeddings": 40, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+            **changes,
+        }
+    )
+    torch.manual_seed(seed)
+    model = transformers.RobertaForMaskedLM(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(8)
+            else:
+                parameter.add_(0.1 * torch.randn_like(parameter))
+    model.save_pretrained(folder)
+    kept.save_pretrained(folder)
+    return f"hf:{folder}"

@@ -85,7 +85,8 @@ class Dangle(Transformer):
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         self.mixed = nn.ModuleList(MixedLayer(config) for _ in range(config.mixed_layers))
-        self.source_type = learned_vector(config.width)
+        if self.pretrained is None:
+            self.source_type = learned_vector(config.width)
         self.target_type = learned_vector(config.width)
         self.end = learned_vector(config.width)
         # The authors' code has no norm above the adaptive encoder, whatever the place of the others.
@@ -94,6 +95,8 @@ class Dangle(Transformer):
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         """See :class:`Transformer`; with the vector of the side."""
         x = super().vectors(embedding, ids, positions)
+        if self.pretrained is not None:  # the source has its own block of embeddings
+            x = x + self.source_embedding.at(positions).to(x.dtype)
         return x + (self.source_type if embedding is self.source_embedding else self.target_type).to(x.dtype)
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:

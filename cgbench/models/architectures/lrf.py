@@ -70,16 +70,25 @@ class FuseAttention(nn.Module):
 
 
 class Fuse(nn.Module):
-    """The sublayer around :class:`FuseAttention`, of an encoder or a decoder layer."""
+    """The sublayer around :class:`FuseAttention`, of an encoder or a decoder layer.
 
-    def __init__(self, config: LRFConfig) -> None:
+    :param encoder: of a layer of a pre-trained encoder, its configuration. There the sublayer is added without a norm
+        and starts at zero, so that the encoder starts as what it is; the paper does not say.
+    """
+
+    def __init__(self, config: LRFConfig, encoder: TransformerConfig | None = None) -> None:
         super().__init__()
-        self.attention = FuseAttention(config)
-        self.norm = nn.LayerNorm(config.width) if config.residual else None
+        self.attention = FuseAttention(encoder or config)
+        self.added = encoder is not None
+        self.norm = nn.LayerNorm(config.width) if config.residual and not self.added else None
+        if self.added:
+            nn.init.zeros_(self.attention.projections.project_out.weight)
 
     def forward(self, layer: EncoderLayer | DecoderLayer, x: Tensor, below: Sequence[Tensor]) -> Tensor:
         """Fuse into tokens [N, width] of ``layer`` their vectors in the layers below."""
         layers = torch.stack(list(below), 1)
+        if self.added:
+            return x + layer.dropout(self.attention(x, layers))
         if self.norm is None:
             return self.attention(x, layers)
         return layer.after(self.norm, x, self.attention(layer.before(self.norm, x), layer.before(self.norm, layers)))
@@ -92,13 +101,13 @@ class LRF(Transformer):
 
     def __init__(self, config: LRFConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        self.encoder_fuse = self._build(config.encoder_layers if config.fuse != "target" else 0)
+        self.encoder_fuse = self._build(config.encoder_layers if config.fuse != "target" else 0, self.pretrained)
         self.decoder_fuse = self._build(config.decoder_layers if config.fuse != "source" else 0)
 
-    def _build(self, layers: int) -> nn.ModuleDict:
+    def _build(self, layers: int, encoder: TransformerConfig | None = None) -> nn.ModuleDict:
         """Return the sublayers of one stack, by the number of their layer."""
         first = max(layers - 1, 0) if self.config.fuse_layers == "top" else 0
-        return nn.ModuleDict({str(number): Fuse(self.config) for number in range(first, layers)})
+        return nn.ModuleDict({str(number): Fuse(self.config, encoder) for number in range(first, layers)})
 
     def sublayers(self, side: str) -> dict[int, Fuse]:
         """The sublayers of fuse-attention of a stack, ``encoder`` or ``decoder``, by the number of their layer."""

@@ -24,6 +24,8 @@ class MixedLayer(EncoderLayer):
     """An encoder layer over two parts, with its own number of heads."""
 
     def __init__(self, config: DangleConfig | RDangleConfig) -> None:
+        if config.pretrained_encoder:
+            return super().__init__(config.encoder_as_layers())
         heads = config.mixed_attention_heads
         relative = None
         if config.positions == "relative":

@@ -20,11 +20,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from cgbench.models.architectures.pretrained import PretrainedEmbedding
 from cgbench.models.config.common import TransformerConfig
+from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
-from cgbench.models.parts.linear import linear
+from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
 from cgbench.models.parts.precision import activations
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
@@ -107,15 +109,26 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.scale, self.position_scale = embedding_scales(config)
-        self.source_embedding = build_embedding(source_size, config)
+        over = config if isinstance(config, OverEncoderConfig) else None
+        self.pretrained = over.encoder_as_layers() if over and over.pretrained_encoder else None
+        self.source_embedding: Any = (
+            PretrainedEmbedding(over, source_size)
+            if over and over.pretrained_encoder
+            else build_embedding(source_size, config)
+        )
         self.target_embedding = build_embedding(target_size, config)
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
         self.encoder = nn.ModuleList(self.build_encoder_layer(number) for number in range(self.distinct_encoder_layers))
         self.decoder = nn.ModuleList(self.build_decoder_layer(number) for number in range(self.distinct_decoder_layers))
         pre = config.norm == "pre"
-        self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        # Of a pre-trained encoder, the norm belongs to its last layer.
+        self.encoder_norm = nn.LayerNorm(config.width) if pre and self.pretrained is None else nn.Identity()
         self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
+        self.output: nn.Linear | None = None
+        if over and not over.tie_output:
+            self.output = Linear(config.width, target_size, bias=False)
+            nn.init.normal_(self.output.weight, std=config.width**-0.5)
 
     # What the stacks are made of.
 
@@ -131,7 +144,7 @@ class Transformer(nn.Module):
 
     def build_encoder_layer(self, number: int) -> nn.Module:
         """Build encoder layer 0, 1, ..., from the bottom."""
-        return EncoderLayer(self.config)
+        return EncoderLayer(self.pretrained or self.config)
 
     def build_decoder_layer(self, number: int) -> nn.Module:
         """Build decoder layer 0, 1, ..., from the bottom."""
@@ -172,9 +185,17 @@ class Transformer(nn.Module):
 
     def embed_source(self, source: Ragged) -> tuple[Tensor, Layout]:
         """Return the vectors of source ids that the encoder reads, [M, width], and their layout."""
-        if self.config.begin_source:
-            source = source.preceded(BOS)
+        source = self.read_source(source)
+        if self.pretrained is not None:
+            x: Tensor = self.source_embedding(source.ids, source.layout.positions)
+            return activations(x), source.layout
         return self.embed(self.source_embedding, source.ids, source.layout.positions), source.layout
+
+    def read_source(self, source: Ragged) -> Ragged:
+        """Return what the encoder reads of source ids, </s> last."""
+        if isinstance(self.config, OverEncoderConfig) and self.pretrained is not None:
+            return source.preceded(BOS) if self.config.encoder_marks else source.without_ends()
+        return source.preceded(BOS) if self.config.begin_source else source
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
         """Encode source vectors [M, width]."""
@@ -207,7 +228,8 @@ class Transformer(nn.Module):
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [..., target vocabulary] of states [..., width]."""
-        return linear(states, self.target_embedding.weight, self.output_bias)
+        weight = self.target_embedding.weight if self.output is None else self.output.weight
+        return linear(states, weight, self.output_bias)
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cgbench.models.config.common import ModelConfig, TransformerConfig
+from cgbench.models.config.common import ModelConfig, TransformerConfig, require_field
+from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.settings import setting
 
@@ -19,8 +20,24 @@ class UniversalConfig(TransformerConfig):
     architecture: str = "universal"
 
 
+def check_prefix_positions(config: OverEncoderConfig, *own: str) -> None:
+    """Check what tells the places of target prefixes apart; over a pre-trained encoder they are read by its layers.
+
+    :raises InputError: it is none of ``own``, or not the encoder's, or the widths differ.
+    """
+    name = "positions"
+    if not config.pretrained_encoder:
+        require_field("model", name, config.positions, config.positions in own, f"one of {', '.join(own)}")
+        return
+    good = config.positions == "encoder"
+    require_field("model", name, config.positions, good, "encoder with a pre-trained encoder")
+    good = config.width == config.encoder_width
+    rule = f"model.encoder_width ({config.encoder_width}): prefixes and sources meet in the encoder"
+    require_field("model", "width", config.width, good, rule)
+
+
 @dataclass(frozen=True)
-class DangleConfig(TransformerConfig):
+class DangleConfig(OverEncoderConfig):
     """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix."""
 
     architecture: str = "dangle"
@@ -38,14 +55,14 @@ class DangleConfig(TransformerConfig):
     positions: str = setting(
         "relative",
         "how places are told apart: ``relative``, or ``sinusoidal``: of the target, counted from the end of each "
-        "prefix.",
+        "prefix. ``encoder``: likewise, by the vectors of a pre-trained encoder.",
     )
     mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._choose("form", "encoder_decoder", "encoder_only")
-        self._choose("positions", "relative", "sinusoidal")
+        check_prefix_positions(self, "relative", "sinusoidal")
         self._require("mixed_layers", self.mixed_layers >= 1, "at least 1")
         self._divides("mixed_attention_heads")
         if self.form == "encoder_only":
@@ -56,6 +73,14 @@ class DangleConfig(TransformerConfig):
     def least_layers(self, name: str) -> int:
         """See :class:`ModelConfig`."""
         return 0 if name == "encoder_layers" or self.form == "encoder_only" else 1
+
+    def more_positions(self) -> tuple[str, ...]:
+        """See :class:`TransformerConfig`: the vectors of a pre-trained encoder."""
+        return ("encoder",)
+
+    def layers_of_encoder(self) -> int:
+        """See :class:`OverEncoderConfig`: mixed ones below, others above."""
+        return self.mixed_layers + self.encoder_layers
 
     @property
     def takes_vectors(self) -> bool:
@@ -69,14 +94,18 @@ class DangleConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
-class RDangleConfig(TransformerConfig):
+class RDangleConfig(OverEncoderConfig):
     """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix."""
 
     architecture: str = "r_dangle"
     mixed_layers: int = setting(2, "layers over source and target prefix (k1).")
     encoder_layers: int = setting(8, "source-only layers above the mixed ones (k2).")
     decoder_layers: int = 12
-    positions: str = setting("relative", "how places are told apart: ``relative`` alone.")
+    positions: str = setting(
+        "relative",
+        "how places are told apart: ``relative``, or by the vectors of a pre-trained ``encoder``, the target's counted "
+        "from its beginning.",
+    )
     norm: str = "pre"
     mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
     interval: int = setting(1, "target tokens between two re-encodings (o).")
@@ -117,7 +146,12 @@ class RDangleConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._choose("positions", "relative")
+        check_prefix_positions(self, "relative")
+        if self.pretrained_encoder:
+            self._require("values", self.values == "shared", "shared with a pre-trained encoder")
+            self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers have it so")
+            for name in ("static_layers", "causal_target"):
+                self._require(name, not getattr(self, name), "left as it is with a pre-trained encoder")
         self._choose("values", "separate", "shared", "keys_once", "separate_anew")
         self._choose("value_encoder", "mixed", "plain")
         for name in ("mixed_layers", "interval"):
@@ -135,6 +169,14 @@ class RDangleConfig(TransformerConfig):
         """See :class:`ModelConfig`."""
         return 0 if name == "encoder_layers" else 1
 
+    def more_positions(self) -> tuple[str, ...]:
+        """See :class:`TransformerConfig`: the vectors of a pre-trained encoder."""
+        return ("encoder",)
+
+    def layers_of_encoder(self) -> int:
+        """See :class:`OverEncoderConfig`: mixed ones below, others above."""
+        return self.mixed_layers + self.encoder_layers
+
     @property
     def has_encoder_states(self) -> bool:
         """See :class:`ModelConfig`: the source is encoded for a prefix."""
@@ -142,7 +184,7 @@ class RDangleConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
-class CompositionConfig(TransformerConfig):
+class CompositionConfig(OverEncoderConfig):
     """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers."""
 
     architecture: str = "composition"
@@ -172,7 +214,7 @@ class CompositionConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
-class LRFConfig(TransformerConfig):
+class LRFConfig(OverEncoderConfig):
     """LRF (Zheng et al., 2023, layer-wise representation fusion): each layer attends to those below, place by place."""
 
     architecture: str = "lrf"
@@ -270,14 +312,16 @@ class ProtoTransformerConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
-class LexicalTransformerConfig(LexicalConfig, TransformerConfig):
+class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
     """The Transformer; with ``lexicon``, one whose output layer may translate single words."""
 
     architecture: str = "transformer"
 
     def __post_init__(self) -> None:
-        TransformerConfig.__post_init__(self)
+        OverEncoderConfig.__post_init__(self)
         LexicalConfig.__post_init__(self)
+        if self.pretrained_encoder:
+            self._require("lexicon", self.lexicon == "none", "none with a pre-trained encoder")
 
     @property
     def takes_vectors(self) -> bool:

@@ -41,6 +41,11 @@ class ModelConfig:
         return 1
 
     @property
+    def source_width(self) -> int:
+        """Width of the encoder's states."""
+        return self.width
+
+    @property
     def has_encoder_states(self) -> bool:
         """Whether the encoder's states depend on the source alone; some training methods need them."""
         return True
@@ -101,6 +106,9 @@ class TransformerConfig(ModelConfig):
         0.0,
         "probability to drop an element of a feed-forward sublayer's hidden layer.",
     )
+    activation: str = setting(
+        "relu", "what is between the two maps of feed-forward sublayers: ``relu`` or ``gelu``.", later=True
+    )
     embedding: str = setting(
         "fairseq",
         "how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``, N(0, 1/d), "
@@ -121,13 +129,18 @@ class TransformerConfig(ModelConfig):
         super().__post_init__()
         self._at_least_one("feedforward_width", "attention_heads", "max_relative_position")
         self._probability("attention_dropout", "activation_dropout")
-        self._choose("positions", *POSITIONS)
+        self._choose("positions", *POSITIONS, *self.more_positions())
         self._choose("norm", "pre", "post")
         self._choose("embedding", *EMBEDDINGS)
         self._choose("initialization", "fairseq", "csordas")
+        self._choose("activation", "relu", "gelu")
         self._divides("attention_heads")
         if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
             self._require("width", self.width % 2 == 0 and self.width >= 4, "even for sinusoidal positions")
+
+    def more_positions(self) -> tuple[str, ...]:
+        """What else ``positions`` may be in this architecture."""
+        return ()
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,17 @@ def output_size(folder: Path) -> int | None:
     return int(found[0]) if found else None
 
 
-def _load_model(address: Address, folder: Path, device: str, dropout: float | None) -> Any:
+def load_encoder_weights(address: Address, folder: Path) -> Mapping[str, Any]:
+    """The parameters of an encoder by the names of its model in transformers; what lies above it is left out.
+
+    :raises InputError: the weights do not fit the configuration.
+    """
+    with quietly():
+        model = _load_model(address, folder, "cpu", None, encoder=True)
+    return {name: tensor.detach() for name, tensor in model.state_dict().items()}
+
+
+def _load_model(address: Address, folder: Path, device: str, dropout: float | None, encoder: bool = False) -> Any:
     import torch
 
     transformers: Any = require("transformers", "hf")
@@ -115,7 +125,13 @@ def _load_model(address: Address, folder: Path, device: str, dropout: float | No
             for name in ("dropout", "dropout_rate"):  # BART and its kin; T5
                 if hasattr(config, name):
                     setattr(config, name, dropout)
-        kind = transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
+        if encoder:
+            kind: Any = transformers.AutoModel
+            settings["add_pooling_layer"] = False
+        elif config.is_encoder_decoder:
+            kind = transformers.AutoModelForSeq2SeqLM
+        else:
+            kind = transformers.AutoModelForCausalLM
         model, info = kind.from_pretrained(folder, config=config, output_loading_info=True, **settings)
     except InputError:
         raise

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError
 from cgbench.files import read_json
+from cgbench.models.config.common import TextConfig
+from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset, load_preset
 
 if TYPE_CHECKING:
     from cgbench.models.outside.opening import Planned
     from cgbench.models.outside.trainable import TokenizerText, TrainableModel
+    from cgbench.models.text.subwords import Subwords
 
 PRESET = "fine_tuning"  # where none is named
 
@@ -24,17 +28,27 @@ def is_outside(init: object) -> bool:
 
 @dataclass(frozen=True)
 class Start:
-    """A model that is not loaded yet; it goes to worker processes as it is."""
+    """A model that is not loaded yet; it goes to worker processes as it is.
+
+    :param whole: whether all of it is trained further, with its own tokeniser on both sides; else it is the encoder of
+        a model of ours, whose target has a dictionary of its own.
+    """
 
     planned: Planned
+    whole: bool
 
     @property
     def key(self) -> str:
         """What it is, for a run to be known by."""
         return self.planned.key
 
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return self.planned.address.text
+
     def open(self, dropout: float, freeze: str, max_length: int, device: str) -> tuple[TrainableModel, TokenizerText]:
-        """Load it.
+        """Load a whole model.
 
         :param max_length: of the longest side that is trained on.
         :raises InputError: its files do not fit together, or it cannot be trained so.
@@ -42,7 +56,7 @@ class Start:
         from cgbench.models.outside.loading import load_member
         from cgbench.models.outside.trainable import TokenizerText, TrainableModel, check_fit
 
-        planned, shown = self.planned, self.planned.address.text
+        planned = self.planned
         member = load_member(
             planned.address,
             planned.folder,
@@ -53,8 +67,33 @@ class Start:
             dropout=dropout,
         )
         model, text = TrainableModel(member, freeze), TokenizerText(member)
-        check_fit(model, text, max_length, shown)
+        check_fit(model, text, max_length, self.shown)
         return model.train(), text
+
+    def learn(self, target: Path, config: TextConfig) -> Subwords:
+        """The text of a model over an encoder: its tokeniser, and a dictionary of the target, learned."""
+        from cgbench.models.text.subwords import Subwords
+        from cgbench.models.text.tokenized import read_tokenizer
+
+        return Subwords.learn(target, target, config).with_source_by(read_tokenizer(self.planned.folder))
+
+    def load_encoder(self, model: Any, source_size: int) -> None:
+        """Give a model of ours the parameters of the encoder.
+
+        :param source_size: ids of its tokeniser.
+        :raises InputError: they do not fit.
+        """
+        from cgbench.models.architectures.pretrained import load_encoder
+        from cgbench.models.outside.loading import load_encoder_weights
+
+        weights = load_encoder_weights(self.planned.address, self.planned.folder)
+        rows = len(weights["embeddings.word_embeddings.weight"])
+        if rows != source_size:
+            raise InputError(
+                f"{self.shown}: its tokeniser has {source_size:,} ids, and its embeddings are {rows:,}: it is another "
+                "model's"
+            )
+        load_encoder(model, weights, _mask(self.planned.folder))
 
 
 def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
@@ -64,30 +103,79 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     """
     from cgbench.models.outside.opening import plan_member
 
-    if preset.model.architecture not in OUTSIDE:
+    whole = preset.model.architecture in OUTSIDE
+    if not whole and not needs_encoder(preset):
         raise InputError(
-            f"--init {text}: a whole model from outside; leave --model and --arch out, or name a preset of "
-            f"architecture {' or '.join(OUTSIDE)} (cgbench models), not one of {preset.model.architecture}"
+            f"--init {text}: a model from outside; leave --model and --arch out to train it as it is, or name a preset "
+            f"over such a model (cgbench models), or set model.encoder; {preset.model.architecture} has an encoder of "
+            "its own"
         )
     planned = plan_member(text)
     config: Any = read_json(planned.folder / "config.json")
     if planned.address.seed is not None:
         raise InputError(f"--init {text}: mc: has masks for translating; training draws its own: write hf:...")
-    if not config.get("is_encoder_decoder"):
+    if whole and not config.get("is_encoder_decoder"):
         raise InputError(
             f"--init {text}: {config['model_type']} is no encoder-decoder, and what is trained whole is one (T5, BART, "
-            "Marian, NLLB)"
+            "Marian, NLLB); over an encoder there are presets of ours (cgbench models)"
         )
     if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
-        raise InputError(
-            f"--init {text}: weights are trained in float32, on one device: leave dtype= and device_map= out"
-        )
-    return Start(planned), preset.replace({f"model.{name}": value for name, value in _shape(config).items()})
+        raise InputError(f"--init {text}: weights are trained in float32, on one device: leave dtype, device_map out")
+    values = _shape(config) if whole else _encoder_shape(text, config, preset)
+    return Start(planned, whole), preset.replace({f"model.{name}": value for name, value in values.items()})
+
+
+def needs_encoder(preset: Preset) -> bool:
+    """Whether the encoder of a preset's model comes from elsewhere."""
+    return isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_encoder
 
 
 def default_preset() -> Preset:
     """How a model from outside is trained where nobody says otherwise."""
     return load_preset(PRESET)
+
+
+def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
+    """What the settings of a model over an encoder are, by the encoder's configuration.
+
+    :raises InputError: it is another encoder, or one of another depth than the preset's layers are.
+    """
+    model = preset.model
+    assert isinstance(model, OverEncoderConfig)
+    kinds = {"roberta": ("roberta", "xlm-roberta", "camembert")}[model.encoder]
+    if config["model_type"] not in kinds:
+        raise InputError(f"--init {text}: {config['model_type']} is no {model.encoder} (model.encoder={model.encoder})")
+    wanted = {"layer_norm_eps": 1e-5, "hidden_act": "gelu", "type_vocab_size": 1, "pad_token_id": 1}
+    for name, value in wanted.items():
+        if config.get(name, value) != value:
+            raise InputError(f"--init {text}: its {name} is {config[name]}, and ours is {value}, as that of RoBERTa")
+    layers = config["num_hidden_layers"]
+    if (parts := model.layers_of_encoder() - model.encoder_layers) or model.least_layers("encoder_layers") == 0:
+        if model.layers_of_encoder() != layers:
+            raise InputError(
+                f"--init {text}: has {layers} layers, and model.mixed_layers ({parts}) and model.encoder_layers "
+                f"({model.encoder_layers}) are {model.layers_of_encoder()} together"
+            )
+        layers = model.encoder_layers
+    if preset.training.max_length > config["max_position_embeddings"] - OFFSET:
+        raise InputError(
+            f"training.max_length={preset.training.max_length}: {text} has positions for "
+            f"{config['max_position_embeddings'] - OFFSET:,} tokens; lower it"
+        )
+    found = {
+        "encoder_layers": layers,
+        "encoder_width": config["hidden_size"],
+        "encoder_feedforward_width": config["intermediate_size"],
+        "encoder_attention_heads": config["num_attention_heads"],
+        "encoder_positions": config["max_position_embeddings"],
+    }
+    return found | ({"width": config["hidden_size"]} if model.positions == "encoder" else {})
+
+
+def _mask(folder: Path) -> int | None:
+    from cgbench.models.text.tokenized import mask_id, read_tokenizer
+
+    return mask_id(read_tokenizer(folder))
 
 
 def _shape(config: Any) -> dict[str, int]:

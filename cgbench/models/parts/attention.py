@@ -180,11 +180,13 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """Attention from the decoder to the encoder's states, without positions."""
 
-    def __init__(self, width: int, heads: int, dropout: float, bias: bool = True) -> None:
+    def __init__(
+        self, width: int, heads: int, dropout: float, bias: bool = True, memory_width: int | None = None
+    ) -> None:
         super().__init__()
         self.heads, self.dropout = heads, dropout
         self.project_query = Linear(width, width, bias=bias)
-        self.project_memory = Linear(width, 2 * width, bias=bias)
+        self.project_memory = Linear(memory_width or width, 2 * width, bias=bias)
         self.project_out = Linear(width, width, bias=bias)
 
     def project_keys(self, states: Tensor) -> Tensor:

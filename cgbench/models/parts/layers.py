@@ -17,20 +17,22 @@ from cgbench.models.parts.ragged import GatherLayout, Layout
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with a ReLU between."""
+    """Two linear maps with a ReLU (or GELU) between."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.expand = Linear(config.width, config.feedforward_width)
         self.contract = Linear(config.feedforward_width, config.width)
         self.dropout = Dropout(config.activation_dropout)
+        self.gelu = config.activation == "gelu"
         if config.initialization == "csordas":
             nn.init.xavier_uniform_(self.expand.weight, gain=math.sqrt(2))
             nn.init.xavier_uniform_(self.contract.weight)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map [..., width] to [..., width]."""
-        return self.contract(self.dropout(F.relu(self.expand(x), inplace=True)))
+        x = self.expand(x)
+        return self.contract(self.dropout(F.gelu(x) if self.gelu else F.relu(x, inplace=True)))
 
 
 class Layer(nn.Module):
@@ -86,7 +88,7 @@ class DecoderLayer(Layer):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
-        self.cross = build_cross_attention(config)
+        self.cross = build_cross_attention(config, config.source_width)
         self.cross_norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor, layout: Layout, memory: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
@@ -146,19 +148,25 @@ def build_self_attention(
     return attention
 
 
-def build_cross_attention(config: TransformerConfig) -> CrossAttention:
-    """Build the cross-attention that a configuration describes."""
-    cross = CrossAttention(config.width, config.attention_heads, config.attention_dropout, config.attention_bias)
+def build_cross_attention(config: TransformerConfig, memory: int | None = None) -> CrossAttention:
+    """Build the cross-attention that a configuration describes.
+
+    :param memory: width of what is attended to (default: of the layer).
+    """
+    heads, bias = config.attention_heads, config.attention_bias
+    cross = CrossAttention(config.width, heads, config.attention_dropout, bias, memory)
     gain = 1.0 if config.initialization == "csordas" else 1 / math.sqrt(2)
     initialize_projection(cross.project_query, gain)
-    initialize_projection(cross.project_memory, gain)
+    initialize_projection(cross.project_memory, gain, width=config.width)
     initialize_projection(cross.project_out, 1.0, zero_bias=True)
     return cross
 
 
-def initialize_projection(projection: nn.Linear, gain: float, zero_bias: bool = False) -> None:
-    """Initialise Xavier uniform, each square part of a fused projection as a matrix of its own."""
-    for part in projection.weight.detach().split(projection.in_features):
+def initialize_projection(
+    projection: nn.Linear, gain: float, zero_bias: bool = False, width: int | None = None
+) -> None:
+    """Initialise Xavier uniform, each part of a fused projection as a matrix of its own."""
+    for part in projection.weight.detach().split(width or projection.in_features):
         nn.init.xavier_uniform_(part, gain=gain)
     if zero_bias and projection.bias is not None:
         nn.init.zeros_(projection.bias)

@@ -352,6 +352,12 @@ class Ragged:
         ids[self.layout._tensor(place)] = self.ids
         return Ragged(ids, Layout(lengths, self.layout.device))
 
+    def without_ends(self) -> Ragged:
+        """Return the sequences without the last token of each, but for those that have no other."""
+        lengths = np.maximum(self.layout.lengths - 1, 1)
+        kept = ranges(self.layout.starts, lengths)
+        return Ragged(self.ids[self.layout._tensor(kept)], Layout(lengths, self.layout.device))
+
     def shifted(self) -> Ragged:
         """Return what a decoder reads to predict these sequences: </s>, and all but the last id of each."""
         ids = self.ids.roll(1)

@@ -29,7 +29,8 @@ from cgbench.text.streams import read_lines
 
 FILE = "subwords.json"
 # Format 1 is subwords, format 2 names its unit: files of subwords stay what they were.
-FORMATS = (1, 2)
+# In format 3 the tokeniser of a pre-trained encoder reads the source.
+FORMATS = (1, 2, 3)
 
 
 class Subwords:
@@ -38,6 +39,8 @@ class Subwords:
     :param merges: of subwords: pairs in the order in which they are joined.
     :param source: source tokens by id, the specials first; ``target`` likewise.
     :param unit: see :class:`cgbench.models.config.common.TextConfig`.
+    :param tokenizer: JSON of the tokeniser that reads the source; merges and unit are then the target's alone, and
+        ``source`` is not looked at.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Subwords:
         source: Sequence[str],
         target: Sequence[str],
         unit: str = "subwords",
+        tokenizer: str | None = None,
     ) -> None:
         if unit not in UNITS:
             raise InputError(f"subwords: unit {unit!r} is not one of {', '.join(UNITS)}")
@@ -55,7 +59,13 @@ class Subwords:
         self.merges = [(str(left), str(right)) for left, right in merges]
         self.source, self.target, self.unit = list(source), list(target), unit
         pieces = Merges(self.merges, [*source, *target]) if unit == "subwords" else _whole
-        self._source = _Side(self.source, _SPLITTERS[unit], pieces)
+        self.tokenizer = tokenizer
+        self._source: Any = _Side(self.source, _SPLITTERS[unit], pieces)
+        if tokenizer is not None:
+            from cgbench.models.text.tokenized import TokenizerSide
+
+            self._source = TokenizerSide(tokenizer)
+            self.source = self._source.tokens
         self._target = _Side(self.target, _SPLITTERS[unit], pieces)
 
     @classmethod
@@ -78,6 +88,10 @@ class Subwords:
         first, second = (both, both) if config.joint_dictionary else counts
         return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
 
+    def with_source_by(self, tokenizer: str) -> Subwords:
+        """The same on the target side, with a source that a tokeniser reads; ``tokenizer``: its JSON."""
+        return Subwords(self.merges, SPECIALS, self.target, self.unit, tokenizer)
+
     @classmethod
     def load(cls, folder: Path) -> Subwords:
         """Read what :meth:`save` wrote.
@@ -87,10 +101,14 @@ class Subwords:
         data = read_json(folder / FILE)
         check_recorded(folder / FILE)
         if not isinstance(data, dict) or data.get("format") not in FORMATS:
-            raise InputError(f"{folder / FILE}: not a subwords file of format {' or '.join(map(str, FORMATS))}")
-        own = {"unit": str} if data["format"] == 2 else {"merges": [[str]]}
-        check_shape(data, {"source": [str], "target": [str], **own}, folder / FILE, "not a subwords file")
+            raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, FORMATS))}")
+        own: dict[str, Any] = {"unit": str} if data["format"] == 2 else {"merges": [[str]]}
+        own |= {"unit": str, "tokenizer": str} if data["format"] == 3 else {"source": [str]}
+        check_shape(data, {"target": [str], **own}, folder / FILE, "not a subwords file")
         try:
+            if data["format"] == 3:
+                merges = [(left, right) for left, right in data["merges"]]
+                return cls(merges, SPECIALS, data["target"], data["unit"], data["tokenizer"])
             if data["format"] == 2:
                 return cls([], data["source"], data["target"], data["unit"])
             return cls([(left, right) for left, right in data["merges"]], data["source"], data["target"])
@@ -147,6 +165,9 @@ class Subwords:
         return (" " if self.unit == "words" else "").join(pieces)
 
     def _json(self) -> str:
+        if self.tokenizer is not None:
+            kept = {"unit": self.unit, "merges": self.merges, "target": self.target, "tokenizer": self.tokenizer}
+            return to_json({"format": 3, **kept})
         value: dict[str, Any] = {"source": self.source, "target": self.target}
         own = {"format": 1, "merges": self.merges} if self.unit == "subwords" else {"format": 2, "unit": self.unit}
         return to_json({**value, **own})

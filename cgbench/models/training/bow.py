@@ -25,7 +25,7 @@ class BagOfWords(Objective):
     def __init__(self, model: Any, smoothing: float, in_bfloat16: bool, method: BowConfig, target_size: int) -> None:
         super().__init__(model, smoothing, in_bfloat16)
         self.epochs = method.epochs
-        self.head = Linear(model.config.width, target_size)
+        self.head = Linear(model.config.source_width, target_size)
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
         """See :class:`Objective`; both sums are over sentences. The end token is no word."""

@@ -31,7 +31,7 @@ class CReg(Objective):
     def __init__(self, model: Any, smoothing: float, in_bfloat16: bool, method: CRegConfig, target_size: int) -> None:
         super().__init__(model, smoothing, in_bfloat16)
         self.method = method
-        width = model.config.width
+        width = model.config.source_width if method.states == "encoder" else model.config.width
         self.project = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, method.projection_width))
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
@@ -49,7 +49,9 @@ class CReg(Objective):
         ramp = min(1.0, self.update / method.ramp_updates) if method.ramp_updates else 1.0
         if alpha := method.alpha * ramp * (method.temperature if method.scale_by_temperature else 1.0):
             if method.states == "encoder":
-                labels = source.preceded(BOS).ids if self.model.config.begin_source else source.ids
+                read = getattr(self.model, "read_source", None)
+                begun = read is None and self.model.config.begin_source
+                labels = (read(source) if read else source.preceded(BOS) if begun else source).ids
                 states = encoded.states
             else:
                 labels = target.ids

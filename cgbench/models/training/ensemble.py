@@ -33,7 +33,7 @@ from cgbench.models.config.presets import Preset
 from cgbench.models.outside.start import Start
 from cgbench.models.training.following import following
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
-from cgbench.models.training.single import check_whole
+from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, locked
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
@@ -81,11 +81,12 @@ def plan_ensemble(
     check_whole(preset, init)
     check_lexicon(preset.model, lexicon)
     precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
-    subwords = None if init else Step("subwords", to_dict(preset.text), {"train": train.identity})
+    over = init if init and not init.whole else None
+    subwords = None if init and init.whole else subwords_step(preset, train, over)
     inputs = {"train": train.identity}
     if subwords:
         inputs["subwords"] = subwords.key
-    elif init:
+    if init:
         inputs["init"] = init.key
     if valid:
         inputs["valid"] = valid.identity
@@ -128,10 +129,10 @@ def train_ensemble(
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError("members of an ensemble are trained side by side with --jobs, not with torchrun")
-    from cgbench.models.text.subwords import Subwords
 
     def learn(out: Path) -> None:
-        Subwords.learn(train.source.path, train.target.path, plan.preset.text).save(out)
+        over = plan.init if plan.init and not plan.init.whole else None
+        learn_subwords(train.source.path, train.target.path, plan.preset, over).save(out)
 
     warn_of_length(workspace, plan)
     subwords = workspace.run(plan.subwords, learn) if plan.subwords else None

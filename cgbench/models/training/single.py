@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
@@ -17,11 +17,14 @@ from cgbench.models.config.common import TextConfig, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
-from cgbench.models.outside.start import Start
+from cgbench.models.outside.start import Start, needs_encoder
 from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
-from cgbench.text.corpus import plan_text
+from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation
+
+if TYPE_CHECKING:
+    from cgbench.models.text.subwords import Subwords
 
 
 def train_single(
@@ -60,7 +63,8 @@ def train_single(
     check_folder(out)
     outside = init if isinstance(init, Start) else None
     checkpoint = None if isinstance(init, Start) else init
-    check_whole(preset, outside)
+    if checkpoint is None:
+        check_whole(preset, outside)
     if outside and subwords:
         raise InputError("--subwords: a model from outside has a tokeniser of its own; leave the option out")
     check_lexicon(preset.model, lexicon, checkpoint)
@@ -73,10 +77,12 @@ def train_single(
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
     engine = engine or Local(1)
-    step = Step("subwords", to_dict(preset.text), {"train": train_text.identity})
+    over = outside if outside and not outside.whole else None
+    step = subwords_step(preset, train_text, over)
     workspace = Workspace(out / STEPS, say)
+    learns = not known and not (outside and outside.whole)
     if dry_run:
-        if not known and not outside:
+        if learns:
             workspace.say(workspace.why(step))
         _check_settings(out, preset, seed, valid)
         workspace.say(f"train: {_state(out, preset)}")
@@ -85,10 +91,10 @@ def train_single(
     with alone:
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
-        if not known and not outside:
+        if learns:
 
             def learn(folder: Path) -> None:
-                Subwords.learn(text.source.path, text.target.path, preset.text).save(folder)
+                learn_subwords(text.source.path, text.target.path, preset, over).save(folder)
 
             known = Subwords.load(workspace.run(step, learn))
         workspace.say(f"train: {_state(out, preset)}")
@@ -120,15 +126,31 @@ def preset_of(checkpoint: Path) -> Preset:
     return Preset(config.preset, config.model, config.training, TextConfig(), config.method)
 
 
+def subwords_step(preset: Preset, train: PlannedText, over: Start | None) -> Step:
+    """The step that learns subwords.
+
+    :param over: the pre-trained encoder whose tokeniser reads the source.
+    """
+    inputs = {"train": train.identity} | ({"tokenizer": over.planned.vocabulary} if over else {})
+    return Step("subwords", to_dict(preset.text), inputs)
+
+
+def learn_subwords(source: Path, target: Path, preset: Preset, over: Start | None) -> Subwords:
+    """What :func:`subwords_step` stands for."""
+    from cgbench.models.text.subwords import Subwords
+
+    return over.learn(target, preset.text) if over else Subwords.learn(source, target, preset.text)
+
+
 def check_whole(preset: Preset, outside: Start | None) -> None:
-    """Check that a model of an architecture that is not ours has something to start from.
+    """Check that a model that is not ours, or whose encoder is not, has something to start from.
 
     :raises InputError: it has not.
     """
-    if preset.model.architecture in OUTSIDE and outside is None:
+    if outside is None and (preset.model.architecture in OUTSIDE or needs_encoder(preset)):
         raise InputError(
-            f"architecture {preset.model.architecture}: its weights come from a model: --init hf:ID@REVISION or "
-            "--init hf:FOLDER"
+            f"model {preset.name or preset.model.architecture}: its weights come from a model: --init hf:ID@REVISION "
+            "or --init hf:FOLDER"
         )
 
 

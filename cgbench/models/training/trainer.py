@@ -98,13 +98,15 @@ def train_model(
     precision = resolve_precision(config.precision, device)
     with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
         model: Any
-        if outside:
+        if outside and outside.whole:
             model, text = _from_outside(outside, preset, processes.device)
             subwords = cast("Subwords", text)
         else:
             assert subwords is not None
             model = build_model(preset.model, subwords.source_size, subwords.target_size)
-            if start is None:
+            if outside:
+                outside.load_encoder(model, subwords.source_size)
+            elif start is None:
                 load_lexicon(model, preset.model, subwords, lexicon, seed)
             else:
                 model.load_state_dict(start)  # with its lexicon
