@@ -165,7 +165,7 @@ def train_command(
         click.echo(render((), rows) + "\n\nnot finished\nnext:  the same command goes on")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
-    named = f"--system hf:{out}" if outside and outside.whole else f"--model {out}"
+    named = f"--system {_named(outside, preset, out)}" if outside and outside.whole else f"--model {out}"
     whole = preset.training.validate_metric == "exact_match"
     # As validation decodes: a wide beam looks for early ends, which make no whole sentence right.
     search = f" --beam {preset.training.validate_beam}" if whole else ""
@@ -233,13 +233,21 @@ def train_ensemble_command(
 
         head = ("member", "seed", "updates", "parameters")
         rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
-        members_of = " ".join(f"--member hf:{out / row['folder']}" for row in summary)
+        members_of = " ".join(f"--member {_named(outside, preset, out / row['folder'])}" for row in summary)
         then = (
             f"uncertainty SOURCE {members_of} --output FILE.jsonl"
             if outside and outside.whole
             else f"translate --model {out} < source > hypotheses"
         )
         click.echo(render(head, rows) + f"\n\nnext:  cgbench {then}")
+
+
+def _named(outside: Start | None, preset: Preset, out: Path) -> str:
+    """How commands know a model from outside that was trained into ``out``; an adapter goes with its model."""
+    if outside is None or not getattr(preset.model, "adapter_rank", 0):
+        return f"hf:{out}"
+    given = outside.shown
+    return f"'{given}{'&' if '?' in given else '?'}adapter={out}'"
 
 
 def _default(init: str | None) -> Preset | None:

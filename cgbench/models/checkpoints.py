@@ -131,8 +131,9 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
 
     config = read_config(folder)
     if config.model.architecture in OUTSIDE:
+        name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
         raise InputError(
-            f"{folder}: is a Hugging Face model, trained further; name it hf:{folder} (translate --system, "
+            f"{folder}: is a Hugging Face model, trained further; name it {name} (translate --system, "
             "uncertainty --member, train --init)"
         )
     subwords = Subwords.load(folder)

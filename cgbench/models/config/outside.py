@@ -29,9 +29,19 @@ class HuggingFaceConfig(ModelConfig):
         "or the ``encoder`` with its embeddings.",
     )
 
+    adapter_rank: int = setting(
+        0,
+        "if not 0, low-rank matrices of this rank are added to all linear maps but the last (LoRA, Hu et al., 2022), "
+        "and they alone are trained and saved; their scale is 2.",
+    )
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self._choose("freeze", *FROZEN)
+        self._require("adapter_rank", self.adapter_rank >= 0, "at least 0")
+        if self.adapter_rank:
+            rule = "none with model.adapter_rank, which trains nothing of the model itself"
+            self._require("freeze", self.freeze == "none", rule)
 
     @property
     def has_encoder_states(self) -> bool:

@@ -10,7 +10,7 @@ from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
-from cgbench.models.config.outside import OUTSIDE
+from cgbench.models.config.outside import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.presets import Preset, load_preset
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class Start:
         """What messages call it."""
         return self.planned.address.text
 
-    def open(self, dropout: float, freeze: str, max_length: int, device: str) -> tuple[TrainableModel, TokenizerText]:
-        """Load a whole model.
+    def open(self, config: HuggingFaceConfig, max_length: int, device: str) -> tuple[TrainableModel, TokenizerText]:
+        """Load a whole model; where it gets an adapter, that is drawn from torch's global generator.
 
         :param max_length: of the longest side that is trained on.
         :raises InputError: its files do not fit together, or it cannot be trained so.
         """
         from cgbench.models.outside.loading import load_member
-        from cgbench.models.outside.trainable import TokenizerText, TrainableModel, check_fit
+        from cgbench.models.outside.trainable import TokenizerText, TrainableModel, add_adapter, check_fit
 
         planned = self.planned
         member = load_member(
@@ -64,9 +64,14 @@ class Start:
             vocabulary=planned.vocabulary,
             template=planned.template,
             device=device,
-            dropout=dropout,
+            dropout=config.dropout,
         )
-        model, text = TrainableModel(member, freeze), TokenizerText(member)
+        adapter = None
+        if config.adapter_rank:
+            name = planned.address.name
+            base = name if planned.address.revision else Path(name).resolve().name
+            adapter = add_adapter(member.model, config.adapter_rank, config.dropout, base)
+        model, text = TrainableModel(member, config.freeze, adapter), TokenizerText(member)
         check_fit(model, text, max_length, self.shown)
         return model.train(), text
 
@@ -121,6 +126,8 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
         )
     if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
         raise InputError(f"--init {text}: weights are trained in float32, on one device: leave dtype, device_map out")
+    if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
+        raise InputError(f"--init {text}: an adapter over an adapter; leave adapter= or model.adapter_rank out")
     values = _shape(config) if whole else _encoder_shape(text, config, preset)
     return Start(planned, whole), preset.replace({f"model.{name}": value for name, value in values.items()})
 

@@ -18,11 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.digests import SUMS, digests_of, write_sums
-from cgbench.errors import InputError
+from cgbench.errors import InputError, require
 from cgbench.files import read_json, to_json, write_atomic
-from cgbench.models.checkpoints import CONFIG, OURS, CheckpointConfig, config_dict
+from cgbench.models.checkpoints import CONFIG, MODEL, OURS, CheckpointConfig, config_dict, write_tensors
 from cgbench.models.outside.hugging_face import HuggingFaceMember
 from cgbench.models.outside.loading import quietly
+from cgbench.models.outside.snapshot import ADAPTER_CONFIG
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import Hypothesis, length_limits
 
@@ -33,12 +34,15 @@ class TrainableModel(nn.Module):
     """A model that the loop trains: logits under teacher forcing, search, and its checkpoint.
 
     :param member: the model with its tokeniser; ``freeze``: see :class:`.config.outside.HuggingFaceConfig`.
+    :param adapter: peft's model around it, where its adapter alone is trained (:func:`add_adapter`).
     """
 
-    def __init__(self, member: HuggingFaceMember, freeze: str = "none") -> None:
+    def __init__(self, member: HuggingFaceMember, freeze: str = "none", adapter: Any = None) -> None:
         super().__init__()
         self._member = member
         self.inner: Any = member.model
+        # No part of its own: it shares all with the model.
+        self._adapter: list[Any] = [] if adapter is None else [adapter]
         self._begin = torch.from_numpy(member.prefix(np.zeros(0, np.int64)))
         self._tied = _second_names(self.inner)
         self.register_load_state_dict_pre_hook(self._bring_tied)
@@ -86,11 +90,12 @@ class TrainableModel(nn.Module):
             (folder / name).unlink(missing_ok=True)
         made = folder / ".saving"
         shutil.rmtree(made, ignore_errors=True)
-        weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
-        with quietly():
-            self.inner.save_pretrained(made, state_dict=weights, max_shard_size="1000GB")  # one file
-            subwords.save(made)
-        text = to_json({**read_json(made / CONFIG), OURS: config_dict(config)})
+        given: dict[str, Any] = {}
+        if self._adapter:
+            self._save_adapter(made, tensors)
+        else:
+            given = self._save_whole(made, tensors, subwords)
+        text = to_json({**given, OURS: config_dict(config)} if given else config_dict(config))
         names = sorted(path.name for path in made.iterdir() if path.is_file() and path.name != CONFIG)
         for name in names:
             (made / name).replace(folder / name)
@@ -99,14 +104,46 @@ class TrainableModel(nn.Module):
         write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
         write_atomic(folder / CONFIG, text)
 
+    def _save_whole(self, made: Path, tensors: Mapping[str, Tensor], subwords: TokenizerText) -> dict[str, Any]:
+        """Write the files of a model; return its configuration."""
+        weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
+        with quietly():
+            self.inner.save_pretrained(made, state_dict=weights, max_shard_size="1000GB")  # one file
+            subwords.save(made)
+        config: dict[str, Any] = read_json(made / CONFIG)
+        return config
+
+    def _save_adapter(self, made: Path, tensors: Mapping[str, Tensor]) -> None:
+        """Write an adapter: as peft reads it, and its parameters by our names, for the run to be made longer."""
+        self.load_state_dict(dict(tensors))
+        with quietly():
+            # Otherwise peft asks the hub whether the vocabulary is still the base's.
+            self._adapter[0].save_pretrained(made, save_embedding_layers=False)
+        (made / "README.md").unlink(missing_ok=True)
+        config = read_json(made / ADAPTER_CONFIG)
+        # What is a set there has another order in every process.
+        ordered = {
+            key: sorted(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
+            for key, value in config.items()
+        }
+        write_atomic(made / ADAPTER_CONFIG, to_json(dict(sorted(ordered.items()))))
+        write_tensors(made / MODEL, tensors)
+
     def state_dict(self, *arguments: Any, prefix: str = "", **options: Any) -> Any:
         """See :class:`torch.nn.Module`; what has several names has its first alone."""
         state = super().state_dict(*arguments, prefix=prefix, **options)
         for name in self._tied:
             del state[f"{prefix}inner.{name}"]
+        if self._adapter:
+            for name in [name for name in state if name.startswith(f"{prefix}inner.") and "lora_" not in name]:
+                del state[name]
         return state
 
     def _bring_tied(self, module: nn.Module, state: dict[str, Any], prefix: str, *others: object) -> None:
+        if self._adapter:
+            for name, tensor in super().state_dict(prefix=prefix).items():
+                state.setdefault(name, tensor)
+            return
         for name, first in self._tied.items():
             state[f"{prefix}inner.{name}"] = state[f"{prefix}inner.{first}"]
 
@@ -171,6 +208,20 @@ def _frozen(model: Any, what: str) -> list[nn.Module]:
     if what == "embeddings":
         return [part for part in (embeddings, encoder.get_input_embeddings()) if part is not None]
     return [encoder]
+
+
+def add_adapter(model: Any, rank: int, dropout: float, base: str) -> Any:
+    """Add a LoRA adapter to a model, in place, and leave nothing else of it to be trained; return peft's model around.
+
+    :param base: the name that the adapter says it belongs to.
+    """
+    peft: Any = require("peft", "hf")
+    settings = peft.LoraConfig(
+        r=rank, lora_alpha=2 * rank, lora_dropout=dropout, target_modules="all-linear", task_type="SEQ_2_SEQ_LM"
+    )
+    found = peft.get_peft_model(model, settings)
+    found.peft_config["default"].base_model_name_or_path = base
+    return found
 
 
 def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, shown: str) -> None:

@@ -194,7 +194,7 @@ def _from_outside(outside: Start, preset: Preset, device: str) -> tuple[Any, Any
     """
     model, config = preset.model, preset.training
     assert isinstance(model, HuggingFaceConfig)
-    return outside.open(model.dropout, model.freeze, config.max_length, device)
+    return outside.open(model, config.max_length, device)
 
 
 def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> list[Any]:

@@ -70,7 +70,7 @@ def trained(corpus, folders, tmp_path_factory):
 
 def opened(folder, preset=PRESET):
     start, preset = plan_start(f"hf:{folder}", preset)
-    return start.open(preset.model.dropout, preset.model.freeze, preset.training.max_length, "cpu")
+    return start.open(preset.model, preset.training.max_length, "cpu")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,6 +158,34 @@ def test_what_is_frozen_stays(corpus, folders, tmp_path, freeze):
     }
     assert any(name.startswith("decoder.") for name in changed) and "shared.weight" not in changed
     assert any(name.startswith("encoder.") for name in changed) == (freeze == "embeddings")
+
+
+ADAPTER = PRESET.replace({"model.adapter_rank": 4, "training.learning_rate": 0.01})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
+    pytest.importorskip("peft")
+    train(corpus, folders / kind, tmp_path / "whole", ADAPTER)
+    train(corpus, folders / kind, tmp_path / "parts", ADAPTER, stop_after_updates=7)
+    train(corpus, folders / kind, tmp_path / "parts", ADAPTER)
+    for name in ("config.json", "adapter_config.json", "adapter_model.safetensors", "metrics.jsonl", "SHA256SUMS"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
+    reports = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
+    assert losses[-1] < losses[0]
+    # What peft reads is what was validated; without it the model is what it was.
+    member = plan_member(f"hf:{folders / kind}?adapter={tmp_path / 'whole'}").open()
+    targets = member.encode_targets(TARGET)
+    log_p = member.log_probs(LINES, targets)
+    chosen = log_p[torch.arange(len(log_p)), torch.from_numpy(np.concatenate(targets))]
+    kept = read_config(tmp_path / "whole").updates
+    wanted = next(row["valid_loss"] for row in reports if "valid_loss" in row and row["update"] == kept)
+    assert float(-chosen.mean()) == pytest.approx(wanted, rel=1e-4)
+    with pytest.raises(InputError, match=r"hf:BASE\?adapter="):
+        load_checkpoint(tmp_path / "whole")
+    with pytest.raises(InputError, match=r"an adapter over an adapter"):
+        plan_start(f"hf:{folders / kind}?adapter={tmp_path / 'whole'}", ADAPTER)
 
 
 def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, corpus, tmp_path):
