@@ -222,7 +222,9 @@ class Run:
         Before an update and not after one: what is saved in between has none, and they are made again from there.
         """
         progress = self.progress
-        if progress.batch or self.objective.epochs is not None or not prototypes_are_due(self.model, progress.epoch):
+        if progress.batch or self.objective.epochs is not None:
+            return
+        if not prototypes_are_due(self.model, self.checkpoint.model, progress.epoch):
             return
         self._settle()
         device, autocast = self.processes.device, self.objective.autocast_on(self.processes.device)
@@ -366,7 +368,7 @@ class Run:
 
         :param keep_state: whether the run may be made longer some day.
         """
-        if prototypes_are_due(self.model, sys.maxsize):
+        if prototypes_are_due(self.model, self.checkpoint.model, sys.maxsize):
             epochs = f"model.prototype_epochs={self.checkpoint.model.prototype_epochs}"  # type: ignore[attr-defined]
             text = f"{self.out}: training ended after {self.progress.epoch} of {epochs}: the model has no prototypes"
             warnings.warn(InputWarning(text), stacklevel=2)

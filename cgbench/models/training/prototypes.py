@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from cgbench.models.config.architectures import ProtoTransformerConfig
+from cgbench.models.config.common import ModelConfig
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.bpe import END_OF_WORD
 from cgbench.models.training.data import Data
@@ -23,9 +24,8 @@ from cgbench.models.training.k_means import k_means
 MEMORY = 1 << 30  # bytes of states that are held at once; more of them take more passes over the text
 
 
-def prototypes_are_due(model: Any, epochs: int) -> bool:
-    """Whether a model wants its prototypes after so many epochs of training, and has none yet."""
-    config = model.config
+def prototypes_are_due(model: Any, config: ModelConfig, epochs: int) -> bool:
+    """Whether a model of ``config`` wants its prototypes after so many epochs of training, and has none yet."""
     return isinstance(config, ProtoTransformerConfig) and not model.has_prototypes and epochs >= config.prototype_epochs
 
 
