@@ -73,7 +73,8 @@ class Automaton:
         """
         from cgbench.benchmark.overlap.automaton_kernels import walk
 
-        return int(walk(ids, lengths, *self._arrays(), matches))
+        arrays = self._arrays()
+        return int(walk(ids, lengths, *arrays, matches, np.zeros(len(arrays[0]), np.uint8)))
 
     def known(self, matches: np.ndarray, min_count: int) -> np.ndarray:
         """The words of the longest n-gram that ends in each state and occurred ``min_count`` times, int32 ``[states]``.

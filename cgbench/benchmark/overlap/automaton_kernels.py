@@ -219,17 +219,17 @@ def _note(matches, state, matched):
         matches[state, place] = matched
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[:, ::1], u8[::1], i4[:, ::1])")
-def walk(ids, lengths, firsts, table, nodes, pairs, matches):
+@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[:, ::1], u8[::1], i4[:, ::1], u1[::1])")
+def walk(ids, lengths, firsts, table, nodes, pairs, matches, said):
     """Read sentences of a corpus, and keep of every state the longest matches that end in it.
 
+    :param said: uint8, zeros, one a word of the test text: how often it was said to occur, as far as that counts.
     :returns: words that the test text has, too
     """
     most = matches.shape[1]
     # Most words follow one that they never follow in the test text: all that can be said of them is that they occur,
     # and when that has been said often enough, neither their state nor its matches are looked up, which are in no
     # processor's cache.
-    said = np.zeros(firsts.size, np.uint8)
     found = 0
     position = 0
     for length in lengths:
