@@ -89,6 +89,7 @@ def finished():
     for form in ("manifest.json", "split.jsonl", "test.de", "test.en"):
         how = FORMS.get(form, m.text)
         yield Target("score --release", form, files, f"r/{form}", how, (*score, "--by", "uncertainty"), heavy=True)
+    files |= {"t.de": GERMAN.encode(), "t.en": ENGLISH.encode()}
     for form in ("manifest.json", "split.jsonl", CANDIDATES):
-        words = ("stats", "--release", "{}/r")
+        words = ("stats", "--release", "{}/r", "--train", "{}/t.de", "{}/t.en")
         yield Target("stats --release", form, files, f"r/{form}", FORMS[form], words, heavy=True)
