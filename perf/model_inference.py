@@ -10,6 +10,7 @@ from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sente
 
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.cpu import packed
+from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
@@ -62,9 +63,14 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
         with mock.patch.object(packed, "worth_packing", lambda: False):
             search()
 
+    def quantised() -> None:
+        with eight_bit([ours]):
+            search()
+
     ways = {"ours": search, "theirs": generate}
-    if setting.device == "cpu" and packed.worth_packing():
-        ways["unpacked"] = unpacked
+    others = {"weights that are not packed": unpacked} if packed.worth_packing() else {}
+    others |= {"weights of eight bits": quantised}
+    ways |= others if setting.device == "cpu" else {}
     series = in_turn(ways, setting, setting.repeat)
     speed = {name: count * LENGTH / series.median(name) for name in ("ours", "theirs")}
     return [
@@ -75,9 +81,9 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
             "3 x" if setting.device != "cpu" else "1.5 x",
         ),
         *(
-            ("the same against weights that are not packed", f"{spread(series.ratios(name, 'ours'))} x", "")
-            for name in ways
-            if name == "unpacked"
+            (f"the same against {name}", f"{spread(series.ratios(name, 'ours'))} x", "")
+            for name in others
+            if name in ways
         ),
     ]
 

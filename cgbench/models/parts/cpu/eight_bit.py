@@ -1,4 +1,4 @@
-"""Products with weights of eight bits: several times as fast on a CPU with instructions for them, and not exact.
+"""Products with weights of eight bits: faster on a CPU with instructions for them, and not exact.
 
 A weight is rounded to 255 steps an output, the input to 255 steps a row as it comes, so that a row's result does not
 depend on its neighbours; sums are exact, in 32 bits. For hypotheses alone: uncertainty is never made with it.
