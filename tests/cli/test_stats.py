@@ -320,6 +320,10 @@ def test_a_release_that_was_changed(release, run, tmp_path):
     assert "10 rows for 9 sentences" in run("stats", "--release", changed, status=2).stderr
     (changed / "split.jsonl").write_text("{}\n" * 9)
     assert "split.jsonl, row 1: not a row" in run("stats", "--release", changed, status=2).stderr
+    manifest = json.loads((release / "manifest.json").read_text())
+    manifest["configuration"]["ngram_min_count"] = {}
+    (changed / "manifest.json").write_text(json.dumps(manifest))
+    assert "configuration: ngram_min_count" in run("stats", "--release", changed, status=2).stderr
     (changed / "manifest.json").write_text("{}")
     assert "not that of a cgbench release" in run("stats", "--release", changed, status=2).stderr
 

@@ -16,6 +16,7 @@ from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.rows import Row, Training, Wanted, measure, phrases_of
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
 from cgbench.errors import InputError, argument
+from cgbench.shapes import check_shape
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import Normalisation, normalise_pairs, normaliser
@@ -41,6 +42,8 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
     """
     release = Release.open(folder)
     config = release.configuration
+    shape = {"ngram_min_count": int, "degree_side": str}
+    check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
         entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
         recorded = [(release.input_path(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
