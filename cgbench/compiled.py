@@ -44,6 +44,15 @@ def kernel(function: F) -> F:
     return compiled
 
 
+def sums_kernel(function: F) -> F:
+    """A kernel of sums of products: each product and the sum that takes it may be one instruction, rounded once."""
+    compiled: F = _compile(nogil=True, cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath={"contract"})(
+        function
+    )
+    KERNELS.append(compiled)
+    return compiled
+
+
 def kernel_of(signature: str) -> Callable[[F], F]:
     """A kernel that :func:`expect` may name.
 

@@ -30,9 +30,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# This folder has a file coverage.py, and numba looks for the package of that name.
-sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).absolute().parent]
-
 TINY = (
     *("--preset", "demo", "--members", "2", "--model", "tiny", "--jobs", "1"),
     *("--set", "candidates=120", "--set", "training.max_updates=3", "--set", "text.merges=80", "--set", "beam=1"),

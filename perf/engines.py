@@ -19,17 +19,13 @@ import heapq
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-# This folder has a file coverage.py, and numba looks for the package of that name.
-sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).absolute().parent]
-
-from cgbench.engines import Engine, Local, open_engine  # noqa: E402
+from cgbench.engines import Engine, Local, open_engine
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -24,9 +24,6 @@ from typing import Any
 
 import numpy as np
 
-# This folder has a file coverage.py, and numba looks for the package of that name.
-sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).absolute().parent]
-
 CGBENCH = [sys.executable, "-m", "cgbench"]
 VOCABULARY = 60_000
 STRETCH = 4_000_000  # words that segments are taken from

@@ -15,8 +15,8 @@ from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS, PAD
+from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import make_batches
-from cgbench.models.uncertainty import score_hypotheses
 
 LENGTH = 25
 CANDIDATES = 60_000

@@ -25,13 +25,10 @@ from pathlib import Path
 import numpy as np
 from scan import machine
 
-# coverage.py beside this file must not stand for the package of that name, which Numba looks for.
-sys.path[:] = [entry for entry in sys.path if Path(entry).absolute() != Path(__file__).absolute().parent]
-
-from cgbench.benchmark.divergence.elements import Elements, elements_of, kind_of  # noqa: E402
-from cgbench.benchmark.divergence.measure import divergences  # noqa: E402
-from cgbench.benchmark.splits.search import search  # noqa: E402
-from cgbench.benchmark.splits.split_config import SplitConfig  # noqa: E402
+from cgbench.benchmark.divergence.elements import Elements, elements_of, kind_of
+from cgbench.benchmark.divergence.measure import divergences
+from cgbench.benchmark.splits.search import search
+from cgbench.benchmark.splits.split_config import SplitConfig
 
 KIND = kind_of("words", "count")
 DRAWN = 500

@@ -46,3 +46,13 @@ def warm_up_command(context: click.Context) -> None:
         ):
             with contextlib.redirect_stderr(io.StringIO()) if words[0] == "lm" else contextlib.nullcontext():
                 program.main([str(word) for word in words], standalone_mode=False)
+    _measure()
+
+
+def _measure() -> None:
+    """Compile what ensembles are measured with, as no command can without a model."""
+    import torch
+
+    from cgbench.models.teacher_forcing import measure_members
+
+    measure_members([lambda part, _: torch.zeros(1, 2)], torch.zeros(1, dtype=torch.int64), [1], 2, 1)

@@ -24,9 +24,9 @@ from cgbench.models.devices import one_thread
 from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.special_ids import EOS
+from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.uncertainty import score_hypotheses
 from cgbench.progress import bar
 
 WEIGHTS = ("float32", "int8")

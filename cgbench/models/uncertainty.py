@@ -73,15 +73,12 @@ a pointwise difference of two infinities.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-
-from cgbench.models.special_ids import EOS
-from cgbench.models.text.batches import Rows, make_batches
+from torch import Tensor
 
 DISTRIBUTION = (
     "expected_entropy",
@@ -104,8 +101,6 @@ DISAGREEMENT = (
 )
 """How far members disagree: with one member the same for every hypothesis, but for rounding."""
 
-CACHED = 1 << 20  # numbers in a table that is at home in a CPU's cache
-
 
 def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
     """Compute every measure at every token of one hypothesis, straight from its definition.
@@ -126,14 +121,11 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
         values = {"expected_entropy": -_weigh(p, log_p).mean(0)}
         for ep, mixture in (("", p.mean(0)), ("ep_", (weight[:, :, None] * p).sum(0))):
             log_mixture = np.log(mixture)
-            entropy = -_weigh(mixture, log_mixture)
-            values[f"{ep}entropy_of_expected"] = entropy
-            values[f"{ep}mutual_information"] = entropy - values["expected_entropy"]
+            values[f"{ep}entropy_of_expected"] = -_weigh(mixture, log_mixture)
             values[f"{ep}rmi"] = _weigh(mixture, log_mixture - mean_log)
-            values[f"{ep}epkl"] = -_weigh(mixture, mean_log) - values["expected_entropy"]
             values[f"token_{ep or 'pe_'}tu"] = -log_mixture[np.arange(len(y)), y]
         values["token_du"] = -chosen.mean(0)
-    return _derived(values)
+    return derive_tokens(values)
 
 
 def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
@@ -146,7 +138,7 @@ def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
         raise ValueError("tokens is empty: a hypothesis has at least its end token")
     values = token_measures(log_p, y)
     chosen = log_p[:, np.arange(len(y)), y]
-    return {name: float(value[0]) for name, value in _by_sequence(values, chosen, np.array([len(y)])).items()}
+    return {name: float(value[0]) for name, value in derive_sequences(values, chosen, np.array([len(y)])).items()}
 
 
 class RunningMeasures:
@@ -204,22 +196,22 @@ class RunningMeasures:
         members = len(self._chosen)
         if not members:
             raise ValueError("no member was added")
-        exe = self._entropy.double() / members
-        values = {"expected_entropy": exe, "token_du": -torch.stack(self._chosen).mean(0)}
+        values = {
+            "expected_entropy": self._entropy.double() / members,
+            "token_du": -torch.stack(self._chosen).mean(0),
+        }
         for ep, total in (("", self._p), ("ep_", self._ep)):
             mixture = total / (total.sum(1, keepdim=True) if ep else members)
             log_mixture = mixture.log()
             values[f"token_{ep or 'pe_'}tu"] = -log_mixture.gather(1, self._tokens[:, None])[:, 0].double()
-            values[f"{ep}entropy_of_expected"] = entropy = -_dot(mixture, log_mixture).double()
+            values[f"{ep}entropy_of_expected"] = -_dot(mixture, log_mixture).double()
             # One sum of differences, not a difference of two sums: what is left is small against both.
-            values[f"{ep}rmi"] = rmi = _dot(mixture, log_mixture.sub_(self._log_p, alpha=1 / members)).double()
-            values[f"{ep}mutual_information"] = entropy - exe
-            values[f"{ep}epkl"] = entropy + rmi - exe
-        return _derived({name: value.cpu().numpy() for name, value in values.items()})
+            values[f"{ep}rmi"] = _dot(mixture, log_mixture.sub_(self._log_p, alpha=1 / members)).double()
+        return derive_tokens({name: value.cpu().numpy() for name, value in values.items()})
 
     def sequences(self) -> dict[str, np.ndarray]:
         """Every measure of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]``."""
-        return _by_sequence(self.tokens(), torch.stack(self._chosen).cpu().numpy(), self._lengths.numpy())
+        return derive_sequences(self.tokens(), torch.stack(self._chosen).cpu().numpy(), self._lengths.numpy())
 
     def _before(self, chosen: Tensor) -> Tensor:
         """``[T]`` -> the sum of what stands before each token in its own sequence ``[T]``."""
@@ -237,71 +229,6 @@ class RunningMeasures:
         possible = torch.isfinite(self._scale)
         weight, decay = (torch.exp(log - self._scale).where(possible, 0.0) for log in (log_prefix, before))
         return weight, decay
-
-
-def score_hypotheses(
-    members: Sequence[nn.Module],
-    sources: Sequence[np.ndarray],
-    hypotheses: Sequence[np.ndarray],
-    *,
-    batch_tokens: int = 1024,
-    device: torch.device | str = "cpu",
-    done: Callable[[int], object] | None = None,
-) -> dict[str, np.ndarray]:
-    """Teacher-force given hypotheses through every member and compute all measures of each.
-
-    The forward passes are in the members' own precision (float32). The batches are a function of the two lists
-    alone, so the same call gives the same bytes; another ``batch_tokens`` changes no more than rounding.
-
-    :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``, ``decode``, ``project``),
-        in evaluation mode, on ``device``.
-    :param sources: N arrays of source ids, each with its end token.
-    :param hypotheses: N arrays of target ids, each with its end token.
-    :param batch_tokens: the most tokens on either side of a batch, padding included.
-    :param done: called with the number of sentences of every finished batch.
-    :returns: the names of :data:`SEQUENCE_MEASURES`, each a float64 array ``[N]`` in the order given.
-    """
-    if len(sources) != len(hypotheses):
-        raise ValueError(f"{len(sources)} sources and {len(hypotheses)} hypotheses")
-    for i, hypothesis in enumerate(hypotheses):
-        if not len(hypothesis) or hypothesis[-1] != EOS:
-            raise ValueError(f"hypothesis {i} does not end with the end token ({EOS})")
-    source_rows, target_rows = Rows.pack(sources), Rows.pack(hypotheses)
-    batches = make_batches(source_rows.lengths, target_rows.lengths, np.arange(len(sources)), batch_tokens)
-    result = {name: np.empty(len(sources)) for name in SEQUENCE_MEASURES}
-    models: list[Any] = list(members)
-    with torch.inference_mode():
-        for batch in batches:
-            source, target = source_rows.take(batch, device), target_rows.take(batch, device)
-            lengths, shifted = target.layout.lengths.tolist(), target.shifted()
-            states = [model.decode(model.encode(source), shifted) for model in models]
-            tokens, together = target.ids, batch_tokens
-            if tokens.device.type == "cpu":
-                # Vocabulary-wide tables of a few sentences stay in the cache while all members pass over them; what
-                # waits for that is the members' hidden states, small change against their parameters.
-                together = CACHED // models[0].project(states[0][:1]).shape[1]
-            for first, last in groups(lengths, together):
-                part = slice(sum(lengths[:first]), sum(lengths[:last]))
-                measures = RunningMeasures(tokens[part], lengths[first:last])
-                for model, state in zip(models, states, strict=True):
-                    measures.add(model.project(state[part]))
-                for name, value in measures.sequences().items():
-                    result[name][batch[first:last]] = value
-            if done:
-                done(len(batch))
-    return result
-
-
-def groups(lengths: list[int], tokens: int) -> Iterator[tuple[int, int]]:
-    """Cut neighbours into ranges of at most ``tokens`` tokens, or of one sentence where that has more."""
-    first = total = 0
-    for i, length in enumerate(lengths):
-        if total and total + length > tokens:
-            yield first, i
-            first, total = i, 0
-        total += length
-    if total:
-        yield first, len(lengths)
 
 
 def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -> np.ndarray:
@@ -356,8 +283,16 @@ def _dot(p: Tensor, x: Tensor) -> Tensor:
     return rows
 
 
-def _derived(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Complete the token measures: differences, and rounding below 0 of what cannot be negative."""
+def derive_tokens(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Complete the token measures: sums and differences, and rounding below 0 of what cannot be negative.
+
+    :param values: the others: the expected entropy, of each mixture the entropy, RMI and what the token was given, and
+        ``token_du``.
+    """
+    for ep in ("", "ep_"):
+        more = values[f"{ep}entropy_of_expected"] - values["expected_entropy"]
+        values[f"{ep}mutual_information"] = more
+        values[f"{ep}epkl"] = more + values[f"{ep}rmi"]
     for name in ("mutual_information", "epkl", "rmi", "ep_rmi"):
         values[name] = np.maximum(values[name], 0.0)
     with np.errstate(invalid="ignore"):
@@ -366,7 +301,7 @@ def _derived(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: values[name] for name in TOKEN_MEASURES}
 
 
-def _by_sequence(values: dict[str, np.ndarray], chosen: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
+def derive_sequences(values: dict[str, np.ndarray], chosen: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
     """From token measures ``[T]`` and what each member gave the tokens ``[M, T]`` to sequence measures ``[N]``."""
     start = np.cumsum(lengths) - lengths
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -89,14 +89,22 @@ class Head:
     scale: float = 1.0
     cap: float | None = None
 
-    def logits(self, states: Tensor) -> Tensor:
-        """Logits ``[T, vocabulary]`` of states ``[T, width]``."""
+    def logits(self, states: Tensor, out: Tensor | None = None) -> Tensor:
+        """Logits ``[T, vocabulary]`` of states ``[T, width]``.
+
+        :param out: a table that takes them: it saves the time in which an operating system hands out memory.
+        """
         import torch
 
-        logits = torch.nn.functional.linear(states, self.weight, self.bias)
+        if out is None:
+            made = torch.nn.functional.linear(states, self.weight, self.bias)
+        elif self.bias is None:
+            made = torch.mm(states, self.weight.T, out=out)
+        else:
+            made = torch.addmm(self.bias, states, self.weight.T, out=out)
         if self.scale != 1:
-            logits = logits * self.scale
-        return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
+            made *= self.scale
+        return made if self.cap is None else made.div_(self.cap).tanh_().mul_(self.cap)
 
     def to(self, device: str) -> Head:
         """The same on a device."""

@@ -2,9 +2,9 @@
 
 Sentences go by blocks. Of a block the first member makes the translations, unless there are some; then each member is
 loaded, writes the states of its sentences, and goes; then the members' last layers meet over a few hundred tokens at a
-time, and running sums over members give every measure (:class:`~cgbench.models.uncertainty.RunningMeasures`). Memory is
-that of one member, or of the last layers and four tables of tokens x vocabulary, and does not grow with the text; nor
-does the disk, where a block's states are at most.
+time (:func:`~cgbench.models.teacher_forcing.measure_members`). Memory is that of one member, or of the last layers and
+half a gigabyte of logits (on a GPU: four tables of tokens x vocabulary), and does not grow with the text; nor does the
+disk, where a block's states are at most.
 
 Every file is written whole, and depends on its sentences and the members alone: a call that is killed loses the file in
 the making, and neither where it was killed nor the number of workers changes a byte.
@@ -29,7 +29,6 @@ from cgbench.progress import bar
 
 if TYPE_CHECKING:
     from cgbench.models.outside.member import Member
-    from cgbench.models.uncertainty import RunningMeasures
 
 SHARD = 500  # sentences of a file: batches are formed inside one
 BLOCK = 20  # files that are worked on together: each member is loaded once for them
@@ -206,33 +205,17 @@ def measure_states(
     import torch
 
     from cgbench.models.devices import one_thread
-    from cgbench.models.uncertainty import CACHED, SEQUENCE_MEASURES, RunningMeasures, groups
+    from cgbench.models.teacher_forcing import Logits, measure_members
 
-    lengths = [len(target) for target in targets]
+    def logits_of(head: Any, made: Any) -> Logits:
+        return lambda part, out: head.logits(made[part].to(device), out)
+
     size = len(heads[0].weight)
-    together = max(1, min(TOKENS, _NUMBERS // size))
-    # Tables of few tokens stay in a CPU's cache while one member passes over them.
-    fine = together if device != "cpu" else min(together, max(1, CACHED // size))
     ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(device)
-    result = {name: np.empty(len(targets)) for name in SEQUENCE_MEASURES}
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
+    members = [logits_of(*one) for one in zip(heads, states, strict=True)]
+    at_once = max(1, min(TOKENS, _NUMBERS // size))
     with torch.inference_mode(), one_thread(torch.device(device)):
-        for first, last in groups(lengths, together):
-            begin, end = starts[first], starts[last]
-            pieces: list[tuple[slice, slice, RunningMeasures]] = []
-            for low, high in groups(lengths[first:last], fine):
-                low, high = low + first, high + first
-                rows = slice(starts[low] - begin, starts[high] - begin)
-                sums = RunningMeasures(ids[begin + rows.start : begin + rows.stop], lengths[low:high])
-                pieces.append((slice(low, high), rows, sums))
-            for head, made in zip(heads, states, strict=True):
-                logits = head.logits(made[begin:end].to(device))
-                for _, rows, sums in pieces:
-                    sums.add(logits[rows])
-            for places, _, sums in pieces:
-                for name, value in sums.sequences().items():
-                    result[name][places] = value
-    return result
+        return measure_members(members, ids, [len(target) for target in targets], size, at_once)
 
 
 def _head_path(scratch: Path, member: int) -> Path:

@@ -9,10 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
-from cgbench.models import uncertainty
-from cgbench.models.parts.ragged import Ragged
 from cgbench.models.uncertainty import (
     DISAGREEMENT,
     DISTRIBUTION,
@@ -21,7 +18,6 @@ from cgbench.models.uncertainty import (
     TOKEN_MEASURES,
     RunningMeasures,
     importance_weighted,
-    score_hypotheses,
     sequence_measures,
     token_measures,
 )
@@ -283,74 +279,6 @@ def test_running_measures_refuse_what_does_not_fit():
         RunningMeasures(torch.tensor([1, 2])).add(torch.zeros(3, 4))
     with pytest.raises(ValueError, match="no member"):
         RunningMeasures(torch.tensor([1, 2])).tokens()
-
-
-class Toy(nn.Module):
-    """Logits that depend on the source's sum and on the tokens so far, as a decoder's do."""
-
-    def __init__(self, seed: int, size: int = 11):
-        super().__init__()
-        generator = torch.Generator().manual_seed(seed)
-        self.word = nn.Parameter(torch.randn(size, size, generator=generator))
-        self.prefix = nn.Parameter(torch.randn(size, size, generator=generator))
-
-    def encode(self, source):
-        rows = self.word[source.ids].split(source.layout.lengths.tolist())
-        return torch.stack([row.mean(0) for row in rows])
-
-    def decode(self, told, target):
-        rows = self.prefix[target.ids].split(target.layout.lengths.tolist())
-        return torch.cat([row.cumsum(0) / 2 for row in rows]) + told[target.layout.sequence]
-
-    def project(self, states):
-        return states @ self.word
-
-    def forward(self, source, target):
-        return self.project(self.decode(self.encode(source), target))
-
-
-def sentences(count, seed):
-    rng = np.random.default_rng(seed)
-    return [np.append(rng.integers(3, 11, n), 2).astype(np.int32) for n in rng.integers(0, 9, count)]
-
-
-def test_scores_are_the_measures_of_teacher_forcing():
-    members = [Toy(seed) for seed in range(3)]
-    sources, hypotheses = sentences(17, 0), sentences(17, 1)
-    done: list[int] = []
-    scores = score_hypotheses(members, sources, hypotheses, batch_tokens=40, done=done.append)
-    assert sum(done) == 17 and len(done) > 3
-    for i, (source, y) in enumerate(zip(sources, hypotheses, strict=True)):
-        given = Ragged.pack([[2, *y[:-1].tolist()]])
-        with torch.no_grad():
-            logits = torch.stack([m(Ragged.pack([source]), given) for m in members])
-        expected = sequence_measures(logits.double().log_softmax(-1), y)
-        for name in SEQUENCE_MEASURES:
-            assert scores[name][i] == pytest.approx(expected[name], abs=1e-5), name
-
-
-def test_scores_do_not_depend_on_batches_or_order(monkeypatch):
-    members = [Toy(seed) for seed in range(2)]
-    sources, hypotheses = sentences(30, 2), sentences(30, 3)
-    whole = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
-    again = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
-    alone = score_hypotheses(members, sources, hypotheses, batch_tokens=1)
-    monkeypatch.setattr(uncertainty, "CACHED", 11 * 20)  # the logits of 20 tokens at a time
-    parts = score_hypotheses(members, sources, hypotheses, batch_tokens=10_000)
-    order = np.random.default_rng(0).permutation(30)
-    mixed = score_hypotheses(members, [sources[i] for i in order], [hypotheses[i] for i in order], batch_tokens=64)
-    for name in SEQUENCE_MEASURES:
-        assert whole[name].tobytes() == again[name].tobytes()
-        assert parts[name] == pytest.approx(whole[name], abs=1e-5)
-        assert alone[name] == pytest.approx(whole[name], abs=1e-5)
-        assert mixed[name] == pytest.approx(whole[name][order], abs=1e-5)
-
-
-def test_scoring_refuses_unfinished_hypotheses():
-    with pytest.raises(ValueError, match="hypothesis 1 does not end"):
-        score_hypotheses([Toy(0)], sentences(2, 0), [np.array([4, 2]), np.array([4])])
-    with pytest.raises(ValueError, match="2 sources and 1 hyp"):
-        score_hypotheses([Toy(0)], sentences(2, 0), sentences(1, 0))
 
 
 def test_names_are_unique():

@@ -1,4 +1,4 @@
-"""What ``cgbench power`` says, against closed forms and against made-up pilots (perf/coverage.py simulates tests)."""
+"""What ``cgbench power`` says, against closed forms and made-up pilots (perf/interval_coverage.py simulates tests)."""
 
 import math
 from statistics import NormalDist

@@ -10,7 +10,7 @@ pytest.importorskip("transformers")
 from outside_models import LINES, write_model
 
 from cgbench.engines import Local
-from cgbench.models import checkpoints
+from cgbench.models import checkpoints, teacher_forcing
 from cgbench.models.outside import running
 from cgbench.models.outside.member import Head
 from cgbench.models.outside.opening import plan_member
@@ -127,8 +127,12 @@ def test_given_hypotheses_are_measured_and_nothing_is_translated(members, tmp_pa
         assert row["reference_rmi"] == row["rmi"]
 
 
-def test_tables_are_never_longer_than_their_bound(small):
+@pytest.mark.parametrize("numba", [True, False])
+def test_tables_are_never_longer_than_their_bound(small, monkeypatch, numba):
     """Memory by chunk x vocabulary: no more tokens than that go through the last layers together."""
+    monkeypatch.setattr(teacher_forcing, "MOST", 2 * 40 * 5)
+    if not numba:
+        monkeypatch.setattr(teacher_forcing, "_kernels", lambda: None)
     random = np.random.default_rng(0)
     heads = [Head(torch.from_numpy(random.normal(size=(40, 8))).float()) for _ in range(2)]
     seen = []
@@ -136,9 +140,9 @@ def test_tables_are_never_longer_than_their_bound(small):
     class Watched:
         weight = heads[0].weight
 
-        def logits(self, states):
+        def logits(self, states, out=None):
             seen.append(len(states))
-            return heads[0].logits(states)
+            return heads[0].logits(states, out)
 
     targets = [np.array([3] * length) for length in (2, 3, 1, 4, 5, 2)]
     states = [torch.from_numpy(random.normal(size=(17, 8))).float() for _ in heads]

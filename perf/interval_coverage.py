@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the true figure, and how often tests reject a true null, by simulation.
 
-    python perf/coverage.py [--trials 400] [--only intervals|tests|drops|power]
+    python perf/interval_coverage.py [--trials 400] [--only intervals|tests|drops|power]
 
 **Intervals**: a system answers examples, each of its own difficulty, in some runs (seeds), each of its own skill; the
 true figure is the mean over all examples and all runs that there could be. Exact match: right or wrong. BLEU-like:

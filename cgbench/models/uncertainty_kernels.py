@@ -1,0 +1,186 @@
+"""The whole-vocabulary sums of the measures of uncertainty, in one pass over logits that stay in a processor's cache.
+
+:class:`~cgbench.models.uncertainty.RunningMeasures` goes over tables of tokens x vocabulary two dozen times, which the
+processor spends waiting for memory. Here one token's logits of all members are read, twice, and nothing is written but
+numbers: exponentials and logarithms are short polynomials that the compiler makes vector instructions of (Cephes'
+``expf`` and ``logf``, S. Moshier: at most 2e-7 of the value away), sums are kept in :data:`TILE` lanes of float32, each
+of which adds a small part of the vocabulary, and in float64 over the lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from cgbench.compiled import inlined, sums_kernel
+
+TILE = 512
+LANES = 8  # rows of the scratch table of kernels
+MEASURED = (
+    *("expected_entropy", "entropy_of_expected", "rmi", "ep_entropy_of_expected", "ep_rmi"),
+    *("token_du", "token_pe_tu", "token_ep_tu"),
+)
+"""The rows that :func:`measure_tokens` writes."""
+
+_f = np.float32
+_i = np.int32
+
+
+def _bits_as(given: Any, result: Any, to: Any) -> Any:
+    """A function of 32 bits that are read as another type."""
+
+    def cast(context: Any, argument: Any) -> Any:
+        return result(given), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], to)
+
+    return intrinsic(cast)
+
+
+_as_float = _bits_as(types.int32, types.float32, ir.FloatType())
+_as_bits = _bits_as(types.float32, types.int32, ir.IntType(32))
+
+
+@inlined
+def exponential(x: Any) -> Any:
+    """exp(x) in float32 for x up to 0 and a little above; 0 below -87, where digits begin to be lost; NaN for NaN."""
+    y = _f(-87) if x < _f(-87) else x
+    # x = k log 2 + r; Numba's shifts are of 64 bits, and to cut each result to 32 makes them of 32 again.
+    k = _i(y * _f(1.44269504) - _f(0.5))
+    r = (y - _f(k) * _f(0.693359375)) - _f(k) * _f(-2.12194440e-4)
+    p = _f(1.9875691500e-4)
+    p = p * r + _f(1.3981999507e-3)
+    p = p * r + _f(8.3334519073e-3)
+    p = p * r + _f(4.1665795894e-2)
+    p = p * r + _f(1.6666665459e-1)
+    p = p * r + _f(5.0000001201e-1)
+    p = p * (r * r) + r + _f(1)
+    p = _as_float(_i(_as_bits(p) + _i(k << _i(23))))
+    return _f(0) if x < _f(-87) else p
+
+
+@inlined
+def logarithm(x: Any) -> Any:
+    """log(x) in float32 for finite x; for 0, and for what is too small for all digits, of the least that has them."""
+    y = x if x > _f(1.1754944e-38) else _f(1.1754944e-38)
+    # x = 2^k (1 + m), 1 + m between the roots of 1/2 and of 2.
+    k = _i(_i(_as_bits(y) - _i(0x3F3504F3)) >> _i(23))
+    m = _as_float(_i(_as_bits(y) - _i(k << _i(23)))) - _f(1)
+    z = m * m
+    p = _f(7.0376836292e-2)
+    p = p * m + _f(-1.1514610310e-1)
+    p = p * m + _f(1.1676998740e-1)
+    p = p * m + _f(-1.2420140846e-1)
+    p = p * m + _f(1.4249322787e-1)
+    p = p * m + _f(-1.6668057665e-1)
+    p = p * m + _f(2.0000714765e-1)
+    p = p * m + _f(-2.4999993993e-1)
+    p = p * m + _f(3.3333331174e-1)
+    return m + ((m * z) * p + _f(k) * _f(-2.12194440e-4) - _f(0.5) * z) + _f(k) * _f(0.693359375)
+
+
+@sums_kernel
+def measure_tokens(
+    logits: Any, tokens: Any, begins: Any, prefix: Any, lanes: Any, members: Any, chosen: Any, result: Any
+) -> None:
+    """Measure some tokens of hypotheses, by the formulas of :mod:`cgbench.models.uncertainty`.
+
+    Where a logit is infinite or NaN, some number of that token's results is, too.
+
+    :param logits: float32 ``[M, at least T, V]``; ``tokens``: int64 ``[T]``; ``begins``: bool ``[T]``, which are the
+        first of a hypothesis.
+    :param prefix: float64 ``[M]``: the members' log-probabilities of the hypothesis that the first token goes on with;
+        of that of the last token afterwards.
+    :param lanes: float32 ``[LANES, TILE]`` scratch; ``members``: float32 ``[2, M]`` scratch.
+    :param chosen: float64 ``[M, T]``: takes what each member gives each token; ``result``: float64
+        ``[len(MEASURED), T]``.
+    """
+    count, _, size = logits.shape
+    first = lanes[0]
+    for t in range(len(tokens)):
+        if begins[t]:
+            for m in range(count):
+                prefix[m] = 0.0
+        for m in range(count):
+            row = logits[m, t]
+            for j in range(TILE):
+                first[j] = row[0]
+            for at in range(0, size, TILE):
+                part = row[at : at + TILE]
+                for j in range(len(part)):
+                    first[j] = part[j] if part[j] > first[j] else first[j]
+            top = first[0]
+            for j in range(TILE):
+                top = first[j] if first[j] > top else top
+                first[j] = _f(0)
+            for at in range(0, size, TILE):
+                part = row[at : at + TILE]
+                for j in range(len(part)):
+                    first[j] += exponential(part[j] - top)
+            total = 0.0
+            for j in range(TILE):
+                total += first[j]
+            log_total = top + math.log(total)
+            members[0, m] = _f(log_total)
+            chosen[m, t] = row[tokens[t]] - log_total
+        best = prefix[0]
+        for m in range(count):
+            best = max(best, prefix[m])
+        total = 0.0
+        for m in range(count):
+            total += math.exp(prefix[m] - best)
+        du = pe = ep = 0.0
+        for m in range(count):
+            weight = math.exp(prefix[m] - best) / total
+            members[1, m] = _f(weight)
+            prefix[m] += chosen[m, t]
+            du -= chosen[m, t]
+            pe += math.exp(chosen[m, t])
+            ep += weight * math.exp(chosen[m, t])
+        _sum_over_vocabulary(logits, t, members, lanes)
+        for n in range(5):
+            total = 0.0
+            for j in range(TILE):
+                total += lanes[n, j]
+            result[n, t] = total
+        result[0, t] = result[0, t] / count
+        result[5, t] = du / count
+        result[6, t] = -math.log(pe / count)
+        result[7, t] = -math.log(ep)
+
+
+@inlined
+def _sum_over_vocabulary(logits: Any, t: Any, members: Any, lanes: Any) -> None:
+    """Fill the first five rows of ``lanes``, whose sums are the first five of :data:`MEASURED` at token ``t`` (the
+    first of them times the members)."""
+    count, _, size = logits.shape
+    share = _f(1.0 / count)
+    entropy, of_mean, rmi, of_product, ep_rmi, mean, mean_log, product = (
+        lanes[0], lanes[1], lanes[2], lanes[3], lanes[4], lanes[5], lanes[6], lanes[7],
+    )  # fmt: skip
+    for j in range(TILE):
+        entropy[j] = of_mean[j] = rmi[j] = of_product[j] = ep_rmi[j] = _f(0)
+    for at in range(0, size, TILE):
+        wide = min(TILE, size - at)
+        for j in range(wide):
+            mean[j] = mean_log[j] = product[j] = _f(0)
+        for m in range(count):
+            part = logits[m, t, at : at + wide]
+            log_total, weight = members[0, m], members[1, m]
+            for j in range(wide):
+                log_p = part[j] - log_total
+                p = exponential(log_p)
+                entropy[j] -= p * log_p
+                mean[j] += p
+                mean_log[j] += log_p
+                product[j] += weight * p
+        for j in range(wide):
+            q, r, log_mean = mean[j] * share, product[j], mean_log[j] * share
+            log_q, log_r = logarithm(q), logarithm(r)
+            of_mean[j] -= q * log_q
+            rmi[j] += q * (log_q - log_mean)
+            of_product[j] -= r * log_r
+            ep_rmi[j] += r * (log_r - log_mean)
