@@ -33,6 +33,7 @@ class HuggingFaceMember:
 
     :param model: in evaluation mode, on ``device``.
     :param template: what a model reads, ``{source}`` being the sentence; None: the sentence as it is.
+    :param special_tokens: whether the tokeniser adds its own to what is read; a chat template has them.
     :param source: language codes, of models that translate between several; ``target``: likewise.
     :param shown: what messages call the model.
     :raises InputError: a language code is none of the tokeniser's, or a decoder-only model has no template.
@@ -46,6 +47,7 @@ class HuggingFaceMember:
         identity: Mapping[str, Any],
         vocabulary: str,
         template: str | None = None,
+        special_tokens: bool = True,
         source: str | None = None,
         target: str | None = None,
         device: str = "cpu",
@@ -53,7 +55,8 @@ class HuggingFaceMember:
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.identity, self.vocabulary = identity, vocabulary
-        self._template, self._device, self._shown = template, torch.device(device), shown
+        self._template, self._special_tokens = template, special_tokens
+        self._device, self._shown = torch.device(device), shown
         config, settings = model.config, model.generation_config
         self._encodes = bool(config.is_encoder_decoder)
         if not self._encodes and template is None:
@@ -104,7 +107,8 @@ class HuggingFaceMember:
         if not lines:
             return []
         texts = list(lines) if self._template is None else [self._template.replace(PLACE, line) for line in lines]
-        return [np.array(ids, np.int64) for ids in self.tokenizer(texts, verbose=False)["input_ids"]]
+        read = self.tokenizer(texts, add_special_tokens=self._special_tokens, verbose=False)["input_ids"]
+        return [np.array(ids, np.int64) for ids in read]
 
     def _source_lengths(self, lines: Sequence[str], read: Sequence[np.ndarray]) -> np.ndarray:
         """Tokens of the sentences themselves, an end counted: what limits of length go by."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, require
-from cgbench.models.outside.addresses import Address
+from cgbench.models.outside.addresses import PLACE, Address, read_template
 from cgbench.models.outside.hugging_face import HuggingFaceMember
 from cgbench.models.outside.snapshot import find_adapter
 from cgbench.steps import hash_value
@@ -53,6 +53,7 @@ def load_member(
             identity=identity,
             vocabulary=vocabulary,
             template=template,
+            special_tokens="chat" not in address.options,
             source=address.options.get("source"),
             target=address.options.get("target"),
             device=where,
@@ -76,6 +77,33 @@ def load_tokenizer(address: Address, folder: Path) -> Any:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{address.text}: its tokeniser cannot be loaded ({_said(error)})") from None
+
+
+def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
+    """A prompt template as a message of a user, with all that a chat model reads before its answer.
+
+    Nothing of it depends on the day, and a model that can think aloud is asked not to.
+
+    :raises InputError: there is no prompt, or the tokeniser has no chat template, or none that keeps the sentence.
+    """
+    if template is None:
+        raise InputError(
+            f"{address.text}: a chat model is asked in words; give them with --prompt, such as 'Translate German into "
+            f"English: {PLACE}', or prompt=FILE behind a ?"
+        )
+    if not getattr(tokenizer, "chat_template", None):
+        raise InputError(f"{address.text}: its tokeniser has no chat template; leave chat=yes out")
+    try:
+        made = tokenizer.apply_chat_template(
+            [{"role": "user", "content": template}],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=False,
+            date_string="26 Jul 2024",  # the day that templates of Llama fall back on
+        )
+    except Exception as error:
+        raise InputError(f"{address.text}: its chat template cannot be filled in ({_said(error)})") from None
+    return read_template(str(made), f"{address.text}: its chat template")
 
 
 def vocabulary_of(tokenizer: Any) -> str:

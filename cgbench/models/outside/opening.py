@@ -88,12 +88,14 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
         return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, size)
     require("torch", "models")
     require("transformers", "hf")
-    from cgbench.models.outside.loading import load_tokenizer, output_size, vocabulary_of
+    from cgbench.models.outside.loading import chat_of, load_tokenizer, output_size, vocabulary_of
     from cgbench.models.outside.snapshot import find_adapter, find_snapshot, identity_of
 
     template = template_of(address, prompt)
     folder, commit = find_snapshot(address)
     tokenizer = load_tokenizer(address, folder)
+    if "chat" in address.options:
+        template = chat_of(address, tokenizer, template)
     identity = {
         "kind": "hf",
         "weights": identity_of(folder),

@@ -177,3 +177,59 @@ def test_a_prompted_model_reads_its_sentence_where_the_template_says(tmp_path):
     assert given.identity["prompt"] == "der {source} the"
     assert given.key != plan_member(address, "die {source} the").key
     assert configuration("gpt2").is_encoder_decoder is False
+
+
+CHAT = (
+    "</s> {% for message in messages %}die {{ message['content'] | trim }} the {% endfor %}"
+    "{% if add_generation_prompt %}{% if enable_thinking %}bird{% else %}dog{% endif %}{% endif %}"
+)
+
+
+def chat_model(folder, chat=CHAT):
+    """A model whose tokeniser puts a token before whatever it reads, and has a chat template."""
+    from tokenizers import processors
+
+    address = write_model(folder, "gpt2")
+    made = tokenizer()
+    made.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="</s> $A", special_tokens=[("</s>", 1)]
+    )
+    made.chat_template = chat
+    made.save_pretrained(folder)
+    return address
+
+
+def test_a_chat_model_reads_a_message(tmp_path):
+    """As transformers itself would ask it: the template's own special tokens, and none twice."""
+    address = chat_model(tmp_path / "m")
+    planned = plan_member(f"{address}?chat=yes", "der {source} katze")
+    assert planned.template == planned.identity["prompt"] == "</s> die der {source} katze the dog"
+    member = planned.open()
+    message = [{"role": "user", "content": f"der {LINES[0]} katze"}]
+    expected = member.tokenizer.apply_chat_template(
+        message, add_generation_prompt=True, enable_thinking=False, return_dict=False
+    )
+    (read,) = member.read([LINES[0]])
+    assert read.tolist() == expected and expected.count(1) == 1
+    plain = plan_member(address, "der {source} katze").open().read([LINES[0]])[0]
+    assert plain[0] == 1 and len(plain) < len(read)
+    (written,) = member.translate([LINES[0]], beam=2)
+    assert written[0].text
+    assert member.log_probs([LINES[0]], [written[0].tokens]).shape == (len(written[0].tokens), 18)
+
+
+def test_what_a_chat_model_needs(tmp_path):
+    address = chat_model(tmp_path / "m")
+    with pytest.raises(InputError, match="a chat model is asked in words; give them with --prompt"):
+        plan_member(f"{address}?chat=yes")
+    with pytest.raises(InputError, match="chat is yes, or left out"):
+        plan_member(f"{address}?chat=no", "{source}")
+    plain = write_model(tmp_path / "plain", "gpt2")
+    with pytest.raises(InputError, match="has no chat template; leave chat=yes out"):
+        plan_member(f"{plain}?chat=yes", "{source}")
+    broken = chat_model(tmp_path / "broken", "{{ raise_exception('no users') }}")
+    with pytest.raises(InputError, match=r"chat template cannot be filled in \(no users"):
+        plan_member(f"{broken}?chat=yes", "{source}")
+    deaf = chat_model(tmp_path / "deaf", "dog")
+    with pytest.raises(InputError, match="its chat template: the template 'dog' has no {source}"):
+        plan_member(f"{deaf}?chat=yes", "{source}")
