@@ -90,7 +90,7 @@ def measure_members(
     :param at_once: tokens whose logits are in a device's memory at once.
     :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
     """
-    if tokens.device.type == "cpu":
+    if tokens.device.type == "cpu" and len(lengths):
         found = _side_by_side(members, tokens, lengths, size)
         if found is not None:
             return found

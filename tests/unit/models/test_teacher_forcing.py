@@ -115,6 +115,11 @@ def test_what_is_no_number_goes_through_running_sums(odd, everywhere):
         assert found["rmi"][0] == np.inf and np.isfinite(found["rmi"][1])
 
 
+def test_no_hypotheses_have_no_measures():
+    found = measured(random_logits(2, 0, 5, 0), np.zeros(0, np.int64), [])
+    assert set(found) == set(SEQUENCE_MEASURES) and all(len(value) == 0 for value in found.values())
+
+
 def test_double_precision_stays_double():
     logits, tokens = random_logits(2, 5, 30, 4).double(), np.arange(5)
     expected = sequence_measures(logits.log_softmax(-1), tokens)
