@@ -233,10 +233,11 @@ def _warn_of_cut(
     extra: int,
 ) -> None:
     """Say how many translations the limit of length has ended."""
-    from cgbench.models.search import length_limits
+    from cgbench.models.search import limits_of
 
     lengths = ensemble.lengths(lines)
-    limits = length_limits(lengths if longest is None else lengths.clip(max=longest), ratio, extra)
+    read = lengths if longest is None else lengths.clip(max=longest)
+    limits = limits_of(ensemble.members, read, ratio, extra)
     cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
     if cut:
         note(

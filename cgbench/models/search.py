@@ -65,7 +65,7 @@ def beam_search(
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
     count = len(source.layout)
-    limit = length_limits(source.layout.lengths, max_length_ratio, max_length_extra)
+    limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     finished: list[list[Hypothesis]] = [[] for _ in range(count)]
     # What is known of hypotheses is kept on the host: a step asks the device for its best continuations, once.
@@ -108,7 +108,7 @@ def greedy_search(
     length_penalty: float = 1.0,
 ) -> list[list[Hypothesis]]:
     """Take the most probable token at every step; arguments and result as for :func:`beam_search` with a beam of 1."""
-    limit = length_limits(source.layout.lengths, max_length_ratio, max_length_extra)
+    limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     tokens: list[list[int]] = [[] for _ in range(len(source.layout))]
     log_probs = [0.0] * len(source.layout)
@@ -166,6 +166,18 @@ class _Stepper:
 def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
     """The most tokens before the end token, by the lengths of the sources with their end."""
     return np.maximum(np.floor(lengths * ratio + extra).astype(np.int64), 1)
+
+
+def limits_of(members: Sequence[nn.Module], lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
+    """The same, and never more than every member has positions for (:func:`longest`)."""
+    limit, most = length_limits(lengths, ratio, extra), longest(members, "target")
+    return limit if most is None else np.minimum(limit, most - 1)
+
+
+def longest(members: Sequence[nn.Module], side: str) -> int | None:
+    """The most tokens of a ``source`` or ``target``, end included, that every member has positions for; None: any."""
+    found = [getattr(model, f"longest_{side}", None) for model in members]
+    return min((most for most in found if most is not None), default=None)
 
 
 def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:

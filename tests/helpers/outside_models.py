@@ -86,8 +86,8 @@ def write_model(folder, kind="marian", seed=0, dropout=0.0):
     return f"hf:{folder}"
 
 
-def write_roberta(folder, seed=0, words=WORDS, **changes):
-    """An untrained RoBERTa with a tokeniser of its form, its weights far from zero; returns its address."""
+def marked_tokenizer(words=WORDS):
+    """A word a token, after RoBERTa's and BART's first ids and before <mask>; <s> before and </s> after a sentence."""
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
@@ -96,18 +96,51 @@ def write_roberta(folder, seed=0, words=WORDS, **changes):
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     made.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
     names = {"bos": "<s>", "pad": "<pad>", "eos": "</s>", "unk": "<unk>", "mask": "<mask>"}
-    kept = transformers.PreTrainedTokenizerFast(
+    return transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, **{f"{name}_token": token for name, token in names.items()}
     )
+
+
+def write_roberta(folder, seed=0, words=WORDS, **changes):
+    """An untrained RoBERTa with a tokeniser of its form, its weights far from zero; returns its address."""
+    import transformers
+
     config = transformers.RobertaConfig(
         **{
-            **{"vocab_size": len(table), "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2},
+            **{"vocab_size": len(words) + 5, "hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2},
             **{"intermediate_size": 32, "max_position_embeddings": 40, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
             **changes,
         }
     )
     torch.manual_seed(seed)
-    model = transformers.RobertaForMaskedLM(config).eval()
+    return _write_far_from_zero(transformers.RobertaForMaskedLM(config).eval(), marked_tokenizer(words), folder)
+
+
+def write_bart(folder, seed=0, words=WORDS, **changes):
+    """An untrained BART with a tokeniser of its form, its weights far from zero; returns its address."""
+    import transformers
+
+    config = transformers.BartConfig(
+        **{
+            **{"vocab_size": len(words) + 5, "d_model": 16, "encoder_layers": 3, "decoder_layers": 2},
+            **{
+                "encoder_attention_heads": 2,
+                "decoder_attention_heads": 4,
+                "encoder_ffn_dim": 32,
+                "decoder_ffn_dim": 24,
+            },
+            **{"max_position_embeddings": 38, "bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2},
+            **{"decoder_start_token_id": 2, "forced_bos_token_id": 0, "forced_eos_token_id": 2},
+            **changes,
+        }
+    )
+    torch.manual_seed(seed)
+    return _write_far_from_zero(
+        transformers.BartForConditionalGeneration(config).eval(), marked_tokenizer(words), folder
+    )
+
+
+def _write_far_from_zero(model, kept, folder):
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim > 1:

@@ -117,13 +117,24 @@ class Dangle(Transformer):
     def embed_prefixes(self, ids: Tensor, prefixes: Prefixes) -> tuple[Tensor, Prefixes]:
         """Return vectors of the ids [N] that the prefixes read, and the prefixes as gathered from these.
 
-        Each prefix has dropout of its own. Absolute positions count from its end: the newest token is the first.
+        Each prefix has dropout of its own. Absolute positions count from its end: the newest token is the first. Over
+        BART, whose decoder knows no such order, they count from the beginning, and all prefixes share their dropout.
         """
-        if self.config.positions == "relative" and not (self.training and self.dropout.p):
+        shared = self.config.positions == "relative" and not (self.training and self.dropout.p)
+        if shared or self.decodes_pretrained:
             return self.embed(self.target_embedding, ids, prefixes.target.positions), prefixes
         positions = torch.from_numpy(prefixes.positions_from_end).to(ids.device)
         rows = torch.from_numpy(prefixes.tokens).to(ids.device)
         return self.embed(self.target_embedding, ids[rows], positions), prefixes.with_own_rows()
+
+    def read_target(self, ids: Tensor, positions: Tensor, y: Tensor) -> Tensor:
+        """Return what the mixed layers read of target ids [N], given what the decoder reads of them, ``y``: the same.
+
+        Over BART it is what BART's encoder would read of these words, with the vector of the side.
+        """
+        if not self.decodes_pretrained:
+            return y
+        return self.embed(self.source_embedding, ids, positions) + self.target_type.to(y.dtype)
 
     def mixed_stack(self) -> list[MixedLayer]:
         """The mixed layers from the bottom."""
@@ -148,12 +159,13 @@ class EncoderDecoderDangle(Dangle):
     def predict(self, encoded: Any, ids: Tensor, prefixes: Prefixes) -> Tensor:
         """See :class:`Dangle`."""
         y, prefixes = self.embed_prefixes(ids, prefixes)
-        return self.decode_prefixes(encoded, self.encode_anew(encoded, y, prefixes), y, prefixes)
+        read = self.read_target(ids, prefixes.target.positions, y)
+        return self.decode_prefixes(encoded, self.encode_anew(encoded, read, prefixes), y, prefixes)
 
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
         """Return the source encoded for each prefix, [tokens of ``prefixes.encodings``, width].
 
-        :param y: target vectors, the table that ``prefixes`` are gathered from.
+        :param y: target vectors as the mixed layers read them, the table that ``prefixes`` are gathered from.
         """
         return self.run_anew(self.mixed_stack(), self.end, encoded, y, prefixes)
 
@@ -177,7 +189,7 @@ class EncoderDecoderDangle(Dangle):
     ) -> Tensor:
         """Run the decoder over all prefixes; return the last states of the positions that they serve.
 
-        :param states: the source encoded for each prefix; ``y`` as for :meth:`encode_anew`.
+        :param states: the source encoded for each prefix; ``y``: target vectors as the decoder reads them.
         :param state: where to keep the memories, for rows with one prefix each.
         """
         *lower, top = self.decoder_stack()

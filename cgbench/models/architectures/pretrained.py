@@ -1,7 +1,7 @@
-"""RoBERTa (Liu et al., 2019) in layers of ours: its block of embeddings, and where its parameters go.
+"""RoBERTa (Liu et al., 2019) and BART (Lewis et al., 2020) in layers of ours: embeddings, and where parameters go.
 
-Its layers are post-norm encoder layers with GELU, so that whatever is built of encoder layers (mixtures of their
-sublayers, layers over a source and a prefix, fuse-attention) can be built of them, without padding.
+Their layers are post-norm layers with GELU, so that whatever is built of encoder layers (mixtures of their sublayers,
+layers over a source and a prefix, fuse-attention) can be built of them, without padding.
 """
 
 from __future__ import annotations
@@ -14,25 +14,40 @@ from torch import Tensor, nn
 
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
 from cgbench.models.parts.dropout import Dropout
+from cgbench.models.parts.precision import activations
 from cgbench.models.special_ids import PAD
 
 
 class PretrainedEmbedding(nn.Module):
-    """Words, positions and the one token type, added, normalised, with dropout."""
+    """Words, positions and (RoBERTa's) one token type, added, normalised, with dropout.
 
-    def __init__(self, config: OverEncoderConfig, size: int) -> None:
+    :param words: another block's, which these are (BART has one table for both sides).
+    """
+
+    def __init__(self, config: OverEncoderConfig, size: int, dropout: float, words: Any = None) -> None:
         super().__init__()
         width = config.encoder_width
-        self.words = nn.Embedding(size, width, padding_idx=PAD)
+        # In a tuple, a module is no part of this one: what is shared has one name in a checkpoint.
+        self._shared = (words,)
+        if words is None:
+            self.words = nn.Embedding(size, width, padding_idx=PAD)
         self.positions = nn.Embedding(config.encoder_positions, width)
-        self.token_type = nn.Parameter(torch.zeros(width))
+        self.token_type = None if config.pretrained_decoder else nn.Parameter(torch.zeros(width))
         self.norm = nn.LayerNorm(width)
-        self.dropout = Dropout(config.encoder_dropout)
+        self.dropout = Dropout(dropout)
+
+    @property
+    def weight(self) -> Tensor:
+        """The table of words, [ids, width]."""
+        words = self._shared[0] or self.words
+        weight: Tensor = words.weight
+        return weight
 
     def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
         """Vectors [N, width] of ids [N] at positions from 0, [N]."""
-        x: Tensor = self.norm(self.words(ids) + self.at(positions) + self.token_type)
-        return self.dropout(x)
+        x = nn.functional.embedding(ids, self.weight, PAD) + self.at(positions)
+        x = self.norm(x if self.token_type is None else x + self.token_type)
+        return activations(self.dropout(x))
 
     def at(self, positions: Tensor) -> Tensor:
         """The vectors of positions from 0."""
@@ -40,41 +55,73 @@ class PretrainedEmbedding(nn.Module):
         return x
 
 
-_NAMES = (
-    ("attention.project_out", "attention.output.dense"),
-    ("attention_norm", "attention.output.LayerNorm"),
-    ("feed_forward.expand", "intermediate.dense"),
-    ("feed_forward.contract", "output.dense"),
-    ("feed_forward_norm", "output.LayerNorm"),
-)
+_ROBERTA = {
+    "attention.project_in": ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention.project_out": ("attention.output.dense",),
+    "attention_norm": ("attention.output.LayerNorm",),
+    "feed_forward.expand": ("intermediate.dense",),
+    "feed_forward.contract": ("output.dense",),
+    "feed_forward_norm": ("output.LayerNorm",),
+}
+_BART = {
+    "attention.project_in": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "attention.project_out": ("self_attn.out_proj",),
+    "attention_norm": ("self_attn_layer_norm",),
+    "feed_forward.expand": ("fc1",),
+    "feed_forward.contract": ("fc2",),
+    "feed_forward_norm": ("final_layer_norm",),
+}
+_BART_CROSS = {
+    "cross.project_query": ("encoder_attn.q_proj",),
+    "cross.project_memory": ("encoder_attn.k_proj", "encoder_attn.v_proj"),
+    "cross.project_out": ("encoder_attn.out_proj",),
+    "cross_norm": ("encoder_attn_layer_norm",),
+}
 
 
-def load_encoder(model: Any, theirs: Mapping[str, Tensor], mask: int | None) -> None:
-    """Give a model of ours, in place, the parameters of a RoBERTa.
+@torch.no_grad()
+def load_pretrained(model: Any, theirs: Mapping[str, Tensor], mask: int | None) -> None:
+    """Give a model of ours, in place, the parameters of a RoBERTa or of a BART.
 
-    :param theirs: as transformers' ``RobertaModel`` names them; ``mask``: id of its mask token, which stands where
-        Dangle has its end vector.
+    :param theirs: as transformers' ``RobertaModel`` or ``BartModel`` names them; ``mask``: id of its mask token, which
+        stands where Dangle has its end vector.
     """
-    with torch.no_grad():
-        for ours, parts in named_parts(model):
-            tensors = [theirs[part] for part in parts]
-            ours.copy_(torch.cat(tensors) if len(tensors) > 1 else tensors[0].view_as(ours))
-        if mask is not None and hasattr(model, "end"):
-            model.end.copy_(theirs["embeddings.word_embeddings.weight"][mask])
+    for ours, parts in named_parts(model):
+        tensors = [theirs[part] for part in parts]
+        ours.copy_(torch.cat(tensors) if len(tensors) > 1 else tensors[0].view_as(ours))
+    whole = model.decodes_pretrained
+    if whole and hasattr(model, "target_type"):
+        model.target_type.zero_()  # at first a prefix is read as a source is
+    if mask is not None and hasattr(model, "end"):
+        word = model.source_embedding.weight[mask]
+        # As the tokens of a prefix: BART's are normalised, those beside RoBERTa's are not.
+        model.end.copy_(model.source_embedding.norm(word) if whole else word)
 
 
 def named_parts(model: Any) -> Iterator[tuple[Tensor, list[str]]]:
-    """Every parameter of a model of ours that is RoBERTa's, and what it is made of there."""
-    block = model.source_embedding
-    yield block.words.weight, ["embeddings.word_embeddings.weight"]
-    yield block.positions.weight, ["embeddings.position_embeddings.weight"]
-    yield block.token_type, ["embeddings.token_type_embeddings.weight"]
-    for kind in ("weight", "bias"):
-        yield getattr(block.norm, kind), [f"embeddings.LayerNorm.{kind}"]
+    """Every parameter of a model of ours that is the pre-trained one's, and what it is made of there."""
     layers = [*getattr(model, "mixed", ()), *model.encoder]
-    for number, layer in enumerate(layers):
+    if not model.decodes_pretrained:
+        block = model.source_embedding
+        yield block.weight, ["embeddings.word_embeddings.weight"]
+        yield block.positions.weight, ["embeddings.position_embeddings.weight"]
+        yield block.token_type, ["embeddings.token_type_embeddings.weight"]
+        yield from _parts(block.norm, {"": ("embeddings.LayerNorm",)})
+        for number, layer in enumerate(layers):
+            yield from _parts(layer, _ROBERTA, f"encoder.layer.{number}.")
+        return
+    yield model.source_embedding.weight, ["shared.weight"]
+    sides = (("encoder", model.source_embedding, layers), ("decoder", model.target_embedding, model.decoder))
+    for side, block, stack in sides:
+        yield block.positions.weight, [f"{side}.embed_positions.weight"]
+        yield from _parts(block.norm, {"": ("layernorm_embedding",)}, f"{side}.")
+        for number, layer in enumerate(stack):
+            yield from _parts(layer, _BART | (_BART_CROSS if side == "decoder" else {}), f"{side}.layers.{number}.")
+
+
+def _parts(
+    module: nn.Module, names: Mapping[str, tuple[str, ...]], prefix: str = ""
+) -> Iterator[tuple[Tensor, list[str]]]:
+    for ours, theirs in names.items():
         for kind in ("weight", "bias"):
-            fused = [f"encoder.layer.{number}.attention.self.{part}.{kind}" for part in ("query", "key", "value")]
-            yield getattr(layer.attention.project_in, kind), fused
-            for ours, name in _NAMES:
-                yield layer.get_submodule(ours).get_parameter(kind), [f"encoder.layer.{number}.{name}.{kind}"]
+            yield module.get_submodule(ours).get_parameter(kind), [f"{prefix}{name}.{kind}" for name in theirs]

@@ -104,16 +104,19 @@ class RDangle(EncoderDecoderDangle):
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
         """See :class:`Transformer`. All prefixes of a target share the dropout of its vectors."""
-        return self.decode_embedded(encoded, self.embed_target(target), target.layout)
+        y = self.embed_target(target)
+        read = self.read_target(target.ids, target.layout.positions, y)
+        return self.decode_embedded(encoded, y, target.layout, read)
 
-    def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout) -> Tensor:
-        """See :class:`Transformer`."""
+    def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout, read: Tensor | None = None) -> Tensor:
+        """See :class:`Transformer`; ``read``: target vectors as the mixed layers read them (default: ``y``)."""
         interval, offset = self.config.interval, None
         if self.training and self.config.random_interval:
             interval = INTERVALS[int(torch.randint(len(INTERVALS), ()))]
             offset = int(torch.randint(1, interval + 1, ()))
         prefixes = Prefixes.at_intervals(encoded.layout, layout, interval, offset)
-        return self.decode_prefixes(encoded, self.encode_anew(encoded, y, prefixes), y, prefixes)
+        read = y if read is None else read
+        return self.decode_prefixes(encoded, self.encode_anew(encoded, read, prefixes), y, prefixes)
 
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
         """See :class:`EncoderDecoderDangle`; with ``values=separate_anew`` both encodings, [2, tokens, width]."""
@@ -177,7 +180,8 @@ class RDangle(EncoderDecoderDangle):
         if length % self.config.interval == 0:
             prefixes = Prefixes.whole(state.encoded.layout, state.sentence, length + 1)
             y = self.embed(self.target_embedding, state.prefix.flatten(), prefixes.target.positions)
-            states = self.encode_anew(state.encoded, y, prefixes)
+            read = self.read_target(state.prefix.flatten(), prefixes.target.positions, y)
+            states = self.encode_anew(state.encoded, read, prefixes)
             if not self.config.keep_history:
                 return self.project(self._read_anew(states, y, prefixes, state))
             self._change_keys(states, prefixes, state)

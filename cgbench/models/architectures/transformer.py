@@ -111,12 +111,19 @@ class Transformer(nn.Module):
         self.scale, self.position_scale = embedding_scales(config)
         over = config if isinstance(config, OverEncoderConfig) else None
         self.pretrained = over.encoder_as_layers() if over and over.pretrained_encoder else None
+        self.decodes_pretrained = over is not None and over.pretrained_decoder
+        self.longest_source = over.longest_source if over else None
+        self.longest_target = over.longest_target if over else None
         self.source_embedding: Any = (
-            PretrainedEmbedding(over, source_size)
+            PretrainedEmbedding(over, source_size, over.encoder_dropout)
             if over and over.pretrained_encoder
             else build_embedding(source_size, config)
         )
-        self.target_embedding = build_embedding(target_size, config)
+        self.target_embedding: Any = (
+            PretrainedEmbedding(over, target_size, config.dropout, self.source_embedding.words)
+            if over and self.decodes_pretrained
+            else build_embedding(target_size, config)
+        )
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
         self.encoder = nn.ModuleList(self.build_encoder_layer(number) for number in range(self.distinct_encoder_layers))
         self.decoder = nn.ModuleList(self.build_decoder_layer(number) for number in range(self.distinct_decoder_layers))
@@ -186,9 +193,6 @@ class Transformer(nn.Module):
     def embed_source(self, source: Ragged) -> tuple[Tensor, Layout]:
         """Return the vectors of source ids that the encoder reads, [M, width], and their layout."""
         source = self.read_source(source)
-        if self.pretrained is not None:
-            x: Tensor = self.source_embedding(source.ids, source.layout.positions)
-            return activations(x), source.layout
         return self.embed(self.source_embedding, source.ids, source.layout.positions), source.layout
 
     def read_source(self, source: Ragged) -> Ragged:
@@ -267,8 +271,10 @@ class Transformer(nn.Module):
         """Return the vectors [rows, width] of the ids [rows] at one position."""
         return self.embed(self.target_embedding, tokens, torch.tensor([position], device=tokens.device))
 
-    def embed(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
+    def embed(self, embedding: Any, ids: Tensor, positions: Tensor) -> Tensor:
         """Return scaled embeddings with absolute positions, where the architecture has them, after dropout."""
+        if isinstance(embedding, PretrainedEmbedding):
+            return cast("Tensor", embedding(ids, positions))
         return self.dropout(self.vectors(embedding, ids, positions))
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:

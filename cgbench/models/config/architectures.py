@@ -55,7 +55,7 @@ class DangleConfig(OverEncoderConfig):
     positions: str = setting(
         "relative",
         "how places are told apart: ``relative``, or ``sinusoidal``: of the target, counted from the end of each "
-        "prefix. ``encoder``: likewise, by the vectors of a pre-trained encoder.",
+        "prefix. ``encoder``: likewise, by the vectors of RoBERTa; by those of BART, counted from the beginning.",
     )
     mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
 
@@ -81,6 +81,11 @@ class DangleConfig(OverEncoderConfig):
     def layers_of_encoder(self) -> int:
         """See :class:`OverEncoderConfig`: mixed ones below, others above."""
         return self.mixed_layers + self.encoder_layers
+
+    @property
+    def may_be_decoder(self) -> bool:
+        """See :class:`OverEncoderConfig`."""
+        return self.form == "encoder_decoder"
 
     @property
     def takes_vectors(self) -> bool:
@@ -176,6 +181,16 @@ class RDangleConfig(OverEncoderConfig):
     def layers_of_encoder(self) -> int:
         """See :class:`OverEncoderConfig`: mixed ones below, others above."""
         return self.mixed_layers + self.encoder_layers
+
+    @property
+    def may_be_decoder(self) -> bool:
+        """See :class:`OverEncoderConfig`."""
+        return True
+
+    @property
+    def takes_vectors(self) -> bool:
+        """See :class:`ModelConfig`; with BART, a target has other vectors in the encoder than in the decoder."""
+        return not self.pretrained_decoder
 
     @property
     def has_encoder_states(self) -> bool:
@@ -322,6 +337,11 @@ class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
         LexicalConfig.__post_init__(self)
         if self.pretrained_encoder:
             self._require("lexicon", self.lexicon == "none", "none with a pre-trained encoder")
+
+    @property
+    def may_be_decoder(self) -> bool:
+        """See :class:`OverEncoderConfig`."""
+        return True
 
     @property
     def takes_vectors(self) -> bool:

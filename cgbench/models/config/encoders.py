@@ -1,4 +1,4 @@
-"""A pre-trained encoder in the place of an architecture's own: what of it is a setting; no torch, no transformers."""
+"""A pre-trained encoder in the place of an architecture's own, or both its stacks; no torch, no transformers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ from dataclasses import dataclass
 from cgbench.models.config.common import TransformerConfig
 from cgbench.settings import setting
 
-ENCODERS = ("own", "roberta")
-OFFSET = 2  # rows of RoBERTa's table of positions that no token has
+ENCODERS = ("own", "roberta", "bart")
+OFFSET = 2  # rows of the tables of positions that no token has, RoBERTa's and BART's
+
+BART = {  # what its decoder is in settings of ours
+    "positions": "encoder",
+    "norm": "post",
+    "activation": "gelu",
+    "attention_bias": True,
+    "tie_output": True,
+    "output_bias": False,
+}
 
 
 @dataclass(frozen=True)
 class OverEncoderConfig(TransformerConfig):
-    """A Transformer whose encoder may be RoBERTa; what describes it is taken from its ``config.json``."""
+    """A Transformer whose encoder may be RoBERTa, or that may be BART; what describes these is taken from their
+    ``config.json``.
+    """
 
     encoder: str = setting(
         "own",
         "what encodes: the architecture's ``own`` layers, or ``roberta`` (RoBERTa) from ``--init hf:...``, whose "
-        "tokeniser then reads the source.",
+        "tokeniser then reads the source; ``bart``: BART's encoder, with its decoder and its tokeniser on both sides.",
         later=True,
     )
     encoder_width: int = setting(768, "width of the pre-trained encoder.", later=True)
@@ -54,6 +65,12 @@ class OverEncoderConfig(TransformerConfig):
             rule = f"a divisor of model.encoder_width ({self.encoder_width})"
             self._require("encoder_attention_heads", self.encoder_width % heads == 0, rule)
             self._require("begin_source", not self.begin_source, "false with a pre-trained encoder (encoder_marks)")
+        if self.pretrained_decoder:
+            self._require("encoder", self.may_be_decoder, f"own or roberta with model.architecture={self.architecture}")
+            for name, value in BART.items():
+                self._require(name, getattr(self, name) == value, f"{value} with model.encoder=bart")
+            rule = f"model.encoder_width ({self.encoder_width}): one table of words serves both sides"
+            self._require("width", self.width == self.encoder_width, rule)
 
     @property
     def pretrained_encoder(self) -> bool:
@@ -61,9 +78,35 @@ class OverEncoderConfig(TransformerConfig):
         return self.encoder != "own"
 
     @property
+    def pretrained_decoder(self) -> bool:
+        """Whether the decoder and the embeddings of the target come from elsewhere, too."""
+        return self.encoder == "bart"
+
+    @property
+    def may_be_decoder(self) -> bool:
+        """Whether the architecture's decoder is an ordinary one, whose layers may be those of a pre-trained one."""
+        return False
+
+    def more_positions(self) -> tuple[str, ...]:
+        """See :class:`TransformerConfig`: the vectors of a pre-trained decoder."""
+        return ("encoder",) if self.pretrained_decoder else ()
+
+    @property
     def source_width(self) -> int:
         """Width of the encoder's states."""
         return self.encoder_width if self.pretrained_encoder else self.width
+
+    @property
+    def longest_source(self) -> int | None:
+        """The most tokens, </s> included, of a source that there are positions for."""
+        if not self.pretrained_encoder:
+            return None
+        return self.encoder_positions - OFFSET + (-1 if self.encoder_marks else 1)  # <s> beside </s>, or neither
+
+    @property
+    def longest_target(self) -> int | None:
+        """The same of a target; None where any length will do."""
+        return self.encoder_positions - OFFSET if self.pretrained_encoder and self.positions == "encoder" else None
 
     def layers_of_encoder(self) -> int:
         """How many layers the pre-trained encoder has."""

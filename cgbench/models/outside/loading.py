@@ -123,13 +123,19 @@ def output_size(folder: Path) -> int | None:
     return int(found[0]) if found else None
 
 
-def load_encoder_weights(address: Address, folder: Path) -> Mapping[str, Any]:
+def load_weights(address: Address, folder: Path, whole: bool) -> Mapping[str, Any]:
     """The parameters of an encoder by the names of its model in transformers; what lies above it is left out.
 
-    :raises InputError: the weights do not fit the configuration.
+    :param whole: of an encoder with its decoder; the output layer is the table of words.
+    :raises InputError: the weights do not fit the configuration, or the output layer is not that table alone.
     """
     with quietly():
-        model = _load_model(address, folder, "cpu", None, encoder=True)
+        model = _load_model(address, folder, "cpu", None, encoder=not whole)
+    if whole:
+        tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
+        if not tied or bool(getattr(model, "final_logits_bias", model.model.shared.weight.new_zeros(1)).any()):
+            raise InputError(f"{address.text}: its output layer is not its table of words alone, as BART's is")
+        model = model.model
     return {name: tensor.detach() for name, tensor in model.state_dict().items()}
 
 

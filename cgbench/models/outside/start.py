@@ -30,12 +30,13 @@ def is_outside(init: object) -> bool:
 class Start:
     """A model that is not loaded yet; it goes to worker processes as it is.
 
-    :param whole: whether all of it is trained further, with its own tokeniser on both sides; else it is the encoder of
-        a model of ours, whose target has a dictionary of its own.
+    :param whole: whether all of it is trained further, as it is; else it is the encoder of a model of ours, whose
+        target has a dictionary of its own, or (``decodes``) encoder and decoder, and its tokeniser reads both sides.
     """
 
     planned: Planned
     whole: bool
+    decodes: bool = False
 
     @property
     def key(self) -> str:
@@ -76,29 +77,35 @@ class Start:
         return model.train(), text
 
     def learn(self, target: Path, config: TextConfig) -> Subwords:
-        """The text of a model over an encoder: its tokeniser, and a dictionary of the target, learned."""
+        """The text of a model over an encoder: its tokeniser, and a dictionary of the target, learned.
+
+        Of one over a whole model: its tokeniser.
+        """
         from cgbench.models.text.subwords import Subwords
         from cgbench.models.text.tokenized import read_tokenizer
 
-        return Subwords.learn(target, target, config).with_source_by(read_tokenizer(self.planned.folder))
+        tokenizer = read_tokenizer(self.planned.folder)
+        if self.decodes:
+            return Subwords.by(tokenizer)
+        return Subwords.learn(target, target, config).with_source_by(tokenizer)
 
-    def load_encoder(self, model: Any, source_size: int) -> None:
-        """Give a model of ours the parameters of the encoder.
+    def load_into(self, model: Any, source_size: int) -> None:
+        """Give a model of ours the parameters of the encoder, or of encoder and decoder.
 
         :param source_size: ids of its tokeniser.
         :raises InputError: they do not fit.
         """
-        from cgbench.models.architectures.pretrained import load_encoder
-        from cgbench.models.outside.loading import load_encoder_weights
+        from cgbench.models.architectures.pretrained import load_pretrained
+        from cgbench.models.outside.loading import load_weights
 
-        weights = load_encoder_weights(self.planned.address, self.planned.folder)
-        rows = len(weights["embeddings.word_embeddings.weight"])
+        weights = load_weights(self.planned.address, self.planned.folder, self.decodes)
+        rows = len(weights["shared.weight" if self.decodes else "embeddings.word_embeddings.weight"])
         if rows != source_size:
             raise InputError(
                 f"{self.shown}: its tokeniser has {source_size:,} ids, and its embeddings are {rows:,}: it is another "
                 "model's"
             )
-        load_encoder(model, weights, _mask(self.planned.folder))
+        load_pretrained(model, weights, _mask(self.planned.folder))
 
 
 def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
@@ -129,7 +136,8 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
         raise InputError(f"--init {text}: an adapter over an adapter; leave adapter= or model.adapter_rank out")
     values = _shape(config) if whole else _encoder_shape(text, config, preset)
-    return Start(planned, whole), preset.replace({f"model.{name}": value for name, value in values.items()})
+    decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
+    return Start(planned, whole, decodes), preset.replace({f"model.{name}": value for name, value in values.items()})
 
 
 def needs_encoder(preset: Preset) -> bool:
@@ -142,21 +150,49 @@ def default_preset() -> Preset:
     return load_preset(PRESET)
 
 
-def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
-    """What the settings of a model over an encoder are, by the encoder's configuration.
+_KINDS = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}
+_WANTED: dict[str, dict[str, Any]] = {  # what their layers are, where their configurations leave a choice
+    "roberta": {"layer_norm_eps": 1e-5, "hidden_act": "gelu", "type_vocab_size": 1, "pad_token_id": 1},
+    "bart": {
+        "activation_function": "gelu",
+        "scale_embedding": False,
+        "pad_token_id": 1,
+        "eos_token_id": 2,
+        "decoder_start_token_id": 2,
+    },
+}
+_NAMES = {
+    "roberta": {
+        "encoder_width": "hidden_size",
+        "encoder_feedforward_width": "intermediate_size",
+        "encoder_attention_heads": "num_attention_heads",
+    },
+    "bart": {
+        "encoder_width": "d_model",
+        "encoder_feedforward_width": "encoder_ffn_dim",
+        "encoder_attention_heads": "encoder_attention_heads",
+        "width": "d_model",
+        "decoder_layers": "decoder_layers",
+        "feedforward_width": "decoder_ffn_dim",
+        "attention_heads": "decoder_attention_heads",
+    },
+}
 
-    :raises InputError: it is another encoder, or one of another depth than the preset's layers are.
+
+def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
+    """What the settings of a model over an encoder (or over BART) are, by its configuration.
+
+    :raises InputError: it is another model, or one of another depth than the preset's layers are.
     """
     model = preset.model
     assert isinstance(model, OverEncoderConfig)
-    kinds = {"roberta": ("roberta", "xlm-roberta", "camembert")}[model.encoder]
-    if config["model_type"] not in kinds:
+    if config["model_type"] not in _KINDS[model.encoder]:
         raise InputError(f"--init {text}: {config['model_type']} is no {model.encoder} (model.encoder={model.encoder})")
-    wanted = {"layer_norm_eps": 1e-5, "hidden_act": "gelu", "type_vocab_size": 1, "pad_token_id": 1}
-    for name, value in wanted.items():
+    for name, value in _WANTED[model.encoder].items():
         if config.get(name, value) != value:
-            raise InputError(f"--init {text}: its {name} is {config[name]}, and ours is {value}, as that of RoBERTa")
-    layers = config["num_hidden_layers"]
+            theirs = "BART" if model.encoder == "bart" else "RoBERTa"
+            raise InputError(f"--init {text}: its {name} is {config[name]}, and ours is {value}, as that of {theirs}")
+    layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
     if (parts := model.layers_of_encoder() - model.encoder_layers) or model.least_layers("encoder_layers") == 0:
         if model.layers_of_encoder() != layers:
             raise InputError(
@@ -164,19 +200,16 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
                 f"({model.encoder_layers}) are {model.layers_of_encoder()} together"
             )
         layers = model.encoder_layers
-    if preset.training.max_length > config["max_position_embeddings"] - OFFSET:
+    # RoBERTa counts the rows of its table, BART the tokens.
+    rows = config["max_position_embeddings"] + (OFFSET if model.encoder == "bart" else 0)
+    most = rows - OFFSET - (1 if model.encoder_marks else 0)  # <s> is no part of a sentence's length
+    if preset.training.max_length > most:
         raise InputError(
-            f"training.max_length={preset.training.max_length}: {text} has positions for "
-            f"{config['max_position_embeddings'] - OFFSET:,} tokens; lower it"
+            f"training.max_length={preset.training.max_length}: {text} has positions for {most:,} tokens; lower it"
         )
-    found = {
-        "encoder_layers": layers,
-        "encoder_width": config["hidden_size"],
-        "encoder_feedforward_width": config["intermediate_size"],
-        "encoder_attention_heads": config["num_attention_heads"],
-        "encoder_positions": config["max_position_embeddings"],
-    }
-    return found | ({"width": config["hidden_size"]} if model.positions == "encoder" else {})
+    found = {ours: config[theirs] for ours, theirs in _NAMES[model.encoder].items()}
+    found |= {"encoder_layers": layers, "encoder_positions": rows}
+    return found | ({"width": found["encoder_width"]} if model.positions == "encoder" else {})
 
 
 def _mask(folder: Path) -> int | None:

@@ -29,8 +29,8 @@ from cgbench.text.streams import read_lines
 
 FILE = "subwords.json"
 # Format 1 is subwords, format 2 names its unit: files of subwords stay what they were.
-# In format 3 the tokeniser of a pre-trained encoder reads the source.
-FORMATS = (1, 2, 3)
+# In format 3 the tokeniser of a pre-trained encoder reads the source, in format 4 that of a whole model both sides.
+FORMATS = (1, 2, 3, 4)
 
 
 class Subwords:
@@ -41,6 +41,7 @@ class Subwords:
     :param unit: see :class:`cgbench.models.config.common.TextConfig`.
     :param tokenizer: JSON of the tokeniser that reads the source; merges and unit are then the target's alone, and
         ``source`` is not looked at.
+    :param both: whether it reads the target, too; nothing else is then looked at.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Subwords:
         target: Sequence[str],
         unit: str = "subwords",
         tokenizer: str | None = None,
+        both: bool = False,
     ) -> None:
         if unit not in UNITS:
             raise InputError(f"subwords: unit {unit!r} is not one of {', '.join(UNITS)}")
@@ -66,7 +68,10 @@ class Subwords:
 
             self._source = TokenizerSide(tokenizer)
             self.source = self._source.tokens
-        self._target = _Side(self.target, _SPLITTERS[unit], pieces)
+        self.both = both
+        self._target: Any = self._source if both else _Side(self.target, _SPLITTERS[unit], pieces)
+        if both:
+            self.target = self.source
 
     @classmethod
     def learn(cls, source: Path, target: Path, config: TextConfig) -> Subwords:
@@ -93,6 +98,11 @@ class Subwords:
         return Subwords(self.merges, SPECIALS, self.target, self.unit, tokenizer)
 
     @classmethod
+    def by(cls, tokenizer: str) -> Subwords:
+        """Both sides as a tokeniser reads and writes them; ``tokenizer``: its JSON."""
+        return cls([], SPECIALS, SPECIALS, tokenizer=tokenizer, both=True)
+
+    @classmethod
     def load(cls, folder: Path) -> Subwords:
         """Read what :meth:`save` wrote.
 
@@ -104,8 +114,11 @@ class Subwords:
             raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, FORMATS))}")
         own: dict[str, Any] = {"unit": str} if data["format"] == 2 else {"merges": [[str]]}
         own |= {"unit": str, "tokenizer": str} if data["format"] == 3 else {"source": [str]}
-        check_shape(data, {"target": [str], **own}, folder / FILE, "not a subwords file")
+        own = {"tokenizer": str} if data["format"] == 4 else {"target": [str], **own}
+        check_shape(data, own, folder / FILE, "not a subwords file")
         try:
+            if data["format"] == 4:
+                return cls.by(data["tokenizer"])
             if data["format"] == 3:
                 merges = [(left, right) for left, right in data["merges"]]
                 return cls(merges, SPECIALS, data["target"], data["unit"], data["tokenizer"])
@@ -154,6 +167,8 @@ class Subwords:
 
         An unknown word is ``<unk>``.
         """
+        if self.both:
+            return str(self._target.decode(ids))
         pieces = []
         for number in ids:
             if number == EOS:
@@ -165,6 +180,8 @@ class Subwords:
         return (" " if self.unit == "words" else "").join(pieces)
 
     def _json(self) -> str:
+        if self.both:
+            return to_json({"format": 4, "tokenizer": self.tokenizer})
         if self.tokenizer is not None:
             kept = {"unit": self.unit, "merges": self.merges, "target": self.target, "tokenizer": self.tokenizer}
             return to_json({"format": 3, **kept})

@@ -1,4 +1,4 @@
-"""A source that the tokeniser of a pre-trained encoder reads.
+"""A side that the tokeniser of a pre-trained model reads, and the target that it writes.
 
 The tokeniser is one that the library ``tokenizers`` writes as JSON; it is kept whole in ``subwords.json``, so that a
 checkpoint needs nothing beside it. Its first ids must be <s> <pad> </s> <unk>, as RoBERTa's and BART's are.
@@ -18,7 +18,7 @@ from cgbench.models.special_ids import EOS, SPECIALS, UNK
 
 
 class TokenizerSide:
-    """The source side of :class:`.subwords.Subwords`, by a tokeniser: ids, </s> last.
+    """A side of :class:`.subwords.Subwords`, by a tokeniser: ids, </s> last.
 
     :param tokenizer: its JSON.
     :raises InputError: it cannot be read, or begins with other ids.
@@ -32,6 +32,8 @@ class TokenizerSide:
             raise InputError(f"the source's tokeniser cannot be read ({error})") from None
         self._made.no_truncation()
         self._made.no_padding()
+        added = self._made.get_added_tokens_decoder().values()
+        self._special = {*SPECIALS, *(token.content for token in added if token.special)}
         table = self._made.get_vocab(with_added_tokens=True)
         self.tokens = [f"<unused {number}>" for number in range(max(table.values(), default=-1) + 1)]
         for token, number in table.items():
@@ -52,6 +54,17 @@ class TokenizerSide:
         return [
             np.array([*found.ids, EOS], np.int32) for found in self._made.encode_batch(given, add_special_tokens=False)
         ]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids before </s>, on one line; special tokens are left out, but for ``<unk>``."""
+        kept = []
+        for number in ids:
+            if number == EOS:
+                break
+            if number == UNK or self.tokens[number] not in self._special:
+                kept.append(int(number))
+        text = str(self._made.decode(kept, skip_special_tokens=False))
+        return " ".join(text.strip().splitlines()).strip()
 
     def unknown(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         """Every part that the tokeniser does not know, and its line from 0."""

@@ -105,7 +105,7 @@ def train_model(
             assert subwords is not None
             model = build_model(preset.model, subwords.source_size, subwords.target_size)
             if outside:
-                outside.load_encoder(model, subwords.source_size)
+                outside.load_into(model, subwords.source_size)
             elif start is None:
                 load_lexicon(model, preset.model, subwords, lexicon, seed)
             else:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.data_recipes.geca import mixed
 from cgbench.errors import InputError
-from cgbench.models.config.presets import load_preset
+from cgbench.models.config.presets import list_presets, load_preset
 from cgbench.models.training.schedule import learning_rate
 from cgbench.reproduction.difference import Sample, interval
 from cgbench.reproduction.measures import Translated, measure
@@ -414,3 +415,13 @@ def test_a_short_run_validates_ten_times_where_the_paper_does_after_epochs():
 def test_cogs_is_tested_on_the_edition_of_the_papers():
     cogs = all_benchmarks()["COGS gen"]
     assert list(cogs.tests) == ["gen-2020", "dev"] and "gen" not in cogs.splits
+
+
+def test_what_footnotes_say_to_train_is_there():
+    named = [
+        name
+        for table in all_tables().values()
+        for row in (table.why, *table.left_out.values())
+        for name in re.findall(r"--model (\S+)", row)
+    ]
+    assert len(named) >= 10 and set(named) <= set(list_presets())

@@ -76,7 +76,7 @@ def build(kind, roberta, **changes):
     start, preset = plan_start(f"hf:{roberta}", preset_of(kind, **changes))
     torch.manual_seed(1)
     model = build_model(preset.model, len(WORDS) + 5, TARGET_SIZE)
-    start.load_encoder(model, len(WORDS) + 5)
+    start.load_into(model, len(WORDS) + 5)
     return model.eval()
 
 

@@ -1,0 +1,300 @@
+"""BART as encoder and decoder of our architectures: logits, prefixes against a plain loop, training, tokeniser."""
+
+import json
+import shutil
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+import transformers
+from outside_models import LINES, WORDS, write_bart, write_roberta
+
+from cgbench.errors import InputError
+from cgbench.models.architectures.pretrained import named_parts
+from cgbench.models.checkpoints import load_checkpoint
+from cgbench.models.config.presets import architecture_preset, load_preset
+from cgbench.models.ensemble import Ensemble
+from cgbench.models.outside.start import plan_start
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.registry import build_model
+from cgbench.models.search import beam_search
+from cgbench.models.text.subwords import Subwords
+from cgbench.models.text.tokenized import read_tokenizer
+from cgbench.models.training.ensemble import build_ensemble
+from cgbench.models.training.trainer import train_model
+from cgbench.text.formats import CorpusSpec
+from cgbench.text.normalisation import Normalisation
+
+SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}
+KINDS = {
+    "transformer": {},
+    "dangle": SPLIT,
+    "r_dangle": {**SPLIT, "model.values": "shared", "model.interval": 2},
+}
+BART = {
+    **{"model.encoder": "bart", "model.positions": "encoder", "model.norm": "post", "model.activation": "gelu"},
+    **{"model.width": 16, "model.encoder_width": 16, "model.encoder_attention_heads": 2, "model.attention_heads": 4},
+}
+SMALL = {
+    **{"training.max_length": 20, "training.max_tokens": 40, "training.max_updates": 8, "training.warmup_updates": 2},
+    **{"training.learning_rate": 0.002, "training.checkpoint_every": 3, "training.validate_every": 4},
+    "training.log_every": 2,
+}
+SIZE = len(WORDS) + 5
+SOURCE = Ragged.pack([[5, 6, 7, 8, 2], [9, 10, 2], [11, 12, 13, 14, 15, 16, 2], [4, 2]])
+TARGET = Ragged.pack([[5, 6, 2], [7, 2], [8, 9, 10, 4, 5, 2], [2]])
+
+
+@pytest.fixture(scope="module")
+def bart(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bart") / "base"
+    write_bart(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plain(bart):
+    return transformers.BartForConditionalGeneration.from_pretrained(bart).eval()
+
+
+def preset_of(kind, **changes):
+    return architecture_preset(kind).replace({**BART, **SMALL, **KINDS[kind], **changes})
+
+
+def build(kind, bart, **changes):
+    start, preset = plan_start(f"hf:{bart}", preset_of(kind, **changes))
+    torch.manual_seed(1)
+    model = build_model(preset.model, SIZE, SIZE)
+    start.load_into(model, SIZE)
+    return model.eval()
+
+
+def lists(ragged):
+    return [ids.tolist() for ids in ragged.ids.split(ragged.layout.lengths.tolist())]
+
+
+def as_read(source, marks):
+    """What the encoder reads of source ids."""
+    return [0, *source] if marks else source[:-1] or source
+
+
+@pytest.mark.parametrize("marks", [False, True])
+@torch.no_grad()
+def test_states_and_logits_are_those_of_the_plain_model(bart, plain, marks):
+    model = build("transformer", bart, **{"model.encoder_marks": marks})
+    states, logits = model.encode(SOURCE).states, model(SOURCE, TARGET.shifted())
+    read = [torch.tensor([as_read(ids, marks)]) for ids in lists(SOURCE)]
+    expected = torch.cat([plain.get_encoder()(input_ids=ids).last_hidden_state[0] for ids in read])
+    torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
+    shifted = [torch.tensor([[2, *ids[:-1]]]) for ids in lists(TARGET)]
+    expected = [
+        plain(input_ids=x, decoder_input_ids=y, use_cache=False).logits[0] for x, y in zip(read, shifted, strict=True)
+    ]
+    torch.testing.assert_close(logits, torch.cat(expected), rtol=1e-5, atol=1e-5)
+
+
+def test_every_parameter_is_loaded_and_the_words_are_one_table(bart, plain):
+    for kind in KINDS:
+        model = build(kind, bart)
+        used = [name for _, names in named_parts(model) for name in names]
+        assert sorted(used) == sorted(name for name, _ in plain.model.named_parameters()), kind
+        names = [name for name, tensor in model.state_dict().items() if tensor.shape == (SIZE, 16)]
+        assert names == ["source_embedding.words.weight"], kind
+        model.project(model.target_embedding.weight[:1]).sum().backward()
+        assert model.source_embedding.words.weight.grad is not None, kind
+
+
+def through(layers, x):
+    for layer in layers:
+        found = layer(x[None], None)
+        x = (found[0] if isinstance(found, tuple) else found).view_as(x)
+    return x
+
+
+def embedded(stack, table, ids):
+    """Words at positions from 0, as BART's stacks read them."""
+    positions = stack.embed_positions.weight[2 : len(ids) + 2]
+    return stack.layernorm_embedding(table[ids] + positions)
+
+
+def looped(model, plain, source, target):
+    """Logits of one pair, a prefix at a time, with the plain model's own stacks."""
+    encoder, table = plain.get_encoder(), plain.model.shared.weight
+    x = embedded(encoder, table, as_read(source, marks=True))
+    read = [2, *target[:-1]]
+    lower, interval = model.config.mixed_layers, getattr(model.config, "interval", 1)
+    rows = []
+    for length in range(1, len(read) + 1):
+        seen = length - (length - 1) % interval
+        prefix = embedded(encoder, table, read[:seen]) + model.target_type
+        mixed = through(encoder.layers[:lower], torch.cat((x, prefix, model.end[None])))
+        states = through(encoder.layers[lower:], mixed[: len(x)])
+        found = plain(
+            encoder_outputs=transformers.modeling_outputs.BaseModelOutput(states[None]),
+            decoder_input_ids=torch.tensor([read[:length]]),
+            use_cache=False,
+        )
+        rows.append(found.logits[0, -1])
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("kind", ["dangle", "r_dangle"])
+@torch.no_grad()
+def test_prefixes_are_encoded_as_a_plain_loop_does(bart, plain, kind):
+    model = build(kind, bart, **{"model.encoder_marks": True})
+    model.target_type.normal_()  # it starts at zero
+    found = model(SOURCE, TARGET.shifted())
+    pairs = zip(lists(SOURCE), lists(TARGET), strict=True)
+    expected = torch.cat([looped(model, plain, *pair) for pair in pairs])
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["dangle", "r_dangle"])
+@torch.no_grad()
+def test_a_prefix_begins_as_bart_reads_a_sentence(bart, plain, kind):
+    model, mask = build(kind, bart), SIZE - 1
+    assert not model.target_type.any()
+    expected = plain.get_encoder().layernorm_embedding(plain.model.shared.weight[mask])
+    torch.testing.assert_close(model.end.data, expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_search_and_teacher_forcing_agree(bart, kind):
+    model = build(kind, bart)
+    sources = lists(SOURCE)[:2]
+    for source, found in zip(sources, beam_search([model], Ragged.pack(sources), beam=3), strict=True):
+        target = Ragged.pack([found[0].tokens])
+        log_p = torch.log_softmax(model(Ragged.pack([source]), target.shifted()), 1)
+        assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(found[0].log_prob, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    turned = [" ".join(reversed(line.split())) for line in LINES]
+    (folder / "source").write_text("".join(f"{line}\n" for line in LINES * 3), encoding="utf-8")
+    (folder / "target").write_text("".join(f"{line}\n" for line in turned * 3), encoding="utf-8")
+    return folder / "source", folder / "target"
+
+
+def train(corpus, bart, out, kind, **options):
+    start, preset = plan_start(f"hf:{bart}", preset_of(kind))
+    return train_model(corpus, corpus, start.learn(corpus[1], preset.text), preset, 1, out, init=start, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, bart, tmp_path, kind):
+    assert train(corpus, bart, tmp_path / "whole", kind)
+    assert not train(corpus, bart, tmp_path / "parts", kind, stop_after_updates=5)
+    assert train(corpus, bart, tmp_path / "parts", kind)
+    for name in ("config.json", "model.safetensors", "subwords.json", "metrics.jsonl"):
+        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
+    reports = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
+    assert losses[-1] < losses[0]
+    shutil.rmtree(tmp_path / "parts")
+    model, subwords, _ = load_checkpoint(tmp_path / "whole")
+    assert model.target_embedding.weight is model.source_embedding.words.weight and subwords.both
+    found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
+    assert len(found) == len(LINES) + 1
+    assert {word for one in found for word in one.text.split()} <= {*WORDS, "<unk>"}
+
+
+def test_where_positions_end_is_said_or_the_search_ends(bart):
+    model, most = build("r_dangle", bart, **{"model.encoder_marks": True}), 38
+    ensemble = Ensemble((model,), Subwords.by(read_tokenizer(bart)), torch.device("cpu"), most)
+    whole = " ".join([WORDS[0]] * (most - 2))  # with <s> and </s>
+    found = ensemble.search([whole], 1, max_length_extra=100) + ensemble.search(["der"], 2, max_length_extra=100)
+    assert max(len(one.tokens) for many in found for one in many) <= most
+    assert (ensemble.score([whole], [[*[5] * (most - 1), 2]])["log_prob"] < 0).all()
+    with pytest.raises(InputError, match=r"sentence 2: its source has 38 tokens with the end, .* positions for 37"):
+        ensemble.translate(["der", f"{whole} der"])
+    with pytest.raises(InputError, match=r"sentence 1: its target has 39 tokens"):
+        ensemble.score(["der"], [[*[5] * most, 2]])
+
+
+def test_members_translate_and_score_together(corpus, bart, tmp_path):
+    start, preset = plan_start(f"hf:{bart}", preset_of("r_dangle", **{"training.max_updates": 2, "model.dropout": 0.3}))
+    build_ensemble(preset, CorpusSpec(corpus), None, Normalisation(), tmp_path, members=2, init=start)
+    ensemble = Ensemble.open(tmp_path)
+    assert len(ensemble.translate(LINES, beam=2)) == len(LINES)
+    rmi = ensemble.score(LINES, ensemble.subwords.encode_target(LINES))["rmi"]
+    assert (rmi > 0).all()  # of pre-trained members the order of the text and dropout alone differ
+
+
+def test_presets_are_of_the_form_of_bart_large(tmp_path):
+    config = {
+        **{"model_type": "bart", "is_encoder_decoder": True, "d_model": 1024, "max_position_embeddings": 1024},
+        **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in SHAPE.items()},
+    }
+    write_bart(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for name in ("bart_smcalflow_cs_dangle", "bart_smcalflow_cs_r_dangle"):
+        preset = load_preset(name)
+        assert plan_start(f"hf:{tmp_path}", preset)[1] == preset
+
+
+SHAPE = {"layers": 12, "attention_heads": 16, "ffn_dim": 4096}
+
+
+def test_bad_starts_are_refused(bart, tmp_path):
+    with pytest.raises(InputError, match=r"roberta is no bart"):
+        plan_start(write_roberta(tmp_path / "roberta"), preset_of("transformer"))
+    with pytest.raises(InputError, match=r"its scale_embedding is True, and ours is False, as that of BART"):
+        plan_start(write_bart(tmp_path / "scaled", scale_embedding=True), preset_of("transformer"))
+    with pytest.raises(InputError, match=r"max_length=39: .* has positions for 38 tokens"):
+        plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 39}))
+    plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 38}))
+    with pytest.raises(InputError, match=r"max_length=38: .* has positions for 37 tokens"):
+        plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 38, "model.encoder_marks": True}))
+    with pytest.raises(InputError, match=r"has 3 layers, and model\.mixed_layers \(2\) and .* are 4 together"):
+        plan_start(f"hf:{bart}", preset_of("dangle", **{"model.mixed_layers": 2}))
+    with pytest.raises(InputError, match=r"model\.norm=pre: must be post with model\.encoder=bart"):
+        preset_of("transformer", **{"model.norm": "pre"})
+    with pytest.raises(InputError, match=r"own or roberta with model\.architecture=lrf"):
+        architecture_preset("lrf").replace(BART)
+    with pytest.raises(InputError, match=r"own or roberta"):
+        preset_of("dangle", **{"model.form": "encoder_only", "model.encoder_layers": 0, "model.decoder_layers": 0})
+    biased = transformers.BartForConditionalGeneration.from_pretrained(bart)
+    biased.final_logits_bias.add_(1)
+    shutil.copytree(bart, tmp_path / "biased")
+    biased.save_pretrained(tmp_path / "biased")
+    with pytest.raises(InputError, match=r"its output layer is not its table of words alone"):
+        build("transformer", tmp_path / "biased")
+
+
+def byte_level(folder):
+    """A tokeniser of BART's kind: BPE over bytes."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        special_tokens=["<s>", "<pad>", "</s>", "<unk>"],
+        vocab_size=290,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
+    made.train_from_iterator(LINES, trainer)
+    made.add_special_tokens([AddedToken("<mask>", special=True)])
+    folder.mkdir()
+    made.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def test_what_bytes_were_read_is_written_again(tmp_path):
+    subwords = Subwords.by(read_tokenizer(byte_level(tmp_path / "bytes")))
+    subwords.save(tmp_path / "saved")
+    found = Subwords.load(tmp_path / "saved")
+    assert found.digest == subwords.digest and found.source_size == found.target_size == len(subwords.source)
+    lines = [*LINES, "(Yield (x= 'Ünal's \"5 \U0001f600\"'))", "a  b", ""]
+    ids = found.encode_target(lines)
+    assert [found.decode_target(one) for one in ids] == lines
+    assert all((a == b).all() for a, b in zip(ids, found.encode_source(lines), strict=True))
+    mask = found.target.index("<mask>")
+    # What a model may write that is no text: marks anywhere, line breaks, anything behind </s>.
+    assert found.decode_target([3, *ids[3]]) == "<unk>die katze"
+    written = [0, mask, *ids[0][:-1], *found.encode_target(["\n"])[0][:-1], 1, *ids[1][:3], 2, 7, 7]
+    assert found.decode_target(written) == f"{LINES[0]} {found.decode_target(ids[1][:3])}"
