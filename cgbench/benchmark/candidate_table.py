@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.control import Control
+from cgbench.benchmark.overlap.units import Words
+from cgbench.text.blocks import join_blocks
 from cgbench.text.corpus import ParallelText
-from cgbench.text.plain_text import words_of
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams import Vocabulary
@@ -75,15 +75,17 @@ def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.n
 def rarest_counts(vocabulary: Vocabulary, lines: Sequence[str]) -> np.ndarray:
     """How often each line's rarest word is in the training text, int64 ``[lines]``; 0 for a word too rare to be
     known, and for a line without words."""
-    words = [words_of(line) for line in lines]
-    ids = vocabulary.ids(list(itertools.chain.from_iterable(words)))
-    lengths = np.array([len(line) for line in words], np.int64)
-    counts = np.append(vocabulary.counts, 0)[np.minimum(ids, len(vocabulary))]
-    lowest = np.zeros(len(lines), np.int64)
-    if len(counts):
-        filled = np.flatnonzero(lengths)
-        lowest[filled] = np.minimum.reduceat(counts, (np.cumsum(lengths) - lengths)[filled])
-    return lowest
+    words, held = Words(vocabulary), np.append(vocabulary.counts, 0)
+    found = [np.zeros(0, np.int64)]
+    for block in join_blocks(lines):
+        ids, lengths = words.read(block)
+        lowest = np.zeros(len(lengths), np.int64)
+        if len(ids):
+            filled = np.flatnonzero(lengths)
+            begins = np.cumsum(lengths, dtype=np.int64) - lengths
+            lowest[filled] = np.minimum.reduceat(held[np.minimum(ids, len(vocabulary))], begins[filled])
+        found.append(lowest)
+    return np.concatenate(found)
 
 
 def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -86,12 +86,17 @@ def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> l
     return found
 
 
+def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
+    """The same of a table of candidates (pyarrow)."""
+    return correlations({name: table[name].to_numpy() for name in table.column_names}, measure)
+
+
 def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
     """The columns that are figures of the candidates."""
     return {
         name: values
         for name, values in columns.items()
-        if name not in PLACES and len(values) and all(isinstance(value, (int, float)) for value in values[:1])
+        if name not in PLACES and len(values) and np.asarray(values[:1]).dtype.kind in "biuf"
     }
 
 

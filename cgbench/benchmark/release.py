@@ -217,9 +217,9 @@ class Release:
 
         :raises InputError: the table is missing or damaged.
         """
-        from cgbench.benchmark.correlations import correlations
+        from cgbench.benchmark.correlations import correlations_of
 
-        return correlations(self.table().to_pydict(), self.configuration.get("uncertainty"))
+        return correlations_of(self.table(), self.configuration.get("uncertainty"))
 
     @property
     def test(self) -> DataFrame:

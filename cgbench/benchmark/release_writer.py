@@ -20,7 +20,7 @@ from cgbench.benchmark.candidate_table import ROW_KEYS, control_rows
 from cgbench.benchmark.card import write_card
 from cgbench.benchmark.card_notes import parts_of_bytes
 from cgbench.benchmark.control import Control
-from cgbench.benchmark.correlations import as_jsonl, correlations
+from cgbench.benchmark.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.croissant import peoples_fields, write_croissant
 from cgbench.benchmark.data_tables import chosen_rows, data_tables, with_text, without_text, write_table
 from cgbench.benchmark.listed import listed_digest, listed_digests
@@ -82,12 +82,13 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     for name, content in _texts(built, rows, texts).items():
         write_atomic(staging / name, content)
     measure = built.plan.config.uncertainty if built.plan.uncertainty else None
-    write_atomic(staging / CORRELATIONS, as_jsonl(correlations(built.table.to_pydict(), measure)))
+    write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
     tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.until)
     if built.control:
         tables["control"] = _control_table(built, built.control)
     names = shown_names(_given(built))
     manifest = _manifest(built, rows, names)
+    del rows, texts  # before the tables are written, and read for the card
     if built.plan.config.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
