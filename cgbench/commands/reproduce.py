@@ -13,6 +13,7 @@ import click
 from cgbench.commands.options import (
     Command,
     Group,
+    ModelType,
     Resumable,
     choose_device,
     engine_options,
@@ -24,7 +25,7 @@ from cgbench.errors import InputError
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
-    from cgbench.reproduction.tables import Table
+    from cgbench.reproduction.tables import Row, Table
 
 PATH = click.Path(path_type=Path)
 MOST_SEEDS = 10_000
@@ -40,6 +41,7 @@ def reproduce_group() -> None:
 @format_option
 def list_command(name: str | None, form: str) -> None:
     """Show the tables, and what cannot be run, with the reason; or every row of TABLE."""
+    from cgbench.reproduction.plan import init_option
     from cgbench.reproduction.tables import all_tables, named_table
 
     if name and form == "text":
@@ -65,8 +67,11 @@ def list_command(name: str | None, form: str) -> None:
         if known:
             parts = (_short(table.benchmarks), f"{known} of {_count(len(rows), 'row')}", _seed_counts(table))
             click.echo(f"{indent}{'; '.join(parts)}")
+        for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
+            names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
+            click.echo(f"{indent}with {init_option(init)}: {', '.join(names)}")
         for why in dict.fromkeys(row.why for row in rows if row.why):
-            names = list(dict.fromkeys(row.system for row in rows if row.why == why))
+            names = list(dict.fromkeys(table.left(row) for row in rows if row.why == why))
             click.echo(f"{indent}not run: {', '.join(names)}: {why}")
         if table.note:
             click.echo(f"{indent}{table.note}")
@@ -90,6 +95,7 @@ def _as_json(table: Table) -> dict[str, Any]:
                 "system": row.system,
                 "figures": {figure.metric: float(figure.value) for figure in row.figures},
                 "why": row.why,
+                **({"init": row.init} if row.init else {}),
             }
             for row in table.rows
         ],
@@ -121,7 +127,7 @@ def _details(table: Table) -> str:
             row.benchmark,
             row.system,
             str(len(row.figures)),
-            f"not run: {row.why}" if row.why else _best(table.parts(row.benchmark, row.system), row.system),
+            f"not run: {row.why}" if row.why else _how(table, row),
         )
         for row in table.rows
     ]
@@ -132,7 +138,12 @@ def _details(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _best(parts: Sequence[str], system: str) -> str:
+def _how(table: Table, row: Row) -> str:
+    from cgbench.reproduction.plan import init_option
+
+    parts, system = table.parts(row.benchmark, row.system), row.system
+    if row.init:
+        return f"with {init_option(row.init)}"
     return "yes" if list(parts) == [system] else f"best of {', '.join(parts)}" if len(parts) > 1 else parts[0]
 
 
@@ -149,6 +160,12 @@ def _short(names: Sequence[str]) -> str:
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
     help="The paper's schedule, a stated part of it, or a few updates to see that everything works.",
 )  # fmt: skip
+@click.option(
+    "--init",
+    type=ModelType(),
+    metavar="MODEL",
+    help="The pre-trained model of the rows that start from one: hf:ID@REVISION, hf:FOLDER.",
+)
 @click.option("--updates", type=click.IntRange(1), help="Of --scale short: so many, with as much less warm-up.")
 @click.option("--out", type=PATH, default=Path("reproduction"), show_default=True, help="Folder of runs and data.")
 @click.option(
@@ -169,6 +186,7 @@ def run_command(
     benchmarks: str | None,
     seeds: str | None,
     scale: str,
+    init: str | None,
     updates: int | None,
     out: Path,
     mirror: tuple[str, ...],
@@ -183,18 +201,24 @@ def run_command(
     Given again, the command goes on where it was stopped. Several machines may share the folder: each run is made
     once.
     """
-    from cgbench.reproduction.plan import plan
+    from cgbench.reproduction.plan import init_option, plan
     from cgbench.reproduction.tables import find_table
 
+    if init and not init.startswith("hf:"):
+        raise InputError(f"--init {init}: names no model from outside; write hf:ID@REVISION or hf:FOLDER")
     if updates and scale != "short":
         raise InputError(f"--updates {updates}: a part of the paper's schedule; say --scale short with it")
     found = find_table(table)
     wanted = None if seeds is None else _seeds(seeds)
-    runs = plan(found, _names(systems), wanted, scale, names=_names(benchmarks), updates=updates or 0)
+    runs = plan(found, _names(systems), wanted, scale, names=_names(benchmarks), updates=updates or 0, init=init or "")
+    needed = dict.fromkeys(row.init for row in found.rows if row.init and not row.why)
+    if init and not any(run.start for run in runs):
+        raise InputError(f"--init {init}: no row that is asked for starts from a pre-trained model; leave it out")
     if not runs:
-        raise InputError(f"{table}: no run fits --systems and --benchmarks")
-    for system, why in dict.fromkeys((row.system, row.why) for row in found.rows if row.why):
-        note(f"without {system}: {why}")
+        more = f"; its rows start from a pre-trained model: {' or '.join(map(init_option, needed))}" if needed else ""
+        raise InputError(f"{table}: no run fits --systems and --benchmarks{more}")
+    for left, why in dict.fromkeys((found.left(row), row.why) for row in found.rows if row.why):
+        note(f"without {left}: {why}")
     if dry_run:
         for run in runs:
             what = f"{run.preset.training.max_updates:,} updates of {run.system.preset}" if run.system.preset else ""

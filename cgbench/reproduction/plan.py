@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ProtoTransformerConfig
@@ -17,6 +17,9 @@ from cgbench.reproduction.tables import Benchmark, System, Table, all_benchmarks
 from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
+if TYPE_CHECKING:
+    from cgbench.models.outside.start import Start
+
 REVISION = 1  # of the code that trains, tests and measures: raised when a change of it changes results
 SAVED = 50  # times in a run
 SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20, "pairs": 1000}
@@ -26,7 +29,10 @@ SMOKE = {"updates": 4, "tokens": 600, "sentences": 8, "rows": 20, "pairs": 1000}
 class Run:
     """One system, trained on one benchmark with one seed.
 
+    :param benchmark: with the splits of the system.
     :param updates: of a ``short`` run, where these are asked for instead of the part that the benchmark names.
+    :param begun: the pre-trained model that the system starts from, not loaded yet, and its preset with what the
+        model's configuration says.
     """
 
     benchmark: Benchmark
@@ -34,6 +40,7 @@ class Run:
     scale: str
     seed: int
     updates: int = 0
+    begun: tuple[Start, Preset] | None = None
 
     @property
     def name(self) -> str:
@@ -51,8 +58,13 @@ class Run:
         return preset.replace({"training.checkpoint_every": every})
 
     @property
+    def start(self) -> Start | None:
+        """The pre-trained model that it starts from."""
+        return self.begun[0] if self.begun else None
+
+    @property
     def _paper(self) -> Preset:
-        return load_preset(self.system.preset).replace(self.system.set)
+        return self.begun[1] if self.begun else paper_preset(self.system)
 
     @property
     def fraction(self) -> float:
@@ -94,6 +106,8 @@ class Run:
             "more_words": {side: list(words) for side, words in benchmark.more_words.items()},
             "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
         }
+        if self.start:
+            config["init"] = self.start.key
         if benchmark.empty_word:
             config["empty_word"] = benchmark.empty_word
         if not system.preset:
@@ -116,6 +130,7 @@ def plan(
     *,
     names: Sequence[str] = (),
     updates: int = 0,
+    init: str = "",
 ) -> list[Run]:
     """The runs of a table, one seed of everything before the next.
 
@@ -124,6 +139,7 @@ def plan(
     :param seeds: None for those of the paper, on each benchmark its own.
     :param names: of the benchmarks to run on; all if empty.
     :param updates: of a ``short`` run, instead of those that the benchmark names.
+    :param init: the pre-trained model of the systems that start from one (``hf:...``); without it these are left out.
     :raises InputError: a system or benchmark is not in the table, or cannot be run.
     """
     for name in names:
@@ -139,21 +155,55 @@ def plan(
             raise InputError(f"--systems {name}: cannot be run: {table.left_out[name]}")
         if name not in known:
             raise InputError(f"--systems {name}: not in {table.name}{did_you_mean(name, [*parts, *known])}")
+        if (needed := _init_of(name, benchmarks)) and not init:
+            raise InputError(f"--systems {name}: starts from a pre-trained model; give it: {init_option(needed)}")
     shown = {
         (row.benchmark, part) for row in table.rows if not row.why for part in table.parts(row.benchmark, row.system)
     }
     own = {
         benchmark.name: list(seeds) if seeds is not None else table.seeds_of(benchmark.name) for benchmark in benchmarks
     }
+    # Once a system: its files are hashed.
+    begun = {name: _begin(init, name, benchmarks) for name in systems or table.systems} if init else {}
     runs = [
-        Run(benchmark, benchmark.systems[name], scale, own[benchmark.name][number], updates)
+        Run(
+            benchmark.as_for(benchmark.systems[name]),
+            benchmark.systems[name],
+            scale,
+            own[benchmark.name][number],
+            updates,
+            begun.get(name),
+        )
         for number in range(max((len(numbers) for numbers in own.values()), default=0))
         for benchmark in benchmarks
         if number < len(own[benchmark.name])
         for name in systems or table.systems
         if name in benchmark.systems and (systems or (benchmark.name, name) in shown)
+        if init or not benchmark.systems[name].init
     ]
     return list({run.name: run for run in runs}.values())
+
+
+def init_option(name: str) -> str:
+    """How a pre-trained model is given, by its name on the hub."""
+    return f"--init hf:{name}@REVISION"
+
+
+def paper_preset(system: System) -> Preset:
+    """Model and training of a system, as its paper has them."""
+    return load_preset(system.preset).replace(system.set)
+
+
+def _init_of(system: str, benchmarks: Sequence[Benchmark]) -> str:
+    return next((one.systems[system].init for one in benchmarks if system in one.systems), "")
+
+
+def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start, Preset] | None:
+    from cgbench.models.outside.start import plan_start
+
+    if not _init_of(name, benchmarks):
+        return None
+    return plan_start(init, paper_preset(next(one.systems[name] for one in benchmarks if name in one.systems)))
 
 
 def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:

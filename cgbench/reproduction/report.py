@@ -30,9 +30,9 @@ class Line:
     :param low, high: the 95 % interval of the difference (:mod:`cgbench.reproduction.difference`); None where no spread
         is known, and for medians.
     :param within: whether the interval has zero in it.
-    :param schedule: of our runs: ``full``, or what part of it, and whether the data are the released ones; ``best``:
-        the system whose figure it is, where the paper shows the best of several; ``ran``: how many of these have runs
-        (``1 of 2``), where not all have.
+    :param schedule: of our runs: ``full``, or what part of it, whether the data are the released ones, and from which
+        pre-trained model; ``best``: the system whose figure it is, where the paper shows the best of several; ``ran``:
+        how many of these have runs (``1 of 2``), where not all have.
     """
 
     table: str
@@ -71,6 +71,7 @@ class Result:
     figures: dict[str, float]
     preset: str = ""
     generated: Sequence[str] = ()
+    init: str = ""
 
 
 def read_results(out: Path) -> tuple[list[Result], list[str]]:
@@ -132,6 +133,7 @@ _RESULT = {
     "figures": {str: _is_figure},
     "preset?": str,
     "generated?": [str],
+    "init?": str,
 }
 
 
@@ -222,6 +224,8 @@ def _summary(values: Sequence[float], statistic: str = "") -> tuple[float, float
 def _schedule(runs: Sequence[Result]) -> str:
     first = runs[0]
     data = f"; {'generated' if any(run.generated for run in runs) else 'released'} data"
+    if first.init:
+        data += f"; from {first.init}"
     if first.scale == "full":
         return "full" + data
     rows = f", {first.rows:,} rows" if first.rows else ""

@@ -20,6 +20,7 @@ from cgbench.data_recipes.writer import GENERATED, RECORD, RELEASED, read_record
 from cgbench.engines import Engine, Local, Needs
 from cgbench.errors import InputError
 from cgbench.files import write_atomic, write_json
+from cgbench.models.outside.addresses import shown_name
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import Run
 from cgbench.reproduction.tables import Benchmark
@@ -48,12 +49,12 @@ def run_all(
     :returns: a line a run that failed, and a benchmark whose data cannot be had; the others are made.
     """
     say = say or (lambda line: None)
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[tuple[str, ...], dict[str, Any]] = {}
     failed: list[str] = []
-    for benchmark in {run.benchmark.name: run.benchmark for run in runs}.values():
-        given = {run.system.lexicon_file for run in runs if run.benchmark.name == benchmark.name} - {""}
+    for name, benchmark in {_text_of(run): run.benchmark for run in runs}.items():
+        given = {run.system.lexicon_file for run in runs if _text_of(run) == name} - {""}
         try:
-            records[benchmark.name] = prepare(benchmark, out, mirror, offline, say, given)
+            records[name] = prepare(benchmark, out, mirror, offline, say, given)
         except InputError as error:
             failed.append(f"{benchmark.name}: {error}")
             say(failed[-1])
@@ -62,9 +63,9 @@ def run_all(
     engine.share(out)
     steps = []
     for run in runs:
-        if run.benchmark.name in records:
+        if _text_of(run) in records:
             try:
-                steps.append((run, run.step(inputs_of(run, records[run.benchmark.name]))))
+                steps.append((run, run.step(inputs_of(run, records[_text_of(run)]))))
             except InputError as error:
                 failed.append(f"{run.name}: {error}")
                 say(failed[-1])
@@ -85,6 +86,11 @@ def run_all(
         if pending:
             say(f"{len(pending)} runs are being made by other processes; waiting for them")
     return failed
+
+
+def _text_of(run: Run) -> tuple[str, ...]:
+    """A benchmark with the splits of it that a run reads."""
+    return run.benchmark.name, *run.benchmark.splits
 
 
 def prepare(
@@ -221,6 +227,7 @@ def execute(run: Run, step: Step, data: Path, folder: Path, device: str, keep_mo
             "seed": run.seed,
             "updates": run.preset.training.max_updates if run.system.preset else 0,
             "device": device,
+            **({"init": shown_name(run.start.planned.address)} if run.start else {}),
             "rows": run.rows if cut else 0,
             "generated": generated_splits(record, run.benchmark),
             "settings": settings_of(step),
@@ -278,7 +285,11 @@ def train_and_test(run: Run, data: Path, sides: tuple[str, str], folder: Path, d
     lexicon = learn_run_lexicon(run, data, sides, text)
     model = folder / MODEL
     train_model(
-        train, valid, subwords, preset, run.seed, model, device, lexicon=lexicon, title=run.name, keep_state=False
+        *(train, valid, subwords, preset, run.seed, model, device),
+        init=run.start,
+        lexicon=lexicon,
+        title=run.name,
+        keep_state=False,
     )
     figures: dict[str, float] = {}
     for split, measures in benchmark.tests.items():

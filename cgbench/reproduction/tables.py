@@ -7,7 +7,7 @@ The published figures are those of :mod:`cgbench.benchmark.metrics.published`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -33,6 +33,8 @@ class System:
     :param hold_out: how much of the training text validates instead of training: the ``share`` and which pairs, the
         ``last`` or ``random`` ones; for benchmarks without a validation split.
     :param beam: of the translation of the test; 1 is greedy search.
+    :param init: the pre-trained model that it starts from, by its name on the hub; whoever runs it says where that is.
+    :param on: what of the benchmark is otherwise for it: ``train``, ``valid``, ``tests``, ``dictionary``.
     :param same_as: another name of that system, whose runs it shares.
     :param short: what is left of the updates in a ``short`` run, if not what the benchmark says.
     """
@@ -46,6 +48,8 @@ class System:
     augment: Mapping[str, Any] = field(default_factory=dict)
     hold_out: Mapping[str, Any] = field(default_factory=dict)
     beam: int = 1
+    init: str = ""
+    on: Mapping[str, Any] = field(default_factory=dict)
     same_as: str = ""
     short: float = 0.0
 
@@ -82,6 +86,10 @@ class Benchmark:
         """All splits that are read."""
         return list(dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests))))
 
+    def as_for(self, system: System) -> Benchmark:
+        """The benchmark with the splits that a system has."""
+        return replace(self, **system.on) if system.on else self
+
 
 @dataclass(frozen=True)
 class Row:
@@ -89,12 +97,14 @@ class Row:
 
     :param figures: published ones; none for a system that the paper names without a figure.
     :param why: why it cannot be run; empty if it can.
+    :param init: the pre-trained model that it needs.
     """
 
     benchmark: str
     system: str
     figures: Sequence[Published]
     why: str = ""
+    init: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,7 +118,7 @@ class Table:
     :param best_of: systems for which the paper shows the best of several others.
     :param also: systems that belong to it and can be run, without a published figure.
     :param seeds: which seeds the paper had on a benchmark, where it says so; else so many from 1 as it had runs.
-    :param left_out: systems that cannot be run, and why; ``why``: why nothing of the table can.
+    :param left_out: systems, and benchmarks, that cannot be run, and why; ``why``: why nothing of the table can.
     :param note: what a reader must know.
     """
 
@@ -141,7 +151,7 @@ class Table:
         if row.source == self.source:
             return True
         known = row.system in self.shared.get(row.source, ()) and row.metric in (self.metrics or (row.metric,))
-        return known and row.benchmark in (self.benchmarks or (row.benchmark,))
+        return known and (not self.benchmarks or row.benchmark in (*self.benchmarks, *self.left_out))
 
     @property
     def rows(self) -> list[Row]:
@@ -153,13 +163,24 @@ class Table:
             for name in self.also:
                 if name in all_benchmarks()[benchmark].systems:
                     found.setdefault((benchmark, name), [])
-        return [Row(*key, figures, self._why(*key)) for key, figures in found.items()]
+        return [Row(*key, figures, self._why(*key), self._init(*key)) for key, figures in found.items()]
+
+    def left(self, row: Row) -> str:
+        """What is left out with a row that cannot be run: its system, or its whole benchmark."""
+        return row.benchmark if row.benchmark in self.left_out and row.system not in self.left_out else row.system
 
     def _why(self, benchmark: str, system: str) -> str:
-        if system in self.left_out or self.why:
-            return self.left_out.get(system, self.why)
+        for name in (system, benchmark):
+            if name in self.left_out:
+                return self.left_out[name]
+        if self.why:
+            return self.why
         assert self.parts(benchmark, system), f"{self.name}: nothing runs {system} on {benchmark}"
         return ""
+
+    def _init(self, benchmark: str, system: str) -> str:
+        known = all_benchmarks()[benchmark].systems if benchmark in all_benchmarks() else {}
+        return next((known[part].init for part in self.parts(benchmark, system)), "")
 
     def parts(self, benchmark: str, system: str) -> list[str]:
         """The systems that are run for a row; several where the paper shows the best of them."""
@@ -203,14 +224,15 @@ def all_benchmarks() -> dict[str, Benchmark]:
         if not file.name.endswith(".yaml"):
             continue
         for name, values in load_yaml(file, aliases=True).items():
-            systems = {
-                key: make_settings(System, {"name": key, **spec}, f"{name}.{key}")
-                for key, spec in values.pop("systems").items()
-            }
-            systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
+            given = values.pop("systems")
             # One entry stands for a benchmark a value, where they differ by a number alone.
             for number in values.pop("each", [None]):
                 made = _filled({"name": name, **values}, number)
+                systems = {
+                    key: make_settings(System, {"name": key, **_filled(spec, number)}, f"{name}.{key}")
+                    for key, spec in given.items()
+                }
+                systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
                 found[made["name"]] = make_settings(Benchmark, {**made, "systems": systems}, made["name"])
     return found
 

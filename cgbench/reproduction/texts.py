@@ -61,6 +61,8 @@ def learn_dictionaries(run: Run, data: Path, sides: tuple[str, str], train: File
     if benchmark.dictionary:
         pairs = [pair for split in benchmark.dictionary for pair in read_split(benchmark, data, split, sides)]
         files = write_pairs(folder, "dictionary", pairs)
+    if run.start:  # the source is read by the tokeniser of what it starts from
+        return run.start.learn(files[1], run.preset.text)
     subwords = Subwords.learn(*files, run.preset.text)
     more = benchmark.more_words
     if not more:
