@@ -18,10 +18,14 @@ from cgbench.text.streams import COMPRESSED, TABLES, form, is_table, read_lines,
 
 @dataclass(frozen=True)
 class Column:
-    """The values of a column, as text, and the way to name a row of it in a message (``file, row 3``)."""
+    """The values of a column, as text, and the way to name a row of it in a message (``file, row 3``).
+
+    ``path``: the file they are from, if they are from one.
+    """
 
     name: str
     values: list[str]
+    path: Path | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,7 +61,8 @@ def read_column(given: str | Path, *roles: str) -> Column:
 
     :raises InputError: as :func:`read_text` does.
     """
-    return Column(shown(given), [line.rstrip("\r") if line[-1:] == "\r" else line for line in read_text(given, *roles)])
+    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in read_text(given, *roles)]
+    return Column(shown(given), values, split_name(given)[0])
 
 
 def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:

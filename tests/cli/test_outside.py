@@ -52,8 +52,11 @@ def test_from_models_to_scores(kind, models, source, run, tmp_path):
 
     (tmp_path / "reference").write_text("".join(f"{line} .\n" for line in LINES), encoding="utf-8")
     scored = ("score", "exact", "--ref", tmp_path / "reference", "--hyp", f"m={tmp_path / 'best'}")
-    assert "(0 of 5)" in run(*scored, "--report", tmp_path / "page.html").stdout
-    assert (tmp_path / "page.html").stat().st_size > 1000
+    said = run(*scored, "--report", tmp_path / "page.html").stdout
+    assert "(0 of 5)" in said and "|gen:hf-beam2-lenpen1.0-ratio1.2-extra10" in said
+    assert ("-prompt@" in said) == (kind == "gpt2")
+    assert "gen:hf-beam2" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert json.loads(run(*scored, "--format", "json").stdout)["generation"] == [record]
 
 
 def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, monkeypatch):

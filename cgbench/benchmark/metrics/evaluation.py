@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -50,12 +51,14 @@ class Comparison:
 class System:
     """A system and what it said: a list of hypotheses a run (a training seed).
 
-    ``texts``: what it said where ``runs`` are scores from elsewhere, if that is known.
+    ``texts``: what it said where ``runs`` are scores from elsewhere, if that is known. ``made``: how each run was made,
+    where the files say so (:mod:`cgbench.models.outside.sidecar`), None where they do not.
     """
 
     name: str
     runs: tuple[Sequence[str], ...]
     texts: tuple[Sequence[str], ...] = ()
+    made: tuple[Mapping[str, Any] | None, ...] = ()
 
 
 @dataclass(frozen=True)

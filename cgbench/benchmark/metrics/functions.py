@@ -31,6 +31,7 @@ from cgbench.benchmark.metrics.scoring import Breakdown, disagreements, score, w
 from cgbench.benchmark.metrics.semantic_match import SemanticMatch
 from cgbench.benchmark.metrics.significance import SEED
 from cgbench.errors import InputError, InputWarning, argument
+from cgbench.models.outside.sidecar import read_sidecar
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, short_name, split_name
 from cgbench.text.formats import form
@@ -421,7 +422,8 @@ def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list
     """The systems and their runs.
 
     :param given: as :func:`evaluate` has it; ``n`` examples, in what ``against`` names.
-    :raises InputError: there is no system, or a run has another number of hypotheses.
+    :raises InputError: there is no system, a run has another number of hypotheses, or what stands beside it is of
+        other hypotheses.
     """
     if not isinstance(given, Mapping):
         given = {short_name(str(given)) if is_path(given) else "system": given}
@@ -441,7 +443,8 @@ def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list
                     "check where they part"
                 )
             columns.append(run)
-        systems.append(System(str(name), tuple(run.values for run in columns)))
+        made = tuple(None if run.path is None else read_sidecar(run.path) for run in columns)
+        systems.append(System(str(name), tuple(run.values for run in columns), made=made))
     return systems
 
 

@@ -28,6 +28,7 @@ from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.significance import LEVEL, calibrated_test
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
+from cgbench.models.outside.sidecar import settings_label
 from cgbench.tables import render, safe_tsv
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
@@ -64,6 +65,8 @@ class Scored:
     """Examples of the control set, if there is one."""
     drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
     """What each system loses from it to the test set, by figure."""
+    generation: Mapping[str, list[Mapping[str, Any] | None]] = field(default_factory=dict)
+    """How the runs of a system were made, where the files say so."""
 
     @property
     def star_test(self) -> str | None:
@@ -188,7 +191,7 @@ def score(
     by = breakdown.feature.name if breakdown else None
     return Scored(
         metric, tuple(results), signature, baseline, comparison.paired, by, tuple(more), tuple(published),
-        control.metric.n if control else None, lost,
+        control.metric.n if control else None, lost, {one.name: list(one.made) for one in systems if any(one.made)},
     )  # fmt: skip
 
 
@@ -216,6 +219,9 @@ def _signature(
     if comparison.all_pairs:
         items["pairs"] = "all"
     runs = {len(system.runs) for system in systems}
+    if any(record for system in systems for record in system.made):
+        found = [_made(system) for system in systems]
+        items["gen"] = found[0] if len(set(found)) == 1 else "+".join(found)
     if runs != {1}:
         items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
     if control:
@@ -224,6 +230,12 @@ def _signature(
         items["by"] = breakdown.feature.name.replace(":", "-")
         items["bins"] = "table6" if breakdown.groups else breakdown.how.replace(":", "-") if breakdown.how else None
     return signature
+
+
+def _made(system: System) -> str:
+    """The settings that made a system's runs, as a word; ``unknown`` where the files do not say."""
+    words = ["unknown" if record is None else settings_label(record) for record in system.made]
+    return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
 def _more(metric: Metric, system: System, result: Result, human: Column | None) -> dict[str, Any]:
@@ -281,6 +293,8 @@ def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[s
         ],
         **more,
     }
+    if result.system in scored.generation:
+        values["generation"] = scored.generation[result.system]
     if result.runs == 1:
         values["verbose"] = describe(metric, result)
     if scored.control is not None:

@@ -18,6 +18,7 @@ from cgbench.models.outside.functions import work_beside
 from cgbench.models.outside.opening import Planned, plan_member
 from cgbench.models.outside.running import SHARD
 from cgbench.models.outside.server import Server, ask_all, parse_server
+from cgbench.models.outside.sidecar import FORMAT, sidecar_path
 from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, hash_value, locked
 
@@ -39,11 +40,6 @@ def plan_system(text: str, prompt: str | None) -> Planned | Server:
     if parse_address(text).kind == "own":
         raise InputError(f"{text}: no model from outside; write hf:..., openai:..., or --model for a checkpoint")
     return plan_member(text, prompt)
-
-
-def sidecar_path(output: Path) -> Path:
-    """The file beside an output that says which system made it, and how."""
-    return output.with_name(f"{output.name}.system.json")
 
 
 def translate_text(
@@ -86,7 +82,7 @@ def translate_text(
     written = [_shown(row, nbest, form) + "\n" for row in rows]
     text = "".join(written)
     record: dict[str, Any] = {
-        "format": 1,
+        "format": FORMAT,
         "system": config["system"],
         **{name: value for name, value in config.items() if name in ("nbest", "search", "device")},
         "cut": sum(row["nbest"][0]["cut"] for row in rows),

@@ -1,0 +1,60 @@
+"""What stands beside translations of a system from outside and says how they were made: written with them, read by
+``cgbench score``, whose signature has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError
+from cgbench.files import read_json
+from cgbench.shapes import check_shape
+
+FORMAT = 1
+_REMEDY = "translate again, or remove the file: the translations are then scored without it"
+_SHAPE = {"format": int, "system": {"kind": str}, "output": str, "search?": {str: (int, float)}}
+_SEARCH = (("beam", "beam"), ("length_penalty", "lenpen"), ("max_length_ratio", "ratio"), ("max_length_extra", "extra"))
+_SERVER = (("temperature", "temperature"), ("max_tokens", "max"))
+
+
+def sidecar_path(output: Path) -> Path:
+    """The file beside an output that says which system made it, and how."""
+    return output.with_name(f"{output.name}.system.json")
+
+
+def read_sidecar(output: Path) -> dict[str, Any] | None:
+    """What the file beside some translations says; None if there is none.
+
+    :raises InputError: it is none of ours, or says how other translations were made than are there.
+    """
+    path = sidecar_path(output)
+    if not output.is_file() or not path.is_file():
+        return None
+    record: Any = read_json(path)
+    check_shape(record, _SHAPE, path, _REMEDY)
+    if record["format"] != FORMAT:
+        raise InputError(f"{path}: of format {record['format']}, and this version reads {FORMAT}; {_REMEDY}")
+    if hashlib.sha256(output.read_bytes()).hexdigest() != record["output"]:
+        raise InputError(f"{path}: says how other translations were made than {output.name} holds; {_REMEDY}")
+    return dict(record)
+
+
+def settings_label(record: Mapping[str, Any]) -> str:
+    """The settings that made translations, as a word of a signature: ``hf-beam5-lenpen1.0-ratio1.2-extra10``.
+
+    Neither the model nor its weights: seeds of one model have one label. A prompt is known by its digest.
+    """
+    system, search = record["system"], record.get("search") or {}
+    words = [system["kind"]]
+    words += [f"{short}{search[name]}" for name, short in _SEARCH if name in search]
+    words += [f"{short}{system[name]}" for name, short in _SERVER if name in system]
+    if system.get("dtype", "float32") != "float32":
+        words.append(system["dtype"])
+    words += [str(system[name]) for name in ("source", "target") if name in system]
+    if "prompt" in system:
+        words.append(f"prompt@{hashlib.sha256(str(system['prompt']).encode()).hexdigest()[:8]}")
+    return re.sub(r"[^\w.@-]", "_", "-".join(map(str, words)))

@@ -1,0 +1,89 @@
+"""What stands beside translations of a system from outside: in the signature, or refused in one line."""
+
+import hashlib
+import json
+
+import pytest
+
+SEARCH = {"beam": 5, "length_penalty": 1.0, "max_length_ratio": 1.2, "max_length_extra": 10}
+MODEL = {"kind": "hf", "weights": "1", "dtype": "bfloat16", "source": "deu_Latn", "target": "eng_Latn"}
+SERVER = {"kind": "openai", "url": "http://x", "model": "m|n", "prompt": "{source}", "temperature": 0, "max_tokens": 9}
+LABEL = "hf-beam5-lenpen1.0-ratio1.2-extra10-bfloat16-deu_Latn-eng_Latn"
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "reference").write_text("a b\nc d\n")
+    for name in ("one", "two", "three"):
+        (tmp_path / name).write_text("a b\nc\n")
+    return tmp_path
+
+
+def tell(path, system=MODEL, search=SEARCH, **changes):
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    record = {"format": 1, "system": system, "search": search, "output": digest} | changes
+    path.with_name(f"{path.name}.system.json").write_text(json.dumps(record))
+    return record
+
+
+def scored(run, folder, *systems, metric="exact", **options):
+    words = [word for name, files in systems for word in ("--hyp", f"{name}={files}")]
+    return run("score", metric, "--ref", folder / "reference", *words, "--format", "json", **options)
+
+
+def generation(run, folder, *systems, **options):
+    found = json.loads(scored(run, folder, *systems, **options).stdout)
+    rows = found if isinstance(found, list) else [found]
+    items = [item for item in rows[0]["signature"].split("|") if item.startswith("gen:")]
+    return items, [row.get("generation") for row in rows]
+
+
+def test_nothing_beside_them_changes_nothing(texts, run):
+    assert generation(run, texts, ("m", texts / "one")) == ([], [None])
+
+
+@pytest.mark.parametrize("metric", ["exact", "bleu"])
+def test_settings_are_in_the_signature_and_what_was_written_in_the_json(texts, run, metric):
+    record = tell(texts / "one")
+    assert generation(run, texts, ("m", texts / "one"), metric=metric) == ([f"gen:{LABEL}"], [[record]])
+
+
+def test_seeds_of_one_model_have_one_label_and_systems_apart_have_two(texts, run):
+    first, second = tell(texts / "one"), tell(texts / "two", {**MODEL, "weights": "2"})
+    systems = ("m", f"{texts / 'one'},{texts / 'two'}"), ("n", texts / "three")
+    assert generation(run, texts, *systems) == ([f"gen:{LABEL}+unknown"], [[first, second], None])
+    third = tell(texts / "three", SERVER, {})
+    prompt = hashlib.sha256(b"{source}").hexdigest()[:8]
+    server = f"openai-temperature0-max9-prompt@{prompt}"
+    assert generation(run, texts, *systems) == ([f"gen:{LABEL}+{server}"], [[first, second], [third]])
+    tell(texts / "two", search=SEARCH | {"beam": 1})
+    assert generation(run, texts, systems[0])[0] == [f"gen:{LABEL},{LABEL.replace('beam5', 'beam1')}"]
+
+
+def test_a_column_of_a_table_is_of_its_file(texts, run):
+    (texts / "t.jsonl").write_text('{"hypothesis": "a b"}\n{"hypothesis": "c"}\n')
+    tell(texts / "t.jsonl")
+    assert generation(run, texts, ("m", f"{texts / 't.jsonl'}:hypothesis"))[0] == [f"gen:{LABEL}"]
+
+
+def test_what_it_says_cannot_forge_a_signature(texts, run):
+    tell(texts / "one", MODEL | {"source": "x|bs:1\n\x1b[31m", "target": 5})
+    assert generation(run, texts, ("m", texts / "one"))[0] == [f"gen:{LABEL[:-17]}x_bs_1___31m-5"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"output": "0" * 64}, "says how other translations were made than one holds; translate again, or remove"),
+        ({"format": 2}, "of format 2, and this version reads 1"),
+        ({"system": []}, "one.system.json: system "),
+        ({"search": {"beam": "x"}}, "one.system.json: search.beam "),
+    ],
+)
+def test_a_foreign_or_damaged_one_is_refused(texts, run, changes, said):
+    tell(texts / "one", **changes)
+    error = scored(run, texts, ("m", texts / "one"), status=2).stderr
+    assert said in error and len(error.splitlines()) == 1
+    (texts / "one.system.json").write_text("{")
+    error = scored(run, texts, ("m", texts / "one"), status=2).stderr
+    assert "one.system.json" in error and len(error.splitlines()) == 1
