@@ -8,7 +8,9 @@ candidates' text, the known n-grams and the ensemble, which are not in a release
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +22,18 @@ from cgbench.benchmark.candidate_uncertainty import (
     SHARD,
     forget_ensemble,
     measure_sources,
+    read_uncertainty,
     search_settings,
 )
 from cgbench.benchmark.manifest import Check
 from cgbench.benchmark.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.benchmark.scan import content_of
+from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, member_folders
+from cgbench.models.outside.addresses import parse_address
+from cgbench.models.outside.opening import plan_member
+from cgbench.models.outside.running import Work, measure_outside
 
 if TYPE_CHECKING:
     from cgbench.benchmark.release import Release
@@ -34,6 +41,9 @@ if TYPE_CHECKING:
 # Batches of other sentences, another processor or version of PyTorch round otherwise; a figure that was changed by
 # less than this, relative to itself, changes no selection that means anything.
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
+
+Measure = Callable[[Sequence[str], Sequence[str] | None], list[dict[str, Any]]]
+"""From sources, and references if these are measured, to the rows of an uncertainty step."""
 
 
 def recompute(release: Release, number: int, *, seed: int | None = None) -> Iterator[Check]:
@@ -97,19 +107,15 @@ def _check_uncertainty(
     release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
 ) -> Check:
     name = "translation and uncertainty made again"
-    members = ensemble_members(release)
-    if isinstance(members, str):
-        return Check(name, None, members)
-    beam, device = release.configuration["beam"], _device(str(release.manifest.get("device", "cpu")))
-
-    limits = search_settings(release.configuration)
-
+    measure = _by_outside(release) if release.manifest["inputs"].get("members") else _by_ours(release)
+    if isinstance(measure, str):
+        return Check(name, None, measure)
     # Releases of earlier versions have no figures of the reference.
     given = any(name.startswith(REFERENCE) for name in rows[0])
 
     def differing(places: Sequence[int]) -> list[int]:
         sources, references = ([lines[row] for row in places] for lines in texts)
-        found = measure_sources(members, sources, references if given else None, beam=beam, device=device, **limits)
+        found = measure(sources, references if given else None)
         return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
 
     try:
@@ -120,6 +126,46 @@ def _check_uncertainty(
     finally:
         forget_ensemble()
     return _result("translation and uncertainty", rows, wrong, chosen, "are another translation, or have other figures")
+
+
+def _by_ours(release: Release) -> Measure | str:
+    """What the members of the ensemble say of sources and references, or why they cannot be asked."""
+    members = ensemble_members(release)
+    if isinstance(members, str):
+        return members
+    device, limits = _device(str(release.manifest.get("device", "cpu"))), search_settings(release.configuration)
+    return partial(measure_sources, members, beam=release.configuration["beam"], device=device, **limits)
+
+
+def _by_outside(release: Release) -> Measure | str:
+    """The same of members from outside: folders, and models that are in the hub's cache; nothing is fetched."""
+    recorded, names = release.manifest["inputs"]["members"], release.outside_members()
+    if len(names) != len(recorded):
+        return (
+            "where the members, models from outside, were is not in the workspace; cgbench uncertainty measures by them"
+        )
+    members = []
+    for name, given in zip(names, recorded, strict=True):
+        identity = given["identity"]
+        try:
+            if "remote_code" in parse_address(name).options:
+                return f"{given['name']}: runs code that came with it, which is not run here"
+            prompt = None if "prompt" in parse_address(name).options else identity.get("prompt")
+            members.append(plan_member(name, prompt, fetch=False))
+        except (InputError, OSError) as error:
+            return f"the member {given['name']} cannot be opened ({error})"
+        if dict(members[-1].identity) != identity:
+            return f"{given['name']}: not the model that the release was built with"
+    device = _device(str(release.manifest.get("device", "cpu")))
+    search = {"beam": release.configuration["beam"], **search_settings(release.configuration)}
+
+    def measure(sources: Sequence[str], references: Sequence[str] | None) -> list[dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            work = Work(tuple(members), sources, None, references, device, search)
+            measure_outside(work, Path(folder), Local(1))
+            return read_uncertainty(Path(folder))
+
+    return measure
 
 
 def _check_reverse(

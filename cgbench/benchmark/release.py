@@ -123,6 +123,11 @@ class Release:
         """Where an input is that the manifest names, as far as the workspace knows it."""
         return find_input(shown, self._workspace()[1])
 
+    def outside_members(self) -> list[str]:
+        """The names by which the models from outside were found where it was built; none if that is not known."""
+        found = self._workspace()[1].get("members")
+        return [str(name) for name in found] if isinstance(found, list) else []
+
     def _workspace(self) -> tuple[Path | None, dict[str, Any]]:
         """The workspace that made this very release, and what it says of it; None and nothing, if it is not here."""
         for root in work_roots(self.folder, self.work):

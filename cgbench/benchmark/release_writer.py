@@ -53,7 +53,7 @@ from cgbench.benchmark.work_folder import WRITTEN, read_written, shown_names, wr
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, to_json, write_atomic, write_json
 from cgbench.models.checkpoints import ensemble_identity
-from cgbench.models.outside.addresses import shown_name
+from cgbench.models.outside.addresses import placed_name, shown_name
 from cgbench.steps import Workspace, hash_file
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name
@@ -103,6 +103,10 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
         "signature": manifest["signature"],
         "folder": str(out.resolve()),
         "inputs": {name: str(Path(path).absolute()) for path, name in names.items() if not is_address(name)},
+        "members": [
+            placed_name(member.address, str(member.identity.get("revision", "")))
+            for member in built.plan.inputs.members
+        ],
     }
     _move(staging, out, [*manifest["files"], MANIFEST], written)
     return Release(out, manifest, workspace.root.parent)

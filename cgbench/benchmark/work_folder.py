@@ -37,8 +37,8 @@ def work_roots(folder: Path, work: Path | None) -> list[Path]:
 
 
 def read_written(workspace: Path) -> dict[str, Any]:
-    """The record of the releases of a workspace: ``files``, ``signature``, ``steps``, ``folder``, ``inputs``; empty
-    where there is none.
+    """The record of the releases of a workspace: ``files``, ``signature``, ``steps``, ``folder``, ``inputs``,
+    ``members`` (models from outside, by names that hold anywhere on this machine); empty where there is none.
 
     A damaged one is named in a warning, and counts as none: it names files to be removed.
     """

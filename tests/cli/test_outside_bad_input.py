@@ -49,7 +49,7 @@ def test_revisions(refused, monkeypatch):
     assert "may change: name a revision, hf:some/model@main" in refused("hf:some/model")
     assert "may change: name a revision, hf:some/model@REVISION" in refused("hf:some/model@")
     import huggingface_hub
-    from huggingface_hub.errors import LocalEntryNotFoundError, RevisionNotFoundError
+    from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled, RevisionNotFoundError
 
     def missing(*given, **named):
         import httpx
@@ -59,12 +59,15 @@ def test_revisions(refused, monkeypatch):
     monkeypatch.setattr(huggingface_hub, "snapshot_download", missing)
     assert "the model has no revision v9; https://huggingface.co/some/model/commits" in refused("hf:some/model@v9")
 
-    def offline(*given, **named):
-        raise LocalEntryNotFoundError("no")
+    for kind in (LocalEntryNotFoundError, OfflineModeIsEnabled):
 
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
-    assert "not in the cache, and the hub cannot be reached" in refused("hf:some/model@v9")
-    assert "hf download some/model --revision v9" in refused("hf:some/model@v9")
+        def offline(*given, kind=kind, **named):
+            raise kind("no")
+
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", offline)
+        said = refused("hf:some/model@v9")
+        assert "not in the cache, and the hub cannot be reached" in said
+        assert "hf download some/model --revision v9" in said
 
 
 def test_a_model_of_the_hub_is_known_by_its_commit(whole, monkeypatch, tmp_path):
@@ -77,14 +80,15 @@ def test_a_model_of_the_hub_is_known_by_its_commit(whole, monkeypatch, tmp_path)
     shutil.copytree(whole / "marian", snapshot)
     calls = []
 
-    def download(name, *, revision, allow_patterns):
-        calls.append((name, revision))
+    def download(name, *, revision, allow_patterns, local_files_only):
+        calls.append((name, revision, local_files_only))
         assert not any(pattern.endswith((".bin", ".py", ".pt")) for pattern in allow_patterns)
         return str(snapshot)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     planned = plan_member("hf:some/model@v1")
-    assert calls == [("some/model", "v1")]
+    assert calls == [("some/model", "v1", False)]
+    assert plan_member("hf:some/model@v1", fetch=False) == planned and calls[1:] == [("some/model", "v1", True)]
     assert planned.identity["revision"] == snapshot.name and planned.identity["name"] == "some/model"
     assert planned.vocabulary == plan_member(f"hf:{whole / 'marian'}").vocabulary
     assert len(planned.open().translate(LINES[:1], beam=1)) == 1

@@ -6,10 +6,10 @@ Behind a ``?`` stand what the name alone does not say: ``hf:ID@REVISION?source=d
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
@@ -113,13 +113,24 @@ def template_of(address: Address, prompt: str | None) -> str | None:
 
 def shown_name(address: Address) -> str:
     """The name of a model as a release has it: of a folder its own name, not where it lies on somebody's disk."""
-    name = f"{address.name}@{address.revision}" if address.revision else address.name
-    given = dict(address.options)
-    if not address.revision and Path(address.name).is_absolute():
-        name = Path(address.name).name
-    for key in ("adapter", "prompt"):
-        if key in given and Path(given[key]).is_absolute():
-            given[key] = Path(given[key]).name
+    return _name(address, lambda path: path.name if path.is_absolute() else str(path))
+
+
+def placed_name(address: Address, commit: str = "") -> str:
+    """The name of a model by which it is found from any folder of this machine.
+
+    :param commit: what the revision stands for.
+    """
+    pinned = replace(address, revision=commit or address.revision) if address.revision else address
+    return _name(pinned, lambda path: str(path.absolute()), lambda value: quote(value, safe="/"))
+
+
+def _name(address: Address, place: Callable[[Path], str], quoted: Callable[[str], str] = str) -> str:
+    name = f"{address.name}@{address.revision}" if address.revision else place(Path(address.name))
+    given = {
+        key: quoted(place(Path(value)) if key in ("adapter", "prompt") else value)
+        for key, value in address.options.items()
+    }
     if address.seed is not None:
         given["seed"] = str(address.seed)
     kind = "hf:" if address.kind == "hf" else ""

@@ -74,10 +74,11 @@ class Planned:
         )
 
 
-def plan_member(text: str, prompt: str | None = None) -> Planned:
+def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> Planned:
     """What the name of a model stands for. A model of the hub is fetched, none is loaded.
 
     :param prompt: the template of a member that has none of its own.
+    :param fetch: whether the hub is asked for what the cache does not have.
     :raises InputError: the name is wrong, there is no such model, or it cannot be loaded safely.
     """
     address = parse_address(text)
@@ -92,7 +93,7 @@ def plan_member(text: str, prompt: str | None = None) -> Planned:
     from cgbench.models.outside.snapshot import find_adapter, find_snapshot, identity_of
 
     template = template_of(address, prompt)
-    folder, commit = find_snapshot(address)
+    folder, commit = find_snapshot(address, fetch)
     tokenizer = load_tokenizer(address, folder)
     if "chat" in address.options:
         template = chat_of(address, tokenizer, template)

@@ -24,16 +24,18 @@ _BESIDE = (STATE, BEST)  # what a training of ours leaves beside a model
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
 
 
-def find_snapshot(address: Address) -> tuple[Path, str]:
+def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
     """The folder of a model, and the commit that it is of (nothing of a folder that was named as such).
 
+    :param fetch: whether the hub is asked for what the cache does not have.
     :raises InputError: there is no such model or revision, it cannot be fetched, or the folder is no model that can be
         loaded safely.
     """
     if not address.revision:
         folder, commit = Path(address.name), ""
     else:
-        folder = _fetch(address, [*_FETCHED, *(["*.py"] if "remote_code" in address.options else [])])
+        patterns = [*_FETCHED, *(["*.py"] if "remote_code" in address.options else [])]
+        folder = _fetch(address, patterns, local_files_only=not fetch)
         commit = folder.name
     _check(address, folder)
     return folder, commit
@@ -105,10 +107,10 @@ def _convert(saved_by: str) -> str:
     )
 
 
-def _fetch(address: Address, patterns: list[str]) -> Path:
+def _fetch(address: Address, patterns: list[str], **how: bool) -> Path:
     hub: Any = require("huggingface_hub", "hf")
     try:
-        return Path(hub.snapshot_download(address.name, revision=address.revision, allow_patterns=patterns))
+        return Path(hub.snapshot_download(address.name, revision=address.revision, allow_patterns=patterns, **how))
     except Exception as error:
         if (reason := _reason(error, address)) is None:
             raise
@@ -123,12 +125,14 @@ def _reason(error: Exception, address: Address) -> str | None:
         ("GatedRepoError", f"access has to be asked for at {where}; then log in (hf auth login) or set HF_TOKEN"),
         ("RepositoryNotFoundError", f"there is no model {address.name}; a private one needs a login (hf auth login)"),
         ("RevisionNotFoundError", f"the model has no revision {address.revision}; {where}/commits/main lists them"),
-        (
-            "LocalEntryNotFoundError",
-            f"this revision is not in the cache, and the hub cannot be reached (or HF_HUB_OFFLINE is set); where it "
-            f"can: hf download {address.name} --revision {address.revision}",
+        *(
+            (
+                kind,
+                "this revision is not in the cache, and the hub cannot be reached (or HF_HUB_OFFLINE is set); where it "
+                f"can: hf download {address.name} --revision {address.revision}",
+            )
+            for kind in ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
         ),
-        ("OfflineModeIsEnabled", "this revision is not in the cache, and HF_HUB_OFFLINE is set"),
         ("HFValidationError", f"no name of a model ({error})"),
     ):
         if kind in kinds:
