@@ -28,13 +28,14 @@ CHUNKS = 5  # times what a thread of the scan reads: what it holds
 @dataclass(frozen=True)
 class Cost:
     """What a step will take: seconds (None: not estimated), bytes of memory at its peak, bytes on disk; 0 seconds and
-    ``kept`` where it is done."""
+    ``kept`` where it is done; ``without``: what of it is not in the seconds."""
 
     step: str
     seconds: float | None
     memory: float
     disk: float
     kept: bool = False
+    without: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Asked:
     :param reverse: members of the ensemble of the other direction; ``lm``: whether there is a language model.
     :param normalised: whether texts are written anew.
     :param done: groups of steps that are kept; ``left``: members that are to be trained.
+    :param clusters: whether these cluster states while they are trained, which nobody times.
     """
 
     until: str
@@ -90,6 +92,7 @@ class Asked:
     normalised: bool = False
     done: frozenset[str] = frozenset()
     left: int | None = None
+    clusters: bool = False
 
 
 def estimate(config: ReactConfig, texts: Texts, rates: Rates, asked: Asked) -> Estimate:
@@ -114,7 +117,10 @@ def estimate(config: ReactConfig, texts: Texts, rates: Rates, asked: Asked) -> E
     ]
     if asked.lm:
         costs.append(Cost("perplexity", None, 0.0, 8.0 * candidates))
-    if asked.until != "candidates":
+    if asked.until != "candidates" and rates.models is None:
+        # Members from outside: to time them is to load them, and nobody else's rates hold for them.
+        costs += [Cost(step, None, 0.0, 0.0) for step in ("uncertainty", *(["reverse"] if asked.reverse else []))]
+    elif asked.until != "candidates":
         assert rates.models is not None
         costs += _models(config, texts, rates.start, rates.models, asked, candidates)
     return Estimate(tuple(Cost(cost.step, 0.0, 0.0, 0.0, True) if cost.step in asked.done else cost for cost in costs))
@@ -133,7 +139,8 @@ def _models(
         memory = at_once * (models.memory + train.size + PAIR * train.pairs)
         best = 1 if held_out and asked.training.keep == "best" else 0
         disk = left * 4.0 * models.parameters * (1 + STATE + best) + (train.size if held_out else 0)
-        costs.append(Cost("members", math.ceil(left / at_once) * member, memory, disk))
+        without = "clustering prototypes" if asked.clusters else ""
+        costs.append(Cost("members", math.ceil(left / at_once) * member, memory, disk, without=without))
     shards = math.ceil(candidates / SHARD)
     at_once = max(1, min(asked.shards, shards))
     scored = start + math.ceil(shards / at_once) * min(SHARD, candidates) * models.candidate
@@ -194,12 +201,18 @@ def cost_table(found: Estimate, notes: Mapping[str, str] | None = None) -> str:
     """The estimate for people, a step a line."""
     rows = [
         (
-            cost.step + (notes or {}).get(cost.step, ""),
+            cost.step + (notes or {}).get(cost.step, "") + (f" (without {cost.without})" if cost.without else ""),
             "kept" if cost.kept else "not estimated" if cost.seconds is None else duration(cost.seconds),
             size(cost.memory) if cost.memory else "",
             size(cost.disk) if cost.disk else "",
         )
         for cost in found.costs
     ]
-    whole = ("in all", duration(found.seconds), size(found.memory), size(found.disk))
+    left_out = any(cost.seconds is None or cost.without for cost in found.costs)
+    whole = (
+        "in all that is estimated" if left_out else "in all",
+        duration(found.seconds),
+        size(found.memory),
+        size(found.disk),
+    )
     return render(("about", "time", "memory", "disk"), [*rows, whole])

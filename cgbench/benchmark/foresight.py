@@ -10,11 +10,12 @@ from typing import Any
 
 from cgbench.benchmark.candidate_uncertainty import shard_needs
 from cgbench.benchmark.estimate import SMALLER, Asked, Estimate, advice, cost_table, estimate
-from cgbench.benchmark.rates import Rates, kept_rates, look_at_texts, members_at_once, preset_of
+from cgbench.benchmark.rates import Rates, kept_rates, look_at_texts, members_at_once, preset_of, times_models
 from cgbench.benchmark.react_config import ReactConfig, make_config
 from cgbench.benchmark.react_plan import Plan
 from cgbench.engines import Engine
 from cgbench.models.checkpoints import member_folders
+from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.steps import Step, Workspace
 
 WANTED = "CGBENCH_ESTIMATE"
@@ -48,14 +49,12 @@ def foresee(
     settings: Mapping[str, Any],
     rates_of: Callable[..., Rates] | None = None,
 ) -> Foreseen | None:
-    """What the steps of ``plan`` that are not done will cost on this machine; None if all are, or if members
-    are models from outside, whose speed nobody has timed.
+    """What the steps of ``plan`` that are not done will cost on this machine; None if all are. What models from outside
+    take is left open: nobody has timed them.
 
     :param preset: that was asked for, with ``settings`` changed: what is compared with the smaller preset.
     :param rates_of: from settings, plan, texts and engine to rates (default: :func:`.rates.kept_rates`).
     """
-    if plan.inputs.members:
-        return None
     groups = {
         "texts": [text.step for text in (plan.train, *plan.pools, *plan.exclude) if text.step],
         "known-ngrams": [plan.ngrams],
@@ -75,19 +74,20 @@ def foresee(
     texts = look_at_texts(plan)
 
     def of(config: ReactConfig, done: frozenset[str], members: int) -> Estimate:
-        training = preset_of(config).training if plan.ensemble else None
-        models = plan.until != "candidates"
+        member = preset_of(config) if plan.ensemble else None
+        models = times_models(plan)
         asked = Asked(
             until=plan.until,
             cores=engine.jobs,
             members=members_at_once(config, plan, engine)[0] if models else 0,
             shards=engine.at_once(shard_needs(plan.device), 1 << 20) if models else 0,
-            training=training,
+            training=member.training if member else None,
             reverse=len(member_folders(plan.inputs.reverse)) if plan.inputs.reverse else 0,
             lm=plan.perplexity is not None,
             normalised=bool(groups["texts"]),
             done=done,
             left=members,
+            clusters=member is not None and isinstance(member.model, ProtoTransformerConfig),
         )
         rates = (rates_of or kept_rates)(config, plan, texts, engine)
         return estimate(config, texts, rates, asked)

@@ -86,7 +86,7 @@ class Rates:
     :param kept: share of the pool's pairs that have known words and a length within the bounds.
     :param words: of a byte of training text, on the side of the degree.
     :param start: seconds until a worker works.
-    :param models: None where none is trained or asked.
+    :param models: None where none is trained or asked, or where they are from outside.
     """
 
     normalise: float
@@ -174,7 +174,7 @@ def measure_rates(
     with tempfile.TemporaryDirectory() as folder:
         scanned = _time_scan(config, texts, Path(folder), clock)
     start, models = 0.0, None
-    if plan.until != "candidates":
+    if times_models(plan):
         start, models = _time_workers(config, plan, texts, engine, clock, seconds)
     return Rates(normalise=texts.normalise, **scanned, start=start, models=models)
 
@@ -279,6 +279,11 @@ def members_at_once(config: ReactConfig, plan: Plan, engine: Engine) -> tuple[in
     return engine.at_once(needs, config.members), needs
 
 
+def times_models(plan: Plan) -> bool:
+    """Whether models are timed: they are used, and are not from outside, whose loading alone may take minutes."""
+    return plan.until != "candidates" and not plan.inputs.members
+
+
 def preset_of(config: ReactConfig) -> Preset:
     """What the members are trained as."""
     return load_preset(config.model).replace(config.model_settings)
@@ -345,10 +350,10 @@ def kept_rates(
     key = {
         "version": __version__,
         "machine": [host(), _processor(), usable_cores()],
-        "engine": [engine.name, members_at_once(config, plan, engine)[0] if plan.until != "candidates" else 0],
+        "engine": [engine.name, members_at_once(config, plan, engine)[0] if times_models(plan) else 0],
         "texts": [plan.train.identity, *(pool.identity for pool in plan.pools)],
         "ensemble": str(plan.inputs.ensemble),
-        "until": plan.until == "candidates",
+        "until": not times_models(plan),
         "device": plan.device,
         "model": [to_dict(model.model), to_dict(model.training), to_dict(model.method), to_dict(model.text)],
         "build": config.as_dict(),

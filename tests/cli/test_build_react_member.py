@@ -1,6 +1,7 @@
 """build-react with members from outside: killed and resumed, in the manifest, on the card."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -107,7 +108,7 @@ def test_an_ensemble_trained_here_says_nothing_of_that(small_release):
     assert "members" not in small_release.manifest["inputs"]
 
 
-def test_what_members_do_not_go_with(corpora, members, run, tmp_path):
+def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatch):
     command = ("build-react", *corpora, *BUILD, "--out", tmp_path / "r")
     for words, said in (
         ((*members, "--ensemble", tmp_path), "--member and --ensemble: one of them"),
@@ -117,5 +118,10 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path):
         ((*members[:2],), "is how far members disagree"),
     ):
         assert said in run(*command, *words, status=2).stderr, words
+    monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    table = run(*command, *members, "--dry-run").output
+    assert re.search(r"(?m)^uncertainty +not estimated", table) and re.search(r"(?m)^scan +[0-9.]+ second", table)
+    monkeypatch.setenv("CGBENCH_ESTIMATE", "0")
     lines = run(*command, *members, "--dry-run").stderr
     assert "uncertainty: runs" in lines and "member-0" not in lines

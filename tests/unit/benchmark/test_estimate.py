@@ -58,6 +58,22 @@ def test_steps_that_are_kept_cost_nothing():
     assert seconds(one, "members") == seconds(estimate(DEMO, TEXTS, RATES, ASKED), "members")  # they went side by side
 
 
+def test_what_nobody_times_is_said():
+    found = estimate(DEMO, TEXTS, RATES, replace(ASKED, clusters=True))
+    assert found.seconds == estimate(DEMO, TEXTS, RATES, ASKED).seconds
+    assert "members (without clustering prototypes)" in cost_table(found)
+    assert "in all that is estimated" in cost_table(found)
+    assert "without" not in cost_table(estimate(DEMO, TEXTS, RATES, ASKED))
+    assert "that is estimated" not in cost_table(estimate(DEMO, TEXTS, RATES, ASKED))
+    kept = estimate(DEMO, TEXTS, RATES, replace(ASKED, clusters=True, done=frozenset({"members"})))
+    assert "without" not in cost_table(kept) and "that is estimated" not in cost_table(kept)
+    outside = replace(ASKED, training=None, reverse=2)
+    found = estimate(DEMO, TEXTS, replace(RATES, models=None), outside)
+    assert [cost.step for cost in found.costs if cost.seconds is None] == ["uncertainty", "reverse"]
+    assert cost_table(found).count("not estimated") == 2 and seconds(found, "scan") > 0
+    assert "in all that is estimated" in cost_table(found)
+
+
 def test_a_build_stops_where_it_is_told_to():
     found = estimate(DEMO, TEXTS, replace(RATES, models=None), replace(ASKED, until="candidates", lm=True))
     assert [cost.step for cost in found.costs] == ["known-ngrams", "scan", "candidates", "perplexity"]

@@ -116,3 +116,15 @@ def test_a_smaller_preset_is_looked_at_where_this_one_takes_days(plan, tmp_path)
     assert "--preset small would" in found.advice
     assert [config.model for config in asked] == ["tiny", "small"] and asked[1].beam == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_clustering_of_prototypes_is_said_to_be_left_out(plan, demo, tmp_path):
+    known = measure_rates(plan.config, plan, look_at_texts(plan), Local(1), ticking(), 0)
+    settings = {**SETTINGS, "model": "proto_cognition"}
+    texts = {"train": pair(demo, "train"), "pools": [pair(demo, "pool")], "languages": ("de", "en"), "device": "cpu"}
+    clusters = plan_of(tmp_path / "texts", preset="demo", settings=settings, **texts)
+    for asked, said in ((clusters, True), (plan, False)):
+        found = foresee(
+            asked, Workspace(tmp_path / "work"), Local(1), preset="demo", settings={}, rates_of=lambda *given: known
+        )
+        assert ("members (without clustering prototypes)" in found.lines) == said
