@@ -274,9 +274,12 @@ def _time_workers(
 
 
 def members_at_once(config: ReactConfig, plan: Plan, engine: Engine) -> tuple[int, Needs]:
-    """How many members are trained at once, or shards scored where there is nothing to train."""
-    needs = shard_needs(plan.device) if plan.inputs.ensemble else member_needs(plan.device)
-    return engine.at_once(needs, config.members), needs
+    """How many members are trained at once, or shards scored where there is nothing to train; what one process of such
+    a task needs."""
+    if plan.inputs.ensemble:
+        return engine.at_once(shard_needs(plan.device), config.members), shard_needs(plan.device)
+    together = plan.ensemble.processes if plan.ensemble else 1
+    return engine.at_once(member_needs(plan.device, together), config.members), member_needs(plan.device)
 
 
 def times_models(plan: Plan) -> bool:

@@ -85,6 +85,7 @@ def build_react(
     jobs: int | None = None,
     engine: Engine | None = None,
     device: str = "auto",
+    gpus_per_member: int = 1,
     accept_text: bool = False,
     work: PathLike | None = None,
     card_notes: PathLike | None = None,
@@ -113,6 +114,8 @@ def build_react(
     :param columns: source and target column of files with both sides; ``languages``: default, the files' last parts.
     :param jobs: worker processes (default: the cores); ``engine``: where they run, if not here. They change no byte.
     :param device: ``auto``, ``cpu`` or ``cuda``.
+    :param gpus_per_member: GPUs that train one member together; with ``device="cpu"``, processes. Their number is part
+        of what a member is.
     :param accept_text: go on with text that would spoil the benchmark, such as a tokenised pool for raw training text.
     :param work: where finished steps, the texts and the trained members are kept; default: ``out.work``, beside it.
     :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.card_notes`).
@@ -147,6 +150,7 @@ def build_react(
         columns=columns,
         languages=languages,
         device=device,
+        gpus_per_member=gpus_per_member,
         accept_text=accept_text,
         settings=settings,
     )

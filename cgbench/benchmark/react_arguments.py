@@ -19,12 +19,13 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.devices import choose_device
 from cgbench.models.outside.opening import Planned, check_together, plan_member
+from cgbench.models.training.ensemble import check_processes
 from cgbench.settings import did_you_mean
 
 STAGES = ("candidates", "uncertainty", "release")
 PLANNED = (
     *("train", "pools", "exclude", "preset", "until", "ngrams", "ensemble", "reverse_ensemble", "lm"),
-    *("difficulty", "member", "prompt", "columns", "languages", "device", "accept_text"),
+    *("difficulty", "member", "prompt", "columns", "languages", "device", "gpus_per_member", "accept_text"),
 )
 """The arguments of :func:`plan_of` that are no settings."""
 
@@ -48,6 +49,7 @@ def plan_of(
     columns: str | Sequence[str | int] | None = None,
     languages: str | Sequence[str] | None = None,
     device: str = "auto",
+    gpus_per_member: int = 1,
     accept_text: bool = False,
 ) -> Plan:
     """What :func:`build_react` was asked for, checked: the plan. ``texts`` is where lists of sentences are written."""
@@ -82,8 +84,12 @@ def plan_of(
         check_drop_by(config, inputs)
     if until == "release":
         check_shares(config)
-    device = choose_device("cpu" if until == "candidates" else device)
-    plan = plan_react(inputs, config, device=device, until=until, accept_text=accept_text)
+    chosen = choose_device("cpu" if until == "candidates" else device)
+    if until != "candidates" and not inputs.ensemble and not inputs.members:
+        check_processes(gpus_per_member, device, chosen)
+    plan = plan_react(
+        inputs, config, device=chosen, until=until, accept_text=accept_text, gpus_per_member=gpus_per_member
+    )
     if until == "release" and all(pool.plain for pool in plan.pools):
         check_shares(config, sum(pool.plain.lines for pool in plan.pools if pool.plain))
     return plan

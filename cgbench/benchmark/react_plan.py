@@ -98,11 +98,18 @@ class Built:
 
 
 def plan_react(
-    inputs: Inputs, config: ReactConfig, *, device: str, until: str = "release", accept_text: bool = False
+    inputs: Inputs,
+    config: ReactConfig,
+    *,
+    device: str,
+    until: str = "release",
+    accept_text: bool = False,
+    gpus_per_member: int = 1,
 ) -> Plan:
     """Identify the inputs by their bytes and lay out the steps. Reads the inputs; writes and runs nothing.
 
     :param accept_text: go on with text that would spoil the benchmark (:mod:`cgbench.text.inspection`).
+    :param gpus_per_member: processes that train a member together, a GPU each where ``device`` is ``cuda``.
     :raises InputError: an input is missing or malformed, or the settings do not fit together.
     """
     normalisation = Normalisation(
@@ -154,7 +161,16 @@ def plan_react(
             members = {"ensemble": ensemble_identity(inputs.ensemble)}
         else:
             preset = load_preset(config.model).replace(config.model_settings)
-            ensemble = plan_ensemble(preset, train, None, config.members, config.seed, device, held_out=config.held_out)
+            ensemble = plan_ensemble(
+                preset,
+                train,
+                None,
+                config.members,
+                config.seed,
+                device,
+                held_out=config.held_out,
+                processes=gpus_per_member,
+            )
             members = {step.name: step.key for step in ensemble.members}
         searched = {"beam": config.beam, "device": device, **search_settings(config.as_dict())}
         if inputs.members:

@@ -363,6 +363,8 @@ def command(built: Built, names: Mapping[str, str]) -> str:
         words += ["--lm", names[str(inputs.lm)]]
     if any(finding.stops for finding in built.plan.findings):
         words.append("--accept-text")
+    if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
+        words += ["--gpus-per-member", str(together)]
     words += ["--device", built.plan.device, "--out", "DIR"]
     defaults = type(config)().as_dict()
     for key, value in config.as_dict().items():

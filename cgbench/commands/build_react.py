@@ -14,6 +14,7 @@ from cgbench.commands.options import (
     changed_settings,
     corpus,
     format_option,
+    gpus_per_member_option,
     language_pair,
     member_option,
     note,
@@ -51,6 +52,7 @@ PATH = click.Path(path_type=Path)
 @click.option("--model", help="Model preset of the members.")
 @click.option("--arch", help="Another architecture than the preset's.")
 @click.option("--method", help="Training method of the members: none, seqmix, creg or bow.")
+@gpus_per_member_option
 @click.option("--ngrams", type=PATH, help="Known n-grams from a file, a phrase a line, instead of the training text.")
 @click.option("--control", is_flag=True, default=None, help="Also draw a control set: pairs of the same lengths.")
 @click.option("--lm", type=PATH, help="Language model (lm train) that gives each candidate a perplexity.")
@@ -80,6 +82,7 @@ def build_react_command(
     members: tuple[str, ...],
     prompt: str | None,
     number: int | None,
+    gpus_per_member: int | None,
     reverse_ensemble: Path | None,
     ngrams: Path | None,
     lm: Path | None,
@@ -111,7 +114,13 @@ def build_react_command(
 
     train_spec = corpus(train, columns)
     given["members"] = number
-    for option, value in (("members", number), ("model", given["model"]), ("arch", arch), ("method", method)):
+    for option, value in (
+        ("members", number),
+        ("model", given["model"]),
+        ("arch", arch),
+        ("method", method),
+        ("gpus-per-member", gpus_per_member),
+    ):
         if (ensemble or members) and value is not None:
             taken = "--ensemble" if ensemble else "--member"
             raise InputError(f"{taken} takes members as they are; leave --{option} out")
@@ -132,6 +141,7 @@ def build_react_command(
         "prompt": prompt,
         "languages": language_pair(languages, train_spec),
         "device": device,
+        "gpus_per_member": gpus_per_member or 1,
         "accept_text": accept_text,
         "work": work,
         "card_notes": card_notes,

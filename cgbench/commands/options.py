@@ -318,6 +318,10 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(run)
 
 
+gpus_per_member_option = click.option(
+    "--gpus-per-member", type=click.IntRange(1), metavar="N",
+    help="GPUs that train one member together; with --device cpu, processes.",
+)  # fmt: skip
 run_options = options(
     click.option("--config", type=click.Path(path_type=Path), help="Settings from a YAML file."),
     click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting."),

@@ -18,6 +18,7 @@ from cgbench.commands.options import (
     choose_device,
     corpus,
     format_option,
+    gpus_per_member_option,
     lexicon_option,
     normalisation_of,
     options,
@@ -188,6 +189,7 @@ def train_command(
     help="Start all members from this model from outside: hf:ID@REVISION, hf:FOLDER.",
 )
 @lexicon_option
+@gpus_per_member_option
 @text_options
 @run_options
 @format_option
@@ -200,6 +202,7 @@ def train_ensemble_command(
     method: str | None,
     out: Path,
     init: str | None,
+    gpus_per_member: int | None,
     config: Path | None,
     assignments: tuple[str, ...],
     dry_run: bool,
@@ -208,7 +211,7 @@ def train_ensemble_command(
     **given: Any,
 ) -> None:
     """Train models that differ by their seed alone. Given again, the command goes on where it was stopped."""
-    from cgbench.models.training.ensemble import build_ensemble
+    from cgbench.models.training.ensemble import build_ensemble, check_processes
 
     if init and not init.startswith("hf:"):
         raise InputError(
@@ -216,12 +219,15 @@ def train_ensemble_command(
         )
     model = model or (None if arch or init else "small")
     outside, preset = _outside(init, chosen_preset(model, arch, method, config, assignments, _default(init)))
+    processes, resources = gpus_per_member or 1, _resources(given)
+    check_processes(processes, given["device"], resources["device"])
     summary = build_ensemble(
         preset,
         *_texts(train, valid, given),
         out,
-        **_resources(given),
+        **resources,
         members=members,
+        processes=processes,
         init=outside,
         dry_run=dry_run,
         say=say_if(explain or dry_run),

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 
 from cgbench.engines.local import Local, usable_cores
-from cgbench.engines.tasks import Engine, Needs, host, runs_remotely, saying_where
+from cgbench.engines.tasks import FAILED, Engine, LostError, Needs, host, runs_remotely, saying_where
 from cgbench.errors import InputError, argument
 
 __all__ = [
     "ENGINES",
+    "FAILED",
     "Engine",
     "Local",
+    "LostError",
     "Needs",
     "host",
     "open_engine",

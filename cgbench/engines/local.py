@@ -60,6 +60,10 @@ class Local(Engine):
         """As :meth:`Engine.at_once` says."""
         return max(1, len(self._places(needs, tasks)))
 
+    def check_fits(self, needs: Needs) -> None:
+        """As :meth:`Engine.check_fits` says."""
+        self._places(needs, 1)
+
     def run(
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
     ) -> Iterator[Any]:

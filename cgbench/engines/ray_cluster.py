@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cgbench import __version__
-from cgbench.engines.tasks import ONE_CORE, REMOTE, Engine, Needs, host
+from cgbench.engines.tasks import FAILED, ONE_CORE, REMOTE, Engine, LostError, Needs, host
 from cgbench.errors import InputError, InputWarning, require
 from cgbench.files import write_atomic
 from cgbench.terminal import printable
@@ -30,7 +30,6 @@ from cgbench.terminal import printable
 RETRIES = 5  # of a task whose worker was lost
 PATIENCE = 10.0  # seconds
 TOKEN = ".seen-by-all"  # in the shared folder while the engine is open
-FAILED = "failed-task.log"  # in the shared folder: what the last task said that failed
 GLANCE = 1 << 16  # bytes
 BEFOREHAND = 2  # tasks handed in for each that can run: nobody waits for the driver
 
@@ -100,6 +99,15 @@ class Ray(Engine):
             there = self._ray.cluster_resources().get("GPU", 0)
             fit = min(self._limit or fit, max(1, int(there / self._gpus_of(needs))))
         return min(fit, max(1, tasks))
+
+    def check_fits(self, needs: Needs) -> None:
+        """As :meth:`Engine.check_fits` says; without it a task that fits nowhere would wait for ever."""
+        gpus = self._gpus_of(needs)
+        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        wanted = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
+        if not any(all(machine.get(kind, 0) >= amount for kind, amount in wanted.items()) for machine in machines):
+            text = ", ".join(f"{amount:g} {kind}" for kind, amount in wanted.items() if amount)
+            raise InputError(f"no machine of the Ray cluster has what a task needs ({text}); add one that has")
 
     def share(self, folder: Path) -> None:
         """Check on every machine that it sees ``folder``; each task looks again, for machines that come later."""
@@ -186,13 +194,12 @@ class Ray(Engine):
             self._ray.shutdown()
 
     def _prepared(self, needs: Needs) -> Callable[[Callable[..., Any], tuple[Any, ...]], Any]:
-        gpus = self._gpus_of(needs)
-        self._check_fits(needs, gpus)
+        self.check_fits(needs)
         options: dict[str, Any] = {
             "num_cpus": needs.cores,
-            "num_gpus": gpus,
+            "num_gpus": self._gpus_of(needs),  # several are always of one machine
             "max_retries": RETRIES,
-            "retry_exceptions": False,
+            "retry_exceptions": [LostError],
         }
         if needs.memory:
             options["memory"] = needs.memory
@@ -201,14 +208,6 @@ class Ray(Engine):
 
     def _gpus_of(self, needs: Needs) -> float:
         return needs.gpus / self._share if 0 < needs.gpus <= 1 else needs.gpus
-
-    def _check_fits(self, needs: Needs, gpus: float) -> None:
-        """Without this a task that fits nowhere would wait for ever."""
-        machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        wanted = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
-        if not any(all(machine.get(kind, 0) >= amount for kind, amount in wanted.items()) for machine in machines):
-            text = ", ".join(f"{amount:g} {kind}" for kind, amount in wanted.items() if amount)
-            raise InputError(f"no machine of the Ray cluster has what a task needs ({text}); add one that has")
 
     def _window(self, needs: Needs) -> int:
         if self._limit:

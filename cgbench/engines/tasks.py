@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cgbench.errors import InputError
 from cgbench.terminal import printable
+
+FAILED = "failed-task.log"  # in the folder of the results: what the last task said that failed
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -33,6 +36,10 @@ class Needs:
 
 
 ONE_CORE = Needs()
+
+
+class LostError(InputError):
+    """A process that a task had started was killed. The task itself is well, and may run again."""
 
 
 class Engine(ABC):
@@ -77,6 +84,13 @@ class Engine(ABC):
         """``map(function, items)``, in order, with a bounded number of items in flight: memory stays flat.
 
         :raises InputError: as for :meth:`run`.
+        """
+
+    @abstractmethod
+    def check_fits(self, needs: Needs) -> None:
+        """Check that a task that needs so much can run at all.
+
+        :raises InputError: there is no machine that has it.
         """
 
     def share(self, folder: Path) -> None:  # noqa: B027

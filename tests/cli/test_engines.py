@@ -1,15 +1,19 @@
 """A build on a Ray cluster has the bytes of a local one, whatever is lost on the way."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from processes_together import children, files_of
 from ray_nodes import ray_nodes
 from small_build import SMALL, release_bytes
 
+from cgbench.models.checkpoints import member_folders
 from cgbench.steps import locked
 
 pytest.importorskip("ray", reason="ray is not installed: pip install ray")
@@ -57,6 +61,37 @@ def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, run, t
     words = (*corpora, *SMALL, "--engine", "ray", "--address", cluster.address, "--out", out)
     with locked(members / "lock", wait=False):
         assert "another cgbench command is working in this folder" in run("build-react", *words, status=2).stderr
+
+
+def test_a_member_of_several_processes_is_one_task(cluster, demo, run, tmp_path):
+    """On a machine that has a core for each; one of them is killed, and the member goes on."""
+    text = ("--train", demo / "train.de", demo / "train.en", "--model", "tiny", "--set", "text.merges=100")
+    rate = ("--set", "training.max_updates=60", "--set", "training.log_every=2", "--set", "training.checkpoint_every=2")
+    words = ["train-ensemble", *text, *rate, "--members", "1", "--device", "cpu", "--gpus-per-member", "2", "--out"]
+    on_ray = ("--engine", "ray", "--address", cluster.address)
+    refused = run(*words, tmp_path / "r", *on_ray, status=2).stderr
+    assert "no machine of the Ray cluster has what a task needs (2 CPU)" in refused
+    node = cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    command = [sys.executable, "-m", "cgbench", *map(str, [*words, tmp_path / "ray", *on_ray])]
+    with (tmp_path / "log").open("wb") as log:
+        driver = subprocess.Popen(command, stdout=log, stderr=log)
+    wait_for(driver, lambda: list((tmp_path / "ray/.cgbench").glob("member-*/*.partial/*state*")))
+    ranks = [rank for worker in processes_of_ray() for rank in children(worker)]
+    assert len(ranks) == 2
+    os.kill(ranks[0], signal.SIGKILL)
+    assert driver.wait(120) == 0, (tmp_path / "log").read_text()
+    cluster.remove_node(node)
+    run(*words, tmp_path / "local", "--jobs", "1")
+    assert files_of(member_folders(tmp_path / "ray")[0]) == files_of(member_folders(tmp_path / "local")[0])
+
+
+def processes_of_ray():
+    """All that work for it: their ids."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if path.read_bytes().startswith(b"ray::"):
+                yield int(path.parent.name)
 
 
 def test_ray_is_asked_for_in_words_that_are_understood(run):

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.engines import Engine, Local, Needs, saying_where
-from cgbench.errors import InputError, InputWarning, require
+from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
+from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import atomic_path, link_or_copy, sync_folder
 from cgbench.models.checkpoints import (
     BESIDE,
@@ -34,6 +34,7 @@ from cgbench.models.outside.start import Start
 from cgbench.models.training.following import following
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
+from cgbench.models.training.together import train_together
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, locked
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
@@ -51,6 +52,7 @@ class EnsemblePlan:
     lexicon: Path | None = None
     held_out: Step | None = None  # validation pairs are a part of the training text
     init: Start | None = None  # the model from outside that all members start from
+    processes: int = 1  # that train a member together
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -68,12 +70,15 @@ def plan_ensemble(
     lexicon: Path | None = None,
     held_out: str | None = None,
     init: Start | None = None,
+    processes: int = 1,
 ) -> EnsemblePlan:
     """The steps that train ``members`` models of ``preset``.
 
     :param lexicon: what source words stand for, where the model reads a file.
     :param held_out: how much of ``train`` is validated on and not trained on (:func:`.held_out.hold_out`).
     :param init: the model from outside that all start from.
+    :param processes: that train a member together, a GPU each where ``device`` is ``cuda``. Their number decides the
+        last bits of sums, and how random numbers are drawn.
     :raises InputError: a lexicon is there and not needed, or needed and not there; what validates is not installed.
     """
     from cgbench.models.training.reproducible import resolve_precision
@@ -109,13 +114,14 @@ def plan_ensemble(
                 "seed": seed + number,
                 "device": device,
                 "precision": precision,
+                **({"processes": processes} if processes > 1 else {}),
             },
             inputs=inputs,
             grows=grows,
         )
         for number in range(members)
     )
-    return EnsemblePlan(preset, device, subwords, steps, lexicon, division, init)
+    return EnsemblePlan(preset, device, subwords, steps, lexicon, division, init, processes)
 
 
 def train_ensemble(
@@ -123,25 +129,33 @@ def train_ensemble(
 ) -> list[Path]:
     """Run the steps of ``plan`` that are not done, side by side, and return the members' folders.
 
-    A member is trained by one worker with a fixed number of threads: the engine changes no byte.
+    A member is trained by one worker, or by as many processes as the plan says, with a fixed number of threads: the
+    engine changes no byte.
 
-    :raises InputError: called by torchrun, whose processes would all train the same members.
+    :raises InputError: called by torchrun, whose processes would all train the same members; no machine has what a
+        member needs.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise InputError("members of an ensemble are trained side by side with --jobs, not with torchrun")
+        raise InputError(
+            "members of an ensemble are trained side by side with --jobs, not with torchrun; "
+            "several processes a member are --gpus-per-member"
+        )
 
     def learn(out: Path) -> None:
         over = plan.init if plan.init and not plan.init.whole else None
         learn_subwords(train.source.path, train.target.path, plan.preset, over).save(out)
 
     warn_of_length(workspace, plan)
+    pending = [step for step in plan.members if not workspace.done(step)]
+    needs = member_needs(plan.device, plan.processes)
+    if pending:
+        engine.check_fits(needs)
     subwords = workspace.run(plan.subwords, learn) if plan.subwords else None
     texts: tuple[Path, Path] | None = (train.source.path, train.target.path)
     valid_texts = (valid.source.path, valid.target.path) if valid else None
     if division := plan.held_out:
         parts = workspace.run(division, lambda out: hold_out(train, str(division.config["valid"]), out))
         texts, valid_texts = (texts_in(parts, part) for part in PARTS)
-    pending = [step for step in plan.members if not workspace.done(step)]
     for step in plan.members:
         if step not in pending:
             workspace.say(workspace.why(step))
@@ -150,14 +164,27 @@ def train_ensemble(
     engine.share(workspace.root)
     tasks = [(workspace.root, step, plan, subwords, texts, valid_texts, train.hashes) for step in pending]
     with saying_where(engine, "members", workspace.say), following(workspace, pending, engine):
-        for _ in engine.run(_train_one, tasks, member_needs(plan.device)):
+        for _ in engine.run(_train_one, tasks, needs):
             pass
     return [workspace.result(step) for step in plan.members]
 
 
-def member_needs(device: str) -> Needs:
-    """What the training of a member needs."""
-    return Needs(gpus=float(device == "cuda"))
+def member_needs(device: str, processes: int = 1) -> Needs:
+    """What the training of a member by so many processes needs, all of it of one machine."""
+    return Needs(cores=processes, gpus=float(processes * (device == "cuda")))
+
+
+def check_processes(number: int, asked: str, device: str) -> None:
+    """Check how many GPUs a member was given.
+
+    :param asked: the device as it was asked for; ``device``: what that is here.
+    :raises InputError: there are none, and nobody said that processes on the CPU are meant.
+    """
+    if number > 1 and device == "cpu" and asked != "cpu":
+        raise InputError(
+            f"{argument('gpus_per_member', number)}: PyTorch sees no GPU here; with {argument('device', 'cpu')} a "
+            f"member is trained by {number} processes on the CPU"
+        )
 
 
 def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
@@ -185,29 +212,50 @@ def _train_one(
     valid: tuple[Path, Path] | None,
     digests: dict[str, str],
 ) -> None:
-    from cgbench.models.text.subwords import Subwords
-    from cgbench.models.training.trainer import train_model
-
     workspace = Workspace(root)
+    title = f"member {plan.members.index(step) + 1} of {len(plan.members)}"
 
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
             _start_from(shorter, out)
-        train_model(
-            train,
-            valid,
-            Subwords.load(subwords) if subwords else None,
-            plan.preset,
-            int(step.config["seed"]),
-            out,
-            plan.device,
-            digests=digests,
-            init=plan.init,
-            lexicon=plan.lexicon,
-            title=f"member {plan.members.index(step) + 1} of {len(plan.members)}",
-        )
+        arguments = (out, step, plan, subwords, train, valid, digests, title)
+        if plan.processes == 1:
+            _train(*arguments)
+        else:
+            train_together(
+                _train, arguments, count=plan.processes, device=plan.device, title=title, failed=root / FAILED
+            )
 
     workspace.run(step, make, resumable=True, spare=(STATE, BEST))
+
+
+def _train(
+    out: Path,
+    step: Step,
+    plan: EnsemblePlan,
+    subwords: Path | None,
+    train: tuple[Path, Path],
+    valid: tuple[Path, Path] | None,
+    digests: dict[str, str],
+    title: str,
+) -> bool:
+    """What each process that trains a member does."""
+    from cgbench.models.text.subwords import Subwords
+    from cgbench.models.training.trainer import train_model
+
+    return train_model(
+        train,
+        valid,
+        Subwords.load(subwords) if subwords else None,
+        plan.preset,
+        int(step.config["seed"]),
+        out,
+        plan.device,
+        digests=digests,
+        init=plan.init,
+        lexicon=plan.lexicon,
+        title=title,
+    )
 
 
 def _start_from(shorter: Path, out: Path) -> None:
@@ -239,6 +287,7 @@ def build_ensemble(
     device: str = "cpu",
     lexicon: Path | None = None,
     init: Start | None = None,
+    processes: int = 1,
     dry_run: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> list[dict[str, Any]]:
@@ -248,6 +297,7 @@ def build_ensemble(
 
     :param lexicon: what source words stand for, where the model reads a file.
     :param init: the model from outside that all members start from.
+    :param processes: that train a member together, a GPU each where ``device`` is ``cuda``.
     :param engine: where members are trained side by side (default: one after another, in this process).
     :raises InputError: the inputs or the folder are wrong.
     """
@@ -255,7 +305,7 @@ def build_ensemble(
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
     engine = engine or Local(1)
-    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon, init=init)
+    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon, init=init, processes=processes)
     workspace = Workspace(out / STEPS, say)
     if dry_run:
         warn_of_length(workspace, plan)

@@ -148,5 +148,8 @@ def test_workers_see_the_gpus_that_are_theirs(monkeypatch):
     assert Local(4)._places(Needs(cores=2), 6) == ["", ""]
     with pytest.raises(InputError, match="needs 8 GPUs and there are 4"):
         Local()._places(Needs(gpus=8.0), 6)
+    with pytest.raises(InputError, match="needs 3 GPUs and there are 2"):
+        Local(gpus=2).check_fits(Needs(cores=3, gpus=3.0))
+    Local(1).check_fits(Needs(cores=3, gpus=4.0))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     assert Local()._places(one, 6) == []

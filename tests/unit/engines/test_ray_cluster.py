@@ -13,8 +13,8 @@ ray = pytest.importorskip("ray", reason="ray is not installed: pip install ray")
 from cgbench.benchmark import scan  # noqa: E402
 from cgbench.benchmark.known_ngrams import learn_sides  # noqa: E402
 from cgbench.benchmark.scan_tasks import NGRAMS, WORDS, Scan, scan_with  # noqa: E402
-from cgbench.engines import Local, Needs, open_engine, ray_cluster, runs_remotely  # noqa: E402
-from cgbench.engines.ray_cluster import FAILED, TOKEN  # noqa: E402
+from cgbench.engines import FAILED, Local, LostError, Needs, open_engine, ray_cluster, runs_remotely  # noqa: E402
+from cgbench.engines.ray_cluster import TOKEN  # noqa: E402
 from cgbench.errors import InputError  # noqa: E402
 from cgbench.steps import Step, Workspace  # noqa: E402
 from cgbench.text import corpus  # noqa: E402
@@ -53,6 +53,14 @@ def killed(number, folder):
     if not (folder / str(number)).exists():
         (folder / str(number)).touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def loses(number, folder):
+    """A process that it started was killed, the first time only."""
+    if not (folder / str(number)).exists():
+        (folder / str(number)).touch()
+        raise LostError("a process was killed")
     return number
 
 
@@ -98,6 +106,13 @@ def test_a_worker_that_is_killed_is_started_again(engine, tmp_path, monkeypatch)
         list(engine.run(killed, [(2, tmp_path)]))
 
 
+def test_a_task_that_lost_a_process_runs_again(engine, tmp_path, monkeypatch):
+    assert sorted(engine.run(loses, [(number, tmp_path) for number in range(2)])) == [0, 1]
+    monkeypatch.setattr(ray_cluster, "RETRIES", 0)
+    with pytest.raises(LostError, match="^a process was killed$"):
+        list(engine.run(loses, [(2, tmp_path)]))
+
+
 def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
     """On all machines that see the pool; else here. The same files either way."""
     monkeypatch.setattr(scan, "CHUNK", 1 << 14)
@@ -125,6 +140,9 @@ def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
 def test_what_fits_nowhere_does_not_wait_for_ever(engine):
     with pytest.raises(InputError, match=r"no machine .* what a task needs \(64 CPU, 2 GPU\)"):
         list(engine.run(square, [(1,)], Needs(cores=64, gpus=2.0)))
+    with pytest.raises(InputError, match=r"no machine .* what a task needs \(1 CPU, 2 GPU\)"):
+        engine.check_fits(Needs(gpus=2.0))
+    engine.check_fits(Needs())
 
 
 def test_a_folder_that_a_machine_does_not_see(engine, tmp_path, monkeypatch):

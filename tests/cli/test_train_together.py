@@ -1,0 +1,137 @@
+"""train-ensemble and build-react with several processes a member: the bytes of torchrun's, whatever is killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from processes_together import children, files_of, is_there
+from small_build import SMALL
+
+from cgbench.models.checkpoints import member_folders
+
+CPU = ("--device", "cpu", "--gpus-per-member", "2")
+TINY = (
+    *("--model", "tiny", "--set", "training.max_updates=120", "--set", "text.merges=60"),
+    *("--set", "training.checkpoint_every=5", "--set", "training.log_every=2"),
+)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory, demo):
+    """train.de, train.en, valid.de, valid.en, of 60 and 4 lines."""
+    folder = tmp_path_factory.mktemp("few")
+    for name, count in (("train", 60), ("valid", 4)):
+        for side in ("de", "en"):
+            lines = (demo / f"{name}.{side}").read_text().splitlines(keepends=True)[:count]
+            (folder / f"{name}.{side}").write_text("".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(text):
+    return ["--train", text / "train.de", text / "train.en", "--valid", text / "valid.de", text / "valid.en"]
+
+
+@pytest.fixture(scope="module")
+def of_torchrun(corpus, tmp_path_factory):
+    """What torchrun makes."""
+    out = tmp_path_factory.mktemp("torchrun") / "model"
+    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "cgbench"]
+    words = map(str, ["train", *corpus, *TINY, "--device", "cpu", "--seed", "2", "--out", out])
+    done = subprocess.run([sys.executable, *launch, *words], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    return files_of(out)
+
+
+def start(words):
+    command = [sys.executable, "-m", "cgbench", *map(str, words)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def wait_for(process, condition):
+    for _ in range(3000):
+        if condition():
+            return
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.02)
+    raise AssertionError("it never happened")
+
+
+def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
+    """Stopped, then one of the processes killed, each time given again: the bytes of torchrun."""
+    out = tmp_path / "ensemble"
+    words = ["train-ensemble", *corpus, *TINY, *CPU, "--members", "1", "--seed", "2", "--jobs", "1", "--out", out]
+    saved = lambda: list((out / ".cgbench").glob("member-*/*.partial/training_state.safetensors"))  # noqa: E731
+    one = start(words)
+    wait_for(one, saved)
+    ranks = children(one.pid)
+    assert len(ranks) == 2
+    one.send_signal(signal.SIGTERM)
+    said = one.communicate(timeout=120)[1]
+    assert one.returncode == -signal.SIGTERM, said
+    assert not any(map(is_there, ranks))
+    done = _updates(saved()[0].parent)
+    assert 0 < done < 120
+
+    two = start(words)
+    wait_for(two, lambda: _updates(saved()[0].parent) > done)
+    ranks = children(two.pid)
+    os.kill(ranks[-1], signal.SIGKILL)
+    said = two.communicate(timeout=120)[1]
+    assert two.returncode == 2, said
+    assert len(said.splitlines()) == 1 and "member 1 of 1: process " in said and "was killed (SIGKILL)" in said
+    assert not any(map(is_there, ranks)) and saved()
+
+    three = start(words)
+    said = three.communicate(timeout=240)[1]
+    assert three.returncode == 0 and not said, said
+    assert files_of(member_folders(out)[0]) == of_torchrun
+    assert json.loads(of_torchrun["config.json"])["processes"] == 2
+
+
+def _updates(folder):
+    return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["update"]
+
+
+def test_their_number_is_part_of_what_a_member_is(corpus):
+    from cgbench.models.config.presets import load_preset
+    from cgbench.models.training.ensemble import plan_ensemble
+    from cgbench.text.corpus import plan_text
+    from cgbench.text.formats import CorpusSpec
+    from cgbench.text.normalisation import Normalisation
+
+    train = plan_text("train", CorpusSpec(tuple(corpus[1:3]), None), Normalisation())
+    keys = [
+        plan_ensemble(load_preset("tiny"), train, None, 1, 1, "cpu", processes=number).members[0].key
+        for number in (1, 2, 3)
+    ]
+    assert len(set(keys)) == 3
+    assert keys[0] == plan_ensemble(load_preset("tiny"), train, None, 1, 1, "cpu").members[0].key
+
+
+def test_a_build_trains_its_members_so(corpora, run, tmp_path):
+    out = tmp_path / "release"
+    words = ["build-react", *corpora, *SMALL, *CPU, "--jobs", "1", "--until", "uncertainty", "--out", out, "--explain"]
+    run(*words, "--set", "candidates=40")
+    assert "--gpus-per-member 2 --device cpu" in json.loads((out / "manifest.json").read_text())["command"]
+    for folder in member_folders(tmp_path / "release.work/ensemble"):
+        assert json.loads((folder / "config.json").read_text())["processes"] == 2
+    again = run(*words, "--set", "candidates=40").stderr
+    assert "member-0: kept" in again and "member-1: kept" in again
+
+
+def test_gpus_that_are_not_there(corpus, corpora, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    words = ("train-ensemble", *corpus, *TINY, "--out", tmp_path / "e", "--gpus-per-member", "2")
+    line = (
+        "--gpus-per-member 2: PyTorch sees no GPU here; with --device cpu a member is trained by 2 processes on the CPU"
+    )
+    assert line in run(*words, status=2).stderr
+    build = ("build-react", *corpora, "--preset", "demo", "--out", tmp_path / "r", "--gpus-per-member", "2")
+    assert line in run(*build, status=2).stderr
+    assert "leave --gpus-per-member out" in run(*build, "--ensemble", tmp_path, status=2).stderr
+    assert not list(tmp_path.iterdir())
