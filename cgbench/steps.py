@@ -10,12 +10,13 @@ Layout under a workspace's root::
     <step>/<key>/            a finished result, with step.json: what went in, what came out (spare files apart)
     <step>/<key>.partial/    a result in the making; a resumable step finds its own earlier work there
     <step>/<key>.lock        held while the step runs
-    lock                     held while a command works in this workspace
+    lock                     held while a command works in this workspace; lock.holder says which
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
+from cgbench.claims import claimed
 from cgbench.digests import digests_of, first_damaged
 from cgbench.digests import hash_file as hash_file  # read from here by many
 from cgbench.engines import host, runs_remotely
@@ -40,6 +42,9 @@ from cgbench.terminal import printable
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
+
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of a disk that keeps none
 
 
 class BusyError(InputError):
@@ -272,8 +277,6 @@ def _short(value: Any) -> str:
 
 
 def _disk_error(error: OSError, folder: Path) -> Exception:
-    import errno
-
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(f"{folder}: the disk is full; free some space and give the same command again to go on")
     return error
@@ -283,7 +286,8 @@ def _disk_error(error: OSError, folder: Path) -> Exception:
 def locked(path: Path, *, wait: bool) -> Iterator[None]:
     """Hold an exclusive lock on ``path`` (created if need be); it falls with the process, however that ends.
 
-    A task of another machine's command takes none: that command holds them, and many shared disks keep no locks.
+    A task of another machine's command takes none: that command holds them, and many shared disks keep no locks. So who
+    does not wait makes a claim, too (:mod:`cgbench.claims`), which other machines see on every disk.
 
     :raises BusyError: another process holds it and ``wait`` is false.
     """
@@ -293,11 +297,24 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
         return
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
+        alone_here = True
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             raise BusyError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
-        yield
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            alone_here = False
+        if wait:
+            yield
+            return
+        with claimed(path.with_name(f"{path.name}.holder"), alone_here=alone_here) as other:
+            if other:
+                raise BusyError(
+                    f"{path.parent}: another cgbench command is working in this folder, {other}; wait for it"
+                )
+            yield
     finally:
         os.close(handle)
 
