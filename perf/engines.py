@@ -2,13 +2,15 @@
 
     python perf/engines.py tasks [--tasks 200] [--seconds 0.05]
     python perf/engines.py ensemble CORPUS [--members 4] [--updates 700] [--candidates 2000]
-    python perf/engines.py simulate [--gpus 1,8,64] [--member SECONDS] [--shard SECONDS] ...
+    python perf/engines.py together CORPUS [--updates 300] [--rounds 3]
+    python perf/engines.py simulate [--gpus 1,8,64] [--member SECONDS] [--shard SECONDS] [--together 1,2,4,8] ...
 
 ``tasks``: so many tasks that sleep so long, by two processes and by a Ray cluster of two cores, in turn. ``ensemble``:
 members of the preset ``demo`` trained, then candidates scored by them, on a Ray cluster of one node of one core, then
 of two; CORPUS is a folder that ``cgbench demo`` has made (``demo/corpus``). Nodes are processes of this machine, so two
-of them need two cores that nothing else uses. ``simulate``: a build by discrete events, from the seconds that one task
-of each kind takes. A line of JSON is printed for each.
+of them need two cores that nothing else uses. ``together``: a member trained by one process and by two, in turn.
+``simulate``: a build by discrete events, from the seconds that one task of each kind takes, for each number of GPUs
+with the best of some numbers of GPUs a member, whose ``--efficiency`` is assumed. A line of JSON is printed for each.
 """
 
 from __future__ import annotations
@@ -42,9 +44,16 @@ def main() -> None:
     ensemble.add_argument("--members", type=int, default=4)
     ensemble.add_argument("--updates", type=int, default=700)
     ensemble.add_argument("--candidates", type=int, default=2000)
+    together = commands.add_parser("together")
+    together.add_argument("corpus", type=Path)
+    together.add_argument("--updates", type=int, default=300)
+    together.add_argument("--rounds", type=int, default=3)
     simulation = commands.add_parser("simulate")
     simulation.add_argument("--gpus", default="1,8,64", type=lambda text: [int(part) for part in text.split(",")])
     simulation.add_argument("--members", type=int, default=10)
+    simulation.add_argument("--together", default="1", type=lambda text: [int(part) for part in text.split(",")])
+    simulation.add_argument("--node", type=int, default=8, help="GPUs of a machine; a member has those of one")
+    simulation.add_argument("--efficiency", type=float, default=0.8, help="of several GPUs that train one member")
     simulation.add_argument("--shards", type=int, default=120, help="60,000 candidates, 500 a shard")
     for name, value, what in (
         ("member", 6000.0, "training of a member"),
@@ -55,7 +64,8 @@ def main() -> None:
     ):
         simulation.add_argument(f"--{name}", type=float, default=value, help=f"seconds of {what}")
     given = parser.parse_args()
-    print(json.dumps({"tasks": run_tasks, "ensemble": run_ensemble, "simulate": run_simulation}[given.command](given)))
+    run = {"tasks": run_tasks, "ensemble": run_ensemble, "together": run_together, "simulate": run_simulation}
+    print(json.dumps(run[given.command](given)))
 
 
 @contextlib.contextmanager
@@ -131,20 +141,56 @@ def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
     return {"seconds on 1 and 2 nodes": seconds, "times as fast": faster}
 
 
+def run_together(given: argparse.Namespace) -> dict[str, Any]:
+    from cgbench.models.config.presets import load_preset
+    from cgbench.models.training.ensemble import build_ensemble
+    from cgbench.text.formats import CorpusSpec
+    from cgbench.text.normalisation import Normalisation
+
+    train = CorpusSpec((given.corpus / "train.de", given.corpus / "train.en"), None)
+    spent: dict[int, list[float]] = {1: [], 2: []}
+    with tempfile.TemporaryDirectory() as folder:
+        for round in range(given.rounds):
+            for processes, times in spent.items():
+                ends = []
+                # Two lengths: their difference has no start in it.
+                for updates in (given.updates // 10, given.updates):
+                    preset = load_preset("demo").replace({"training.max_updates": updates, "training.keep": "last"})
+                    out = Path(folder) / f"{round}-{processes}-{updates}"
+                    began = time.monotonic()
+                    build_ensemble(preset, train, None, Normalisation(), out, members=1, processes=processes)
+                    ends.append(time.monotonic() - began)
+                times.append(round_(ends[1] - ends[0]))
+    ratios = [one / two for one, two in zip(*spent.values(), strict=True)]
+    return {"seconds by 1 and 2": spent, "times as fast": round_(statistics.median(ratios))}
+
+
+def round_(value: float) -> float:
+    return float(f"{value:.2f}")
+
+
 def run_simulation(given: argparse.Namespace) -> dict[str, Any]:
-    found = {gpus: simulate(given, gpus) for gpus in given.gpus}
-    one = simulate(given, 1)["in all"]
-    return {str(gpus): {**parts, "times as fast": round(one / parts["in all"], 1)} for gpus, parts in found.items()}
+    one = simulate(given, 1, 1)["in all"]
+    best = {}
+    for gpus in given.gpus:
+        several = [simulate(given, gpus, together) for together in given.together if together <= min(gpus, given.node)]
+        parts = min(several, key=lambda found: found["in all"])
+        best[str(gpus)] = {**parts, "times as fast": round(one / parts["in all"], 1)}
+    return best
 
 
-def simulate(given: argparse.Namespace, gpus: int) -> dict[str, float]:
-    """Seconds of the parts of a build where each task takes the next GPU that is free."""
-    members = last_end([given.start + given.member] * given.members, gpus)
+def simulate(given: argparse.Namespace, gpus: int, together: int) -> dict[str, float]:
+    """Seconds of the parts of a build where each task takes the next GPU, or GPUs, that are free."""
+    faster = together * given.efficiency if together > 1 else 1.0
+    places = gpus // given.node * (given.node // together) + gpus % given.node // together
+    members = last_end([given.start + given.member / faster] * given.members, places)
     # A worker opens the members with its first shard.
     shards = last_end([given.shard] * given.shards, gpus, given.start)
     whole = given.before + members + shards + given.after
     busy = given.members * given.member + given.shards * given.shard
-    return {"members": members, "uncertainty": shards, "in all": whole, "share of GPUs busy": busy / (gpus * whole)}
+    share = busy / (gpus * whole)
+    found = {"members": members, "uncertainty": shards, "in all": whole, "share of GPUs busy": share}
+    return {"GPUs a member": together, **found}
 
 
 def last_end(tasks: Sequence[float], places: int, start: float = 0.0) -> float:

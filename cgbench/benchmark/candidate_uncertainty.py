@@ -3,8 +3,8 @@
 The given translation, the reference, is scored in the same way: what the ensemble finds least likely of it is mostly
 noise (docs/noise.md).
 
-Shards of a fixed size go to worker processes; a finished shard is a file, so a build that is stopped loses at most
-the shards in the making. What a shard holds depends on the candidates and the ensemble alone.
+Shards go to worker processes; a finished shard is a file, so a build that is stopped loses at most the shards in the
+making. What a shard holds depends on the candidates and the ensemble alone, never on how many workers there are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from cgbench.progress import bar
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
 
-SHARD = 500  # candidates; part of the step's key, because batches are formed inside a shard
+SHARD = 500  # candidates at most; part of the step's key, because batches are formed inside a shard
+LEAST = 100  # candidates of a shard, where there are so many: fewer are no whole batch, and slower
+PLACES = 64  # that shall all have work
 REFERENCE = "reference_"  # begins the names of what is measured of the given translation
 
 
@@ -85,9 +87,14 @@ def candidate_lines(candidates: Path) -> tuple[list[str], list[str]]:
 
 def pending_shards(out: Path, *texts: list[str]) -> list[tuple[Any, ...]]:
     """The shards that are not in ``out`` yet: of each its file and its lines of every text."""
-    starts = range(0, len(texts[0]), SHARD)
-    parts = [(part_path(out, start // SHARD), start) for start in starts]
-    return [(path, *(text[start : start + SHARD] for text in texts)) for path, start in parts if not path.is_file()]
+    size = shard_size(len(texts[0]))
+    parts = [(part_path(out, start // size), start) for start in range(0, len(texts[0]), size)]
+    return [(path, *(text[start : start + size] for text in texts)) for path, start in parts if not path.is_file()]
+
+
+def shard_size(candidates: int) -> int:
+    """How many candidates a shard has, of so many in all: few where there are few, so that many places have work."""
+    return min(SHARD, max(LEAST, -(-candidates // PLACES)))
 
 
 def part_path(folder: Path, number: int) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cgbench.benchmark.candidate_uncertainty import SHARD
+from cgbench.benchmark.candidate_uncertainty import shard_size
 from cgbench.benchmark.rates import ModelRates, Rates, Texts
 from cgbench.benchmark.react_config import ReactConfig, parse_amount, resolve_amount
 from cgbench.models.config.common import TrainingConfig
@@ -141,9 +141,10 @@ def _models(
         disk = left * 4.0 * models.parameters * (1 + STATE + best) + (train.size if held_out else 0)
         without = "clustering prototypes" if asked.clusters else ""
         costs.append(Cost("members", math.ceil(left / at_once) * member, memory, disk, without=without))
-    shards = math.ceil(candidates / SHARD)
+    size = shard_size(candidates)
+    shards = math.ceil(candidates / size)
     at_once = max(1, min(asked.shards, shards))
-    scored = start + math.ceil(shards / at_once) * min(SHARD, candidates) * models.candidate
+    scored = start + math.ceil(shards / at_once) * min(size, candidates) * models.candidate
     costs.append(Cost("uncertainty", scored, at_once * models.memory, candidates * models.row))
     if asked.reverse:
         # Less than the other direction, which is translated, too.

@@ -177,13 +177,14 @@ def plan_react(
             uncertainty = uncertainty_step(inputs.members, searched, {"candidates": candidates.key})
         else:
             uncertainty = Step(
-                "uncertainty", {**searched, "shard": SHARD}, {"candidates": candidates.key, **members}, revision=2
+                "uncertainty", {**searched, "shard": SHARD}, {"candidates": candidates.key, **members}, revision=3
             )
         if inputs.reverse:
             reverse = Step(
                 "reverse",
                 {"device": device, "shard": SHARD},
                 {"candidates": candidates.key, "ensemble": ensemble_identity(inputs.reverse)},
+                revision=2,
             )
     return Plan(
         until=until,

@@ -24,6 +24,7 @@ from cgbench.benchmark.candidate_uncertainty import (
     measure_sources,
     read_uncertainty,
     search_settings,
+    shard_size,
 )
 from cgbench.benchmark.manifest import Check
 from cgbench.benchmark.pair_measures import REVERSE_LIKELIHOOD
@@ -121,8 +122,12 @@ def _check_uncertainty(
     try:
         alone = differing(chosen)
         # Alone, a sentence may be rounded otherwise than in its shard, and a translation hang on it: as it was, then.
-        starts = sorted({row - row % SHARD for row in alone})
-        wrong = [row for start in starts for row in differing(range(len(rows))[start : start + SHARD]) if row in alone]
+        wrong = alone
+        for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had the largest shards alone
+            starts = sorted({row - row % size for row in wrong})
+            wrong = [
+                row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
+            ]
     finally:
         forget_ensemble()
     return _result("translation and uncertainty", rows, wrong, chosen, "are another translation, or have other figures")

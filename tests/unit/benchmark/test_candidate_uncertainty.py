@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark import candidate_uncertainty
-from cgbench.benchmark.candidate_uncertainty import read_uncertainty, uncertainty_of_candidates
+from cgbench.benchmark.candidate_uncertainty import read_uncertainty, shard_size, uncertainty_of_candidates
 from cgbench.engines import Local
 from cgbench.models.checkpoints import member_folders
 
@@ -56,6 +56,13 @@ def test_an_ensemble_is_opened_once_whatever_the_number_of_shards(tmp_path, open
     assert [row["rmi"] for row in rows] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
     assert {row["reference_rmi"] for row in rows} == {7}
     assert candidate_uncertainty._open.cache_info().currsize == 0  # the models do not stay in memory
+
+
+def test_shards_are_small_where_there_are_few_candidates():
+    """64 places have work, whoever works; large builds have the shards that they always had."""
+    sizes = {60_000: 500, 32_000: 500, 31_999: 500, 31_936: 499, 10_000: 157, 6_400: 100, 2_000: 100, 400: 100, 7: 100}
+    assert {count: shard_size(count) for count in sizes} == sizes
+    assert -(-60_000 // 500) == 120 and -(-10_000 // 157) == 64 and -(-6_400 // 100) == 64 and -(-400 // 100) == 4
 
 
 def test_shards_that_are_there_are_kept(tmp_path, opened):

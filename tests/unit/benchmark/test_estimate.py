@@ -23,9 +23,9 @@ def test_members_come_in_waves_and_candidates_in_shards():
     # 700 updates of 0.1 s, a text of 20,000 pairs to encode, a worker to start; both validations read 200 pairs.
     assert seconds(two, "members") == pytest.approx(70 + 2 + 5 + 2 * 200 * 0.1 / 100 / 3)
     assert seconds(one, "members") == pytest.approx(2 * seconds(two, "members"))
-    # 3,000 candidates are six shards.
-    assert seconds(two, "uncertainty") == pytest.approx(5 + 3 * 500 * 0.02)
-    assert seconds(one, "uncertainty") == pytest.approx(5 + 6 * 500 * 0.02)
+    # 3,000 candidates are thirty shards.
+    assert seconds(two, "uncertainty") == pytest.approx(5 + 15 * 100 * 0.02)
+    assert seconds(one, "uncertainty") == pytest.approx(5 + 30 * 100 * 0.02)
     three = estimate(make_config("demo", {"members": 3}), TEXTS, RATES, ASKED)
     assert seconds(three, "members") == pytest.approx(2 * seconds(two, "members"))
 
@@ -41,12 +41,13 @@ def test_what_costs_more():
     assert seconds(none, "members") < seconds(base, "members")
     assert none.disk == pytest.approx(base.disk - 2 * 4e6 - TEXTS.train.size)
     few = estimate(make_config("demo", {"candidates": 300}), TEXTS, RATES, ASKED)
-    assert seconds(few, "uncertainty") == pytest.approx(5 + 300 * 0.02)
+    assert seconds(few, "uncertainty") == pytest.approx(5 + 2 * 100 * 0.02)
 
 
 def test_candidates_are_no_more_than_the_pool_has():
     found = estimate(make_config("react", {}), TEXTS, RATES, ASKED)
-    assert seconds(found, "uncertainty") == pytest.approx(5 + 15 * 500 * 0.02)  # of 30,000 pairs half are left
+    # Of 30,000 pairs half are left, 64 shards.
+    assert seconds(found, "uncertainty") == pytest.approx(5 + 32 * 235 * 0.02)
 
 
 def test_steps_that_are_kept_cost_nothing():
