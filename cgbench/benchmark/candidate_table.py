@@ -14,7 +14,7 @@ from cgbench.text.blocks import join_blocks
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.known_ngrams import Vocabulary
+    from cgbench.benchmark.vocabulary import Vocabulary
 
 SIDES = ("source", "target")
 RAREST = "{}_rarest"  # of one side: how often the sentence's rarest word is in the training text
@@ -60,7 +60,7 @@ def control_rows(control: Control, pools: Sequence[ParallelText]) -> list[dict[s
 
 
 def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:
-    from cgbench.benchmark.known_ngrams import Vocabulary
+    from cgbench.benchmark.vocabulary import Vocabulary
 
     folders = {degree_side: learned / "ngrams", SIDES[degree_side == "source"]: learned / "other-words"}
     return {

@@ -26,7 +26,8 @@ def known_ngrams_of(
         their words are the known ones.
     :raises InputError: a file is missing, empty or not UTF-8.
     """
-    from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.vocabulary import Vocabulary
 
     change = normaliser(normalisation, normalisation.languages[1])
 

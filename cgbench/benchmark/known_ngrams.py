@@ -44,118 +44,15 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.benchmark import saved_ngrams
-from cgbench.engines import usable_cores
+from cgbench.benchmark.learning import Learnt, empty_slots, learn_blocks
+from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.memory import check_memory
-from cgbench.text.blocks import Block, join_blocks, padded, read_blocks, release_memory
+from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory
 from cgbench.text.plain_text import words_of
-from cgbench.text.word_counts import LARGEST, WordCounter, estimate_words, longer
+from cgbench.text.word_counts import WordCounter, estimate_words
 
-_PARTITION = 1 << 18
 BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Vocabulary:
-    """The words of one side of a training corpus, by falling count.
-
-    A word is rare when it occurs fewer than ``min_count`` times; the first ``usable`` words are not.
-    """
-
-    arena: np.ndarray
-    starts: np.ndarray
-    counts: np.ndarray
-    table: np.ndarray
-    min_count: int
-    usable: int
-
-    @classmethod
-    def learn(cls, text: str | os.PathLike[str], *, min_count: int = 3) -> Vocabulary:
-        """Count the words of a text (blank-separated, one sentence a line; see ``text/blocks.py``).
-
-        :raises InputError: the file is missing or not UTF-8, or ``min_count`` is below 1.
-        """
-        return _read_training(read_blocks(Path(text)), min_count, min_count, keep=False)[0]
-
-    @classmethod
-    def learn_lines(cls, lines: Iterable[str], *, min_count: int = 3) -> Vocabulary:
-        """Count the words of lines in memory."""
-        return _read_training(join_blocks(lines), min_count, min_count, keep=False)[0]
-
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """All there is, with ``min_count`` and ``usable``."""
-        return self.arena, self.starts, self.counts, self.table
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vocabulary):
-            return NotImplemented
-        same = (self.min_count, self.usable) == (other.min_count, other.usable)
-        return same and all(map(np.array_equal, self.arrays(), other.arrays()))
-
-    def __hash__(self) -> int:
-        return hash((len(self), self.min_count, self.usable))
-
-    def __repr__(self) -> str:
-        return f"<Vocabulary: {len(self):,} words, min_count={self.min_count}>"
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def __contains__(self, word: str) -> bool:
-        return self.count(word) > 0
-
-    def word(self, index: int) -> str:
-        """The word with this id."""
-        return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
-
-    def ids(self, words: Sequence[str]) -> np.ndarray:
-        """The ids of words, int32 ``[len(words)]``; ``word_kernels.UNKNOWN`` for words that are not held."""
-        from cgbench.text import word_kernels
-
-        ids = np.full(len(words), word_kernels.UNKNOWN, np.int32)
-        parts = [word.encode("utf-8", "surrogatepass") for word in words]
-        # What holds a blank, or nothing, is no word; an id must not be that of a part of it.
-        whole = [i for i, part in enumerate(parts) if part.split() == [part]]
-        text = b"\n".join([*(parts[i] for i in whole), bytes(1)])
-        buffer = padded(len(text))
-        buffer[: len(text)] = np.frombuffer(text, np.uint8)
-        buffer[len(text) - 1 :] = 10
-        found = np.empty(len(whole), np.int32)
-        lengths = np.empty(len(whole), np.int32)
-        word_kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, found, lengths)
-        ids[whole] = found
-        return ids
-
-    def count(self, word: str) -> int:
-        """Occurrences in training; 0 for a word that is not held."""
-        index = int(self.ids([word])[0])
-        return int(self.counts[index]) if index < len(self) else 0
-
-    def is_rare(self, word: str) -> bool:
-        """Does the word occur fewer than ``min_count`` times?"""
-        return int(self.ids([word])[0]) >= self.usable
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the arrays and, last, ``words.json`` into ``folder``."""
-        folder = Path(folder)
-        arrays = {f"words.{name}.npy": getattr(self, name) for name in saved_ngrams.WORD_ARRAYS}
-        sizes = {"words": len(self), "min_count": self.min_count, "usable": self.usable}
-        saved_ngrams.save(folder, "words.json", sizes, arrays)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
-        """Map a saved vocabulary into memory.
-
-        :raises InputError: something is missing, damaged or of another format version.
-        """
-        folder = Path(folder)
-        sizes = saved_ngrams.read_sizes(folder / "words.json", {"words": int, "min_count": int, "usable": int})
-        arrays = {
-            name: saved_ngrams.read_array(folder / f"words.{name}.npy", dtype, 3 if name == "table" else None)
-            for name, dtype in saved_ngrams.WORD_ARRAYS.items()
-        }
-        saved_ngrams.check_words(folder, sizes["words"], sizes["usable"], arrays)
-        return cls(**arrays, min_count=sizes["min_count"], usable=sizes["usable"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,7 +94,7 @@ class KnownNgrams:
         if words is not None:
             remedy = "learn from a part of the text, or on a machine with more"
             check_memory(f"{text}: learning the n-grams of about {words:,} words", BYTES_A_WORD * words, remedy)
-        ngrams = _learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
+        ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
         release_memory()
         return ngrams
 
@@ -206,7 +103,19 @@ class KnownNgrams:
         cls, lines: Iterable[str], *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
     ) -> KnownNgrams:
         """The same for lines in memory."""
-        return _learn(join_blocks(lines), min_count, word_min_count, jobs)
+        return cls._learn(join_blocks(lines), min_count, word_min_count, jobs)
+
+    @classmethod
+    def _learn(
+        cls, blocks: Iterator[Block], min_count: int, word_min_count: int | None, jobs: int | None
+    ) -> KnownNgrams:
+        least = min_count if word_min_count is None else word_min_count
+        return cls.of(*learn_blocks(blocks, min_count, least, jobs), min_count)
+
+    @classmethod
+    def of(cls, words: Vocabulary, found: Learnt, min_count: int) -> KnownNgrams:
+        """Those that were learned, over their vocabulary."""
+        return cls(words, found.slots, min_count, True, found.ngrams, found.longest, *found.tails)
 
     @classmethod
     def from_phrases(
@@ -236,7 +145,7 @@ class KnownNgrams:
         ends = np.flatnonzero(tokens < 0)
         bounds = np.concatenate([[0], ends - np.arange(len(ends))])
         ids = tokens[tokens >= 0]
-        trie = _empty_slots(len(ids))
+        trie = empty_slots(len(ids))
         trie_kernels.build_phrases(ids, bounds, size, trie)
         vocabulary = Vocabulary(
             arena,
@@ -406,93 +315,3 @@ def preload() -> None:
     block = next(iter(join_blocks(["a"])))
     counter = WordCounter()
     counter.read(block, keep=True)
-
-
-def _read_training(
-    blocks: Iterator[Block], min_count: int, word_min_count: int, keep: bool
-) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
-    """Count words; return the vocabulary, the text in first-come ids, and the new id of each of those (or -1).
-
-    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram holds it.
-    """
-    from cgbench.text import word_kernels
-
-    for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
-        if value < 1:
-            raise InputError(f"{name} is {value}, and must be at least 1")
-    counter = WordCounter()
-    for block in blocks:
-        counter.read(block, keep)
-    counts = counter.counts[: counter.words]
-    order = np.argsort(-counts, kind="stable")
-    held = int(np.count_nonzero(counts >= min(min_count, word_min_count)))
-    ids = np.empty(len(order), np.int32)
-    ids[order] = np.arange(len(order))
-    ids[counts < min_count] = -1
-    order = order[:held]
-    arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
-    usable = int(np.count_nonzero(counts >= word_min_count))
-    vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
-    return vocabulary, counter.tokens[: counter.filled], ids
-
-
-def _learn(blocks: Iterator[Block], min_count: int, word_min_count: int | None, jobs: int | None) -> KnownNgrams:
-    from cgbench.benchmark import trie_kernels
-
-    vocabulary, tokens, ids = _read_training(
-        blocks, min_count, min_count if word_min_count is None else word_min_count, keep=True
-    )
-    size = len(vocabulary)
-    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-    text, weights, ends = trie_kernels.collapse(tokens, ids, min_count == 1)
-    del tokens, ids
-    starts = trie_kernels.count_first(text, known_words)
-    groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes a word: much of the memory that learning takes
-    trie_kernels.sort_first(text, starts, groups[0])
-
-    # The parts depend on the text alone, so that the nodes come in the same order whatever the number of threads.
-    cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
-    cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
-
-    def grow(low: int, high: int) -> np.ndarray:
-        nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
-        stack = np.empty((1 << 8, 5), np.int64)
-        tally = np.zeros(known_words, np.int64)
-        free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
-        given = text, weights, ends, groups, starts
-        word, depth, filled = low, 0, 0
-        while word < high:
-            word, depth, filled = trie_kernels.grow_trie(
-                *given, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
-            )
-            # A node has at most known_words children: with so much room the next call goes on.
-            if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
-                nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
-            if word < high and len(stack) < depth + known_words:
-                stack = longer(stack, 2 * depth + known_words)
-        return nodes[:filled].copy()
-
-    with ThreadPoolExecutor(jobs or usable_cores()) as pool:
-        parts = list(pool.map(grow, cuts[:-1].tolist(), cuts[1:].tolist()))
-    base = 0
-    for part in parts:
-        part[part[:, 0] >= 0, 0] += base
-        base += len(part)
-    slots = _empty_slots(base)
-    if size + len(slots) > LARGEST:
-        raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
-    nodes = np.concatenate([np.empty((0, 4), np.int32), *parts])
-    del parts
-    longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
-    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
-    return KnownNgrams(vocabulary, slots, min_count, True, ngrams, max(longest, min(known_words, 1)), *tails)
-
-
-def _empty_slots(entries: int) -> np.ndarray:
-    """A table for so many entries, at most 55 % full, each bucket a line of cache."""
-    from cgbench.benchmark.trie_table import BUCKET
-
-    size = (entries * 20 // 11 // BUCKET + 1) * BUCKET
-    memory = np.zeros(size + BUCKET, np.uint64)
-    skip = -memory.ctypes.data % (8 * BUCKET) // 8
-    return memory[skip : skip + size]

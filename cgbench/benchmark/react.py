@@ -298,7 +298,8 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
 
 def _learn(out: Path, plan: Plan, train: ParallelText) -> None:
     """The known n-grams of the side that degree is computed on, and the words of the other."""
-    from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary, learn_sides
+    from cgbench.benchmark.known_ngrams import KnownNgrams, learn_sides
+    from cgbench.benchmark.vocabulary import Vocabulary
 
     config = plan.config
     ours, other = (train.target, train.source) if config.degree_side == "target" else (train.source, train.target)

@@ -94,7 +94,7 @@ def _training(origin: Origin) -> Text:
 
 
 def _learn(origin: Origin, training: Text) -> KnownNgrams:
-    from cgbench.benchmark.known_ngrams import Vocabulary
+    from cgbench.benchmark.vocabulary import Vocabulary
 
     config = origin.release.configuration
     counts = {"min_count": config["ngram_min_count"], "word_min_count": config["word_min_count"]}

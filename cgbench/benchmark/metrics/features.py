@@ -128,7 +128,7 @@ def _counts(name: str, material: Material) -> list[np.ndarray]:
     """How often each word of each text occurs in training."""
     if material.train is None:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
-    from cgbench.benchmark.known_ngrams import Vocabulary
+    from cgbench.benchmark.vocabulary import Vocabulary
 
     known = Vocabulary.learn_lines(training_lines(material.train), min_count=1)
     counts = np.append(known.counts, 0)

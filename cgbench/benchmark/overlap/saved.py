@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams import Vocabulary
 from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
 from cgbench.benchmark.overlap.units import Reading, Words
+from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.digests import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, write_json

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams import Vocabulary
 from cgbench.benchmark.overlap.automaton import read_array
+from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError, argument, require
 from cgbench.text.blocks import Block, join_blocks
 from cgbench.text.normalisation import Normalisation, normaliser

@@ -21,12 +21,13 @@ import numpy as np
 from cgbench.benchmark.degree import read_phrases
 from cgbench.benchmark.divergence.elements import OF_FILES, Kind
 from cgbench.benchmark.divergence.measure import Divergences, text_divergences
-from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.known_ngrams import KnownNgrams
 from cgbench.benchmark.metrics.base import Signature
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.novelty import LARGEST_ORDER, NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.texts import Change, Identity, Text, check_sentences, identify, read_text
+from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
 

@@ -6,9 +6,10 @@ import twins
 
 from cgbench.benchmark import scan as scan_module
 from cgbench.benchmark.control import allocate, bins_of, distance, draw_control
-from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.known_ngrams import KnownNgrams
 from cgbench.benchmark.scan import content_of, scan
 from cgbench.benchmark.selection import seeded_hash
+from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.text.corpus import index_pair
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]

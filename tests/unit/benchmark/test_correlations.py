@@ -12,7 +12,8 @@ from twins import spearman as slow_spearman
 
 from cgbench.benchmark.candidate_table import rarest_counts
 from cgbench.benchmark.correlations import as_jsonl, correlations, doubled_ranks, interval, partial, spearman
-from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.vocabulary import Vocabulary
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2)), min_size=2, max_size=30))

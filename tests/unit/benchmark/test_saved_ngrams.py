@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cgbench.benchmark.known_ngrams import KnownNgrams, Vocabulary
+from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError
 
 LINES = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2 + ["a dog"] * 3

@@ -1,0 +1,135 @@
+"""Learn the known n-grams of a training text that is in memory as ids: from the text to the table of the trie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgbench.benchmark.vocabulary import Vocabulary, read_training
+from cgbench.engines import usable_cores
+from cgbench.errors import InputError
+from cgbench.text.blocks import Block
+from cgbench.text.word_counts import LARGEST, longer
+
+_PARTITION = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """Known n-grams as :class:`~cgbench.benchmark.known_ngrams.KnownNgrams` holds them, its vocabulary apart.
+
+    ``tails``: tail_nodes, tail_starts, tail_lengths, tail_text.
+    """
+
+    slots: np.ndarray
+    ngrams: int
+    longest: int
+    tails: tuple[np.ndarray, ...]
+
+
+def learn_blocks(
+    blocks: Iterator[Block], min_count: int, word_min_count: int, jobs: int | None
+) -> tuple[Vocabulary, Learnt]:
+    """The vocabulary and the known n-grams of a text.
+
+    :param jobs: threads; the result does not depend on it.
+    :raises InputError: a threshold is below 1, or there are more than the index can hold.
+    """
+    vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
+    runs = collapse(tokens, ids, min_count == 1)
+    del tokens, ids  # 4 bytes a word
+    return vocabulary, grow(vocabulary, *runs, min_count, jobs)
+
+
+def collapse(tokens: np.ndarray, ids: np.ndarray, expand_all: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """:func:`cgbench.benchmark.trie_kernels.collapse`."""
+    from cgbench.benchmark import trie_kernels
+
+    text, weights, ends = trie_kernels.collapse(tokens, ids, expand_all)
+    return text, weights, ends
+
+
+def grow(
+    vocabulary: Vocabulary,
+    text: np.ndarray,
+    weights: np.ndarray,
+    ends: np.ndarray,
+    min_count: int,
+    jobs: int | None = None,
+) -> Learnt:
+    """The known n-grams of what :func:`collapse` gave of a text.
+
+    :param vocabulary: its words; those that occur ``min_count`` times come first.
+    :raises InputError: there are more than the index can hold.
+    """
+    from cgbench.benchmark import trie_kernels
+
+    size = len(vocabulary)
+    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
+    starts = trie_kernels.count_first(text, known_words)
+    groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes a word: much of the memory that learning takes
+    trie_kernels.sort_first(text, starts, groups[0])
+
+    # The parts depend on the text alone, so that the nodes come in the same order whatever the number of threads.
+    cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
+    cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
+
+    def grow_part(low: int, high: int) -> np.ndarray:
+        nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
+        stack = np.empty((1 << 8, 5), np.int64)
+        tally = np.zeros(known_words, np.int64)
+        free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
+        given = text, weights, ends, groups, starts
+        word, depth, filled = low, 0, 0
+        while word < high:
+            word, depth, filled = trie_kernels.grow_trie(
+                *given, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
+            )
+            # A node has at most known_words children: with so much room the next call goes on.
+            if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
+                nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
+            if word < high and len(stack) < depth + known_words:
+                stack = longer(stack, 2 * depth + known_words)
+        return nodes[:filled].copy()
+
+    with ThreadPoolExecutor(jobs or usable_cores()) as pool:
+        parts = list(pool.map(grow_part, cuts[:-1].tolist(), cuts[1:].tolist()))
+    base = 0
+    for part in parts:
+        part[part[:, 0] >= 0, 0] += base
+        base += len(part)
+    nodes = np.concatenate([np.empty((0, 4), np.int32), *parts])
+    del parts
+    slots = table_for(base, size)
+    longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
+    return learnt(slots, nodes, known_words, longest, tails)
+
+
+def learnt(slots: np.ndarray, nodes: np.ndarray, known_words: int, longest: int, tails: Sequence[np.ndarray]) -> Learnt:
+    """What was learned: ``nodes`` entered into ``slots``, and the ``known_words`` that are n-grams themselves."""
+    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
+    return Learnt(slots, ngrams, max(longest, min(known_words, 1)), tuple(tails))
+
+
+def table_for(nodes: int, words: int) -> np.ndarray:
+    """A table for so many nodes over so many words.
+
+    :raises InputError: nodes cannot be numbered so far.
+    """
+    slots = empty_slots(nodes)
+    if words + len(slots) > LARGEST:
+        raise InputError(f"{nodes:,} known n-grams are more than the index can hold; raise min_count")
+    return slots
+
+
+def empty_slots(entries: int) -> np.ndarray:
+    """A table for so many entries, at most 55 % full, each bucket a line of cache."""
+    from cgbench.benchmark.trie_table import BUCKET
+
+    size = (entries * 20 // 11 // BUCKET + 1) * BUCKET
+    memory = np.zeros(size + BUCKET, np.uint64)
+    skip = -memory.ctypes.data % (8 * BUCKET) // 8
+    return memory[skip : skip + size]

@@ -1,0 +1,149 @@
+"""The words of one side of a training corpus: counted, numbered by falling count, saved and loaded.
+
+The files are in the layout that ``known_ngrams.py`` describes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cgbench.benchmark import saved_ngrams
+from cgbench.errors import InputError
+from cgbench.text.blocks import Block, join_blocks, padded, read_blocks
+from cgbench.text.word_counts import WordCounter
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Vocabulary:
+    """The words of one side of a training corpus, by falling count.
+
+    A word is rare when it occurs fewer than ``min_count`` times; the first ``usable`` words are not.
+    """
+
+    arena: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+    table: np.ndarray
+    min_count: int
+    usable: int
+
+    @classmethod
+    def learn(cls, text: str | os.PathLike[str], *, min_count: int = 3) -> Vocabulary:
+        """Count the words of a text (blank-separated, one sentence a line; see ``text/blocks.py``).
+
+        :raises InputError: the file is missing or not UTF-8, or ``min_count`` is below 1.
+        """
+        return read_training(read_blocks(Path(text)), min_count, min_count, keep=False)[0]
+
+    @classmethod
+    def learn_lines(cls, lines: Iterable[str], *, min_count: int = 3) -> Vocabulary:
+        """Count the words of lines in memory."""
+        return read_training(join_blocks(lines), min_count, min_count, keep=False)[0]
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """All there is, with ``min_count`` and ``usable``."""
+        return self.arena, self.starts, self.counts, self.table
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vocabulary):
+            return NotImplemented
+        same = (self.min_count, self.usable) == (other.min_count, other.usable)
+        return same and all(map(np.array_equal, self.arrays(), other.arrays()))
+
+    def __hash__(self) -> int:
+        return hash((len(self), self.min_count, self.usable))
+
+    def __repr__(self) -> str:
+        return f"<Vocabulary: {len(self):,} words, min_count={self.min_count}>"
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __contains__(self, word: str) -> bool:
+        return self.count(word) > 0
+
+    def word(self, index: int) -> str:
+        """The word with this id."""
+        return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
+
+    def ids(self, words: Sequence[str]) -> np.ndarray:
+        """The ids of words, int32 ``[len(words)]``; ``word_kernels.UNKNOWN`` for words that are not held."""
+        from cgbench.text import word_kernels
+
+        ids = np.full(len(words), word_kernels.UNKNOWN, np.int32)
+        parts = [word.encode("utf-8", "surrogatepass") for word in words]
+        # What holds a blank, or nothing, is no word; an id must not be that of a part of it.
+        whole = [i for i, part in enumerate(parts) if part.split() == [part]]
+        text = b"\n".join([*(parts[i] for i in whole), bytes(1)])
+        buffer = padded(len(text))
+        buffer[: len(text)] = np.frombuffer(text, np.uint8)
+        buffer[len(text) - 1 :] = 10
+        found = np.empty(len(whole), np.int32)
+        lengths = np.empty(len(whole), np.int32)
+        word_kernels.read_ids(buffer, len(text) - 1, self.arena, self.starts, self.table, found, lengths)
+        ids[whole] = found
+        return ids
+
+    def count(self, word: str) -> int:
+        """Occurrences in training; 0 for a word that is not held."""
+        index = int(self.ids([word])[0])
+        return int(self.counts[index]) if index < len(self) else 0
+
+    def is_rare(self, word: str) -> bool:
+        """Does the word occur fewer than ``min_count`` times?"""
+        return int(self.ids([word])[0]) >= self.usable
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the arrays and, last, ``words.json`` into ``folder``."""
+        folder = Path(folder)
+        arrays = {f"words.{name}.npy": getattr(self, name) for name in saved_ngrams.WORD_ARRAYS}
+        sizes = {"words": len(self), "min_count": self.min_count, "usable": self.usable}
+        saved_ngrams.save(folder, "words.json", sizes, arrays)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
+        """Map a saved vocabulary into memory.
+
+        :raises InputError: something is missing, damaged or of another format version.
+        """
+        folder = Path(folder)
+        sizes = saved_ngrams.read_sizes(folder / "words.json", {"words": int, "min_count": int, "usable": int})
+        arrays = {
+            name: saved_ngrams.read_array(folder / f"words.{name}.npy", dtype, 3 if name == "table" else None)
+            for name, dtype in saved_ngrams.WORD_ARRAYS.items()
+        }
+        saved_ngrams.check_words(folder, sizes["words"], sizes["usable"], arrays)
+        return cls(**arrays, min_count=sizes["min_count"], usable=sizes["usable"])
+
+
+def read_training(
+    blocks: Iterator[Block], min_count: int, word_min_count: int, keep: bool
+) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
+    """Count words; return the vocabulary, the text in first-come ids, and the new id of each of those (or -1).
+
+    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram holds it.
+    """
+    from cgbench.text import word_kernels
+
+    for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
+        if value < 1:
+            raise InputError(f"{name} is {value}, and must be at least 1")
+    counter = WordCounter()
+    for block in blocks:
+        counter.read(block, keep)
+    counts = counter.counts[: counter.words]
+    order = np.argsort(-counts, kind="stable")
+    held = int(np.count_nonzero(counts >= min(min_count, word_min_count)))
+    ids = np.empty(len(order), np.int32)
+    ids[order] = np.arange(len(order))
+    ids[counts < min_count] = -1
+    order = order[:held]
+    arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
+    usable = int(np.count_nonzero(counts >= word_min_count))
+    vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
+    return vocabulary, counter.tokens[: counter.filled], ids
