@@ -86,6 +86,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         f"- Known n-grams: those of any length that occur at least {config['ngram_min_count']} times in the "
         f"{config['degree_side']} side of training"
         + (" (here: a given list of phrases)." if "ngrams" in manifest["inputs"] else "."),
+        *_known_from(manifest["inputs"].get("known_from", {})),
         "- Compositional degree: the smallest number of known n-grams that cover a sentence, over its length in words.",
     ]
     if "lm" in manifest["inputs"]:
@@ -333,6 +334,17 @@ def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
     if value is None:
         return ""
     return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
+
+
+def _known_from(results: Mapping[str, Any]) -> list[str]:
+    """Which sides another corpus stands in for."""
+    if not results:
+        return []
+    named = " and ".join(f"{side} side ({_code(entry['path'])})" for side, entry in results.items())
+    return [
+        f"- On the {named} *training* means a larger corpus in these two lines, which `cgbench overlap` has read; the "
+        "members were trained on the training pairs, and sentences of these alone were left out as seen."
+    ]
 
 
 def _examples(release: Release) -> list[dict[str, Any]]:

@@ -41,7 +41,8 @@ def learn_blocks(
     vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
     runs = collapse(tokens, ids, min_count == 1)
     del tokens, ids  # 4 bytes a word
-    return vocabulary, grow(vocabulary, *runs, min_count, jobs)
+    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
+    return vocabulary, grow(len(vocabulary), known_words, *runs, min_count, jobs)
 
 
 def collapse(tokens: np.ndarray, ids: np.ndarray, expand_all: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -53,7 +54,8 @@ def collapse(tokens: np.ndarray, ids: np.ndarray, expand_all: bool) -> tuple[np.
 
 
 def grow(
-    vocabulary: Vocabulary,
+    size: int,
+    known_words: int,
     text: np.ndarray,
     weights: np.ndarray,
     ends: np.ndarray,
@@ -62,13 +64,11 @@ def grow(
 ) -> Learnt:
     """The known n-grams of what :func:`collapse` gave of a text.
 
-    :param vocabulary: its words; those that occur ``min_count`` times come first.
+    :param size: words of the vocabulary; the first ``known_words`` of them are known n-grams.
     :raises InputError: there are more than the index can hold.
     """
     from cgbench.benchmark import trie_kernels
 
-    size = len(vocabulary)
-    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
     starts = trie_kernels.count_first(text, known_words)
     groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes a word: much of the memory that learning takes
     trie_kernels.sort_first(text, starts, groups[0])

@@ -28,18 +28,17 @@ from cgbench.benchmark.candidate_uncertainty import (
 )
 from cgbench.benchmark.card_notes import read_notes
 from cgbench.benchmark.control import Control, draw_control
-from cgbench.benchmark.degree import read_phrases
 from cgbench.benchmark.difficulty import DIFFICULTY, of_candidates, read_difficulty
 from cgbench.benchmark.foresight import Foreseen, foresee
 from cgbench.benchmark.pair_measures import pair_measures
 from cgbench.benchmark.react_arguments import PLANNED, plan_of
 from cgbench.benchmark.react_config import SIDES, resolve_amount
-from cgbench.benchmark.react_inputs import Corpus, PathLike
+from cgbench.benchmark.react_inputs import Corpus, KnownFrom, PathLike
 from cgbench.benchmark.react_plan import Built, Plan
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.release_writer import write_release, write_timings
 from cgbench.benchmark.selection import select_rows, selection_sizes
-from cgbench.benchmark.shortage import check_enough, check_words
+from cgbench.benchmark.shortage import check_enough
 from cgbench.benchmark.work_folder import find_work, keep_private, open_work
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
@@ -56,7 +55,6 @@ from cgbench.models.training.ensemble import (
 from cgbench.progress import working
 from cgbench.steps import STEPS, Workspace, locked
 from cgbench.text.corpus import ParallelText, odd_characters, warn_of
-from cgbench.text.normalisation import normaliser
 
 if TYPE_CHECKING:
     from cgbench.lm.language_model import LanguageModel
@@ -74,6 +72,7 @@ def build_react(
     preset: str = "react",
     until: str = "release",
     ngrams: PathLike | None = None,
+    known_from: KnownFrom = (),
     ensemble: PathLike | None = None,
     reverse_ensemble: PathLike | None = None,
     lm: PathLike | None = None,
@@ -105,6 +104,8 @@ def build_react(
     :param until: stop early: ``candidates`` (after filter and degree; no model) or ``uncertainty`` (before the
         selection); then the folder holds the candidates.
     :param ngrams: known n-grams, a phrase a line, instead of those of the training text.
+    :param known_from: a folder of ``cgbench overlap --out`` of the pool's text, or ``{"source": FOLDER, "target":
+        FOLDER}``: known n-grams and rare words of that side are by the corpus that it read, not by the training text.
     :param ensemble: members trained before; else they are trained. ``reverse_ensemble``: members that translate the
         other way round, which give each candidate its dual conditional cross-entropy. ``lm``: gives it a perplexity.
     :param difficulty: a value a line of the pool from a model outside, a file a corpus: a figure of the candidates,
@@ -141,6 +142,7 @@ def build_react(
         preset=preset,
         until=until,
         ngrams=ngrams,
+        known_from=known_from,
         ensemble=ensemble,
         reverse_ensemble=reverse_ensemble,
         lm=lm,
@@ -219,8 +221,10 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     model = _open_lm(plan, workspace)
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
-    # Known: n-grams of any length that occur often enough in the training corpus.
-    ngrams = workspace.run(plan.ngrams, lambda out: _learn(out, plan, train))
+    # Known: n-grams of any length that occur often enough in the training corpus, or in one that was read before.
+    from cgbench.benchmark.react_learning import learn_known
+
+    ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
     # Pairs with a rare word are dropped; the degree of the others is how few known n-grams cover them.
     with saying_where(engine, "scan", workspace.say):
         scans = tuple(
@@ -294,28 +298,6 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
         check_trained_on(plan.inputs.ensemble, train)
     if plan.inputs.reverse and plan.reverse:
         check_reverse(plan.inputs.reverse, train)
-
-
-def _learn(out: Path, plan: Plan, train: ParallelText) -> None:
-    """The known n-grams of the side that degree is computed on, and the words of the other."""
-    from cgbench.benchmark.known_ngrams import KnownNgrams, learn_sides
-    from cgbench.benchmark.vocabulary import Vocabulary
-
-    config = plan.config
-    ours, other = (train.target, train.source) if config.degree_side == "target" else (train.source, train.target)
-    if plan.inputs.phrases:
-        words = Vocabulary.learn(ours.path, min_count=config.word_min_count)
-        change = normaliser(plan.train.normalisation, plan.inputs.languages[SIDES.index(config.degree_side)])
-        ngrams = KnownNgrams.from_phrases(read_phrases(plan.inputs.phrases, change), words=words)
-        others = Vocabulary.learn(other.path, min_count=config.word_min_count)
-    else:
-        ngrams, others = learn_sides(
-            ours.path, other.path, min_count=config.ngram_min_count, word_min_count=config.word_min_count
-        )
-    for words, text in ((ngrams.words, ours), (others, other)):
-        check_words(text.path, len(words), config.word_min_count)
-    ngrams.save(out / "ngrams")
-    others.save(out / "other-words")
 
 
 def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:

@@ -12,7 +12,16 @@ from cgbench.benchmark.candidate_uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.difficulty import check_difficulty
 from cgbench.benchmark.pair_measures import JOINT, NEEDS
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD, ReactConfig, make_config
-from cgbench.benchmark.react_inputs import Corpus, PathLike, corpora_of, corpus_of, languages_of, pair_of
+from cgbench.benchmark.react_inputs import (
+    Corpus,
+    KnownFrom,
+    PathLike,
+    corpora_of,
+    corpus_of,
+    known_from_of,
+    languages_of,
+    pair_of,
+)
 from cgbench.benchmark.react_plan import Inputs, Plan, plan_react
 from cgbench.benchmark.shortage import check_shares
 from cgbench.errors import InputError, argument
@@ -24,7 +33,7 @@ from cgbench.settings import did_you_mean
 
 STAGES = ("candidates", "uncertainty", "release")
 PLANNED = (
-    *("train", "pools", "exclude", "preset", "until", "ngrams", "ensemble", "reverse_ensemble", "lm"),
+    *("train", "pools", "exclude", "preset", "until", "ngrams", "known_from", "ensemble", "reverse_ensemble", "lm"),
     *("difficulty", "member", "prompt", "columns", "languages", "device", "gpus_per_member", "accept_text"),
 )
 """The arguments of :func:`plan_of` that are no settings."""
@@ -40,6 +49,7 @@ def plan_of(
     preset: str = "react",
     until: str = "release",
     ngrams: PathLike | None = None,
+    known_from: KnownFrom = (),
     ensemble: PathLike | None = None,
     reverse_ensemble: PathLike | None = None,
     lm: PathLike | None = None,
@@ -63,6 +73,7 @@ def plan_of(
         pools=corpora_of(pools, "pool", columns=both, texts=texts),
         exclude=corpora_of(exclude, "exclude", columns=both, texts=texts),
         phrases=Path(ngrams) if ngrams is not None else None,
+        known=known_from_of(known_from, config.degree_side),
         ensemble=Path(ensemble) if ensemble is not None else None,
         reverse=Path(reverse_ensemble) if reverse_ensemble is not None else None,
         lm=Path(lm) if lm is not None else None,
@@ -70,6 +81,10 @@ def plan_of(
         members=_from_outside([member] if isinstance(member, str) else member, prompt, ensemble, until),
         languages=languages_of(languages, spec),
     )
+    if inputs.phrases and config.degree_side in inputs.known:
+        raise InputError(
+            f"{argument('known_from')} and {argument('ngrams')}: one of them, for the {config.degree_side}"
+        )
     if not inputs.pools:
         raise InputError("pools: a pool of pairs is needed")
     check_difficulty(inputs.difficulty, len(inputs.pools), config.select_by)

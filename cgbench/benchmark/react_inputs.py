@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from cgbench.errors import InputError
+from cgbench.benchmark.react_config import SIDES
+from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
 from cgbench.steps import hash_value
 from cgbench.text.formats import CorpusSpec, form, language_suffixes
@@ -16,6 +17,8 @@ from cgbench.text.given import as_path
 PathLike: TypeAlias = str | os.PathLike[str]
 Corpus: TypeAlias = CorpusSpec | PathLike | Sequence[PathLike] | Sequence[Sequence[str]]
 """A file with both sides, or two: the source's and the target's; two lists of sentences will do, too."""
+KnownFrom: TypeAlias = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
+"""Folders of ``cgbench overlap --out`` by side; one alone is of the side of the degree."""
 
 
 def corpus_of(given: Corpus, role: str, *, columns: tuple[str, str] | None, texts: Path) -> CorpusSpec:
@@ -82,6 +85,38 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
     for path, lines in zip(paths, sides, strict=True):
         write_atomic(path, "".join(line + "\n" for line in lines))
     return CorpusSpec(paths)
+
+
+def known_from_of(given: KnownFrom, degree_side: str) -> dict[str, Path]:
+    """The results of ``cgbench overlap`` by side: ``{"source": FOLDER}``, or ``source=FOLDER``; a folder without a side
+    is of the one that the degree is of.
+
+    :raises InputError: there is no such side, or a side has two.
+    """
+    if isinstance(given, Mapping):
+        pairs = [(str(side), str(folder)) for side, folder in given.items()]
+    else:
+        if not _are_names(given):
+            raise InputError(f"{argument('known_from', given)}: a folder, or one a side, as source=FOLDER")
+        words = [os.fspath(one) for one in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+        parts = [word.partition("=") for word in words]
+        pairs = [
+            (side, folder) if sign and side in SIDES else (degree_side, word)
+            for word, (side, sign, folder) in zip(words, parts, strict=True)
+        ]
+    for side, folder in pairs:
+        if side not in SIDES or not folder:
+            raise InputError(f"{argument('known_from', f'{side}={folder}')}: a side and a folder, as source=FOLDER")
+    found = {side: Path(folder) for side, folder in pairs}
+    if len(found) < len(pairs):
+        raise InputError(f"{argument('known_from')}: one folder a side, as source=FOLDER and target=FOLDER")
+    return dict(sorted(found.items()))
+
+
+def _are_names(given: object) -> bool:
+    """Whether this is a name, or a list of them: settings of a file may hold anything."""
+    many = [given] if isinstance(given, (str, os.PathLike)) else given
+    return isinstance(many, Sequence) and all(isinstance(one, (str, os.PathLike)) for one in many)
 
 
 def pair_of(given: str | Sequence[str | int] | None, name: str) -> tuple[str, str] | None:

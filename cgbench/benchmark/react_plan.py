@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.candidate_uncertainty import SHARD, search_settings
 from cgbench.benchmark.control import Control
 from cgbench.benchmark.manifest import is_language
-from cgbench.benchmark.react_config import LM_SETTINGS, ReactConfig
+from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
+from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig
 from cgbench.benchmark.react_texts import inspect_texts
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import ensemble_identity
@@ -27,7 +29,8 @@ from cgbench.text.streams import begins_with_mark
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``ensemble`` a
+    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``known``
+    results of ``cgbench overlap`` by side, which stand for that side of the training text there; ``ensemble`` a
     folder of trained members, else they are trained; ``members`` models from outside instead of either; ``reverse`` an
     ensemble that translates the other way round; ``lm`` a language model that scores the candidates; ``difficulty`` a
     file of values beside each corpus of the pool. Languages are parts of file names."""
@@ -36,6 +39,7 @@ class Inputs:
     pools: tuple[CorpusSpec, ...]
     exclude: tuple[CorpusSpec, ...] = ()
     phrases: Path | None = None
+    known: Mapping[str, Path] = field(default_factory=dict)
     ensemble: Path | None = None
     reverse: Path | None = None
     lm: Path | None = None
@@ -131,7 +135,11 @@ def plan_react(
             # Named only where there is one: the keys of all other lists stay what they were.
             **({"byte_order_mark": True} if inputs.phrases and begins_with_mark(inputs.phrases) else {}),
         },
-        {"train": train.identity, **({"phrases": _hash_input(inputs.phrases)} if inputs.phrases else {})},
+        {
+            "train": train.identity,
+            **({"phrases": _hash_input(inputs.phrases)} if inputs.phrases else {}),
+            **_plan_known(inputs, config, normalisation, pools),
+        },
     )
     scans = tuple(
         Step(
@@ -203,6 +211,29 @@ def plan_react(
         perplexity=perplexity,
         findings=findings,
     )
+
+
+def _plan_known(
+    inputs: Inputs, config: ReactConfig, normalisation: Normalisation, pools: Sequence[PlannedText]
+) -> dict[str, str]:
+    """What the known n-grams depend on where a corpus was read by ``cgbench overlap``: its results, and the pool.
+
+    :raises InputError: a result is none or damaged, knows no counts as high as are asked for, or has other words.
+    """
+    found = {}
+    for side, folder in inputs.known.items():
+        said = read_said(folder)
+        for name in ("word_min_count", *(["ngram_min_count"] if side == config.degree_side else [])):
+            check_count(folder, said["counts_up_to"], getattr(config, name), name)
+        if config.anonymise != "none":
+            raise InputError(
+                f"{argument('known_from')}: with {argument('anonymise')} names are replaced pair by pair, which "
+                "cgbench overlap does not do; run it on text whose names are replaced, and build from that"
+            )
+        language = inputs.languages[SIDES.index(side)]
+        check_words_alike(folder, said["units"]["words"], normalisation.of(language).settings)
+        found[f"known-{side}"] = _hash_input(sums_of(folder))
+    return found | ({f"pool-{number}": pool.identity for number, pool in enumerate(pools, 1)} if found else {})
 
 
 def _plan_perplexity(inputs: Inputs, config: ReactConfig, candidates: Step) -> Step | None:

@@ -282,7 +282,7 @@ def _given(built: Built) -> list[str]:
     """The paths that the build was given."""
     inputs = built.plan.inputs
     specs = (inputs.train, *inputs.pools, *inputs.exclude)
-    others = (inputs.phrases, inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
+    others = (inputs.phrases, *inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
     return [str(path) for path in (*(path for spec in specs for path in spec.paths), *filter(None, others))]
 
 
@@ -303,6 +303,11 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
     }
     if plan.inputs.phrases:
         result["ngrams"] = {"path": names[str(plan.inputs.phrases)], "sha256": hash_file(plan.inputs.phrases)}
+    if plan.inputs.known:
+        result["known_from"] = {
+            side: {"path": names[str(folder)], "sha256": plan.ngrams.inputs[f"known-{side}"]}
+            for side, folder in plan.inputs.known.items()
+        }
     if plan.inputs.difficulty:
         result["difficulty"] = [
             {"path": names[str(path)], "sha256": hash_file(split_name(path)[0])} for path in plan.inputs.difficulty
@@ -349,6 +354,8 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     words += ["--languages", ",".join(inputs.languages)]
     if inputs.phrases:
         words += ["--ngrams", names[str(inputs.phrases)]]
+    for side, folder in inputs.known.items():
+        words += ["--known-from", f"{side}={names[str(folder)]}"]
     if inputs.ensemble:
         words += ["--ensemble", names[str(inputs.ensemble)]]
     for member in inputs.members:

@@ -35,6 +35,7 @@ from cgbench.benchmark.manifest import (
     table_names,
     timings_digest,
 )
+from cgbench.benchmark.overlap.saved import sums_of
 from cgbench.benchmark.pair_measures import DUAL, JOINT, pair_measures
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.scan import content_of
@@ -375,10 +376,13 @@ def _check_inputs(release: Release) -> Iterator[Check]:
         corpora.append(("difficulty", {"files": inputs["difficulty"]}))
     if "lm" in inputs:
         corpora.append(("lm", {"files": [inputs["lm"]]}))
+    for side, entry in inputs.get("known_from", {}).items():
+        corpora.append((f"known-from {side}", {"files": [entry], "of": sums_of}))
     for role, entry in corpora:
         for file in entry["files"]:
             given = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
-            found = _hash_input(split_name(release.input_path(file["path"]))[0])
+            path = split_name(release.input_path(file["path"]))[0]
+            found = _hash_input(entry["of"](path) if "of" in entry else path)
             if found is None:
                 yield Check(f"{role} {given}", None, "not here")
             else:

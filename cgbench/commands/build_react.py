@@ -54,6 +54,10 @@ PATH = click.Path(path_type=Path)
 @click.option("--method", help="Training method of the members: none, seqmix, creg or bow.")
 @gpus_per_member_option
 @click.option("--ngrams", type=PATH, help="Known n-grams from a file, a phrase a line, instead of the training text.")
+@click.option(
+    "--known-from", multiple=True, metavar="[SIDE=]FOLDER",
+    help="What cgbench overlap --out found the pool to be made of, instead of that side of the training text.",
+)  # fmt: skip
 @click.option("--control", is_flag=True, default=None, help="Also draw a control set: pairs of the same lengths.")
 @click.option("--lm", type=PATH, help="Language model (lm train) that gives each candidate a perplexity.")
 @click.option(
@@ -85,6 +89,7 @@ def build_react_command(
     gpus_per_member: int | None,
     reverse_ensemble: Path | None,
     ngrams: Path | None,
+    known_from: tuple[str, ...],
     lm: Path | None,
     difficulty: tuple[Path, ...],
     arch: str | None,
@@ -125,6 +130,8 @@ def build_react_command(
             taken = "--ensemble" if ensemble else "--member"
             raise InputError(f"{taken} takes members as they are; leave --{option} out")
     given |= {"model.architecture": arch, "method.name": method}
+    changed = changed_settings(config, assignments, **given)
+    in_file = changed.pop("known_from", ())  # an input of several words, which a file may hold for its settings
     arguments: dict[str, Any] = {
         "train": train_spec,
         "pools": [corpus(paths, columns) for paths in pool],
@@ -133,6 +140,7 @@ def build_react_command(
         "preset": preset,
         "until": until or "release",
         "ngrams": ngrams,
+        "known_from": known_from or in_file,
         "ensemble": ensemble,
         "reverse_ensemble": reverse_ensemble,
         "lm": lm,
@@ -145,7 +153,7 @@ def build_react_command(
         "accept_text": accept_text,
         "work": work,
         "card_notes": card_notes,
-        "settings": changed_settings(config, assignments, **given),
+        "settings": changed,
     }
     if dry_run:
         costs: list[Foreseen] = []

@@ -28,7 +28,7 @@ OPTIONS = {
     "control_sources": "control-source",
 }
 """Options that have another name than the library's argument."""
-SETTINGS = ("case_sensitive", "min_length", "max_length")
+SETTINGS = ("case_sensitive", "min_length", "max_length", "ngram_min_count", "word_min_count")
 """Arguments that ``--set`` gives."""
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from cgbench.benchmark.card import COUNTS
 from cgbench.benchmark.data_tables import sides_of
 from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release import SIDES, Release
 from cgbench.benchmark.selection import seeded_hash
 from cgbench.benchmark.stats.novelty import novel_ngrams
@@ -25,6 +26,7 @@ from cgbench.benchmark.stats.texts import Text, read_text
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.steps import hash_file
+from cgbench.text.blocks import join_blocks
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.normalisation import normalise_pairs, normaliser
 from cgbench.text.plain_text import words_of
@@ -98,6 +100,11 @@ def _learn(origin: Origin, training: Text) -> KnownNgrams:
 
     config = origin.release.configuration
     counts = {"min_count": config["ngram_min_count"], "word_min_count": config["word_min_count"]}
+    if folder := origin.known.get(origin.degree_side):
+        from cgbench.benchmark.known_of_pool import ngrams_of_pool
+
+        lines = origin.release.lines(origin.degree_side)
+        return ngrams_of_pool(KnownOfTest.load(folder), [(str(origin.release), join_blocks(lines))], **counts)
     if origin.phrases is None:
         if training.path is not None:
             return KnownNgrams.learn(training.path, **counts)

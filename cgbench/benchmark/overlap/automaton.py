@@ -81,14 +81,24 @@ class Automaton:
 
         :raises InputError: the matches tell no counts that high.
         """
-        from cgbench.benchmark.overlap.automaton_kernels import settle
-
         if not 1 <= min_count <= matches.shape[1]:
             raise InputError(f"counts are known up to {matches.shape[1]}, and min_count is {min_count}")
+        return self._settle(matches, min_count)[0]
+
+    def count_words(self, matches: np.ndarray) -> np.ndarray:
+        """How often each word of the test text occurred, int64 ``[words]``, up to what ``matches`` tell apart."""
+        _, linked = self._settle(matches, 1)
+        own = np.count_nonzero(matches[self.firsts], axis=1)
+        return np.minimum(linked[self.firsts].astype(np.int64) + own, matches.shape[1])
+
+    def _settle(self, matches: np.ndarray, min_count: int) -> tuple[np.ndarray, np.ndarray]:
+        """What :meth:`known` gives, and the number of matches of the states that are linked to each."""
+        from cgbench.benchmark.overlap.automaton_kernels import settle
+
         order = np.argsort(self.lens, kind="stable")
-        known = np.zeros(len(self), np.int32)
-        settle(order, self.links, self.lens, matches, min_count, np.zeros(len(self), np.int32), known)
-        return known
+        known, linked = np.zeros(len(self), np.int32), np.zeros(len(self), np.int32)
+        settle(order, self.links, self.lens, matches, min_count, linked, known)
+        return known, linked
 
     def ends(self, ids: np.ndarray, lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, int]:
         """The words of the longest known n-gram that ends at each word of sentences of the test text.

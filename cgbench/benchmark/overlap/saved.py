@@ -62,19 +62,9 @@ class KnownOfTest:
 
         :raises InputError: it is none, is damaged, or is of a tokeniser's ids.
         """
-        inner = folder / "known"
-        if not (inner / "known.json").is_file():
-            raise InputError(f"{folder}: no result of cgbench overlap --out (there is no {inner / 'known.json'})")
-        for name in ("known.json", "matches.npy", *(f"automaton.{name}.npy" for name in ARRAYS)):
+        said, inner = read_said(folder), folder / "known"
+        for name in ("matches.npy", *(f"automaton.{name}.npy" for name in ARRAYS)):
             check_recorded(inner / name, inner / SUMS)
-        said = read_json(inner / "known.json")
-        check_shape(
-            said, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, inner / "known.json", REMEDY
-        )
-        if said["format"] != FORMAT:
-            raise InputError(f"{inner}: of format {said['format']}, and this version reads {FORMAT}; {REMEDY}")
-        if "words" not in said["units"]:
-            raise InputError(f"{folder}: its n-grams are of a tokeniser's ids, and words are needed here")
         words, automaton = Vocabulary.load(inner), Automaton.load(inner)
         automaton.check_words(len(words), inner)
         matches = read_array(inner / "matches.npy")
@@ -88,11 +78,7 @@ class KnownOfTest:
 
         :raises InputError: a line is not within one of the test text, or counts are not known so high.
         """
-        if min_count > self.matches.shape[1]:
-            raise InputError(
-                f"{self.folder}: counts are known up to {self.matches.shape[1]}, and {argument('min_count')} is "
-                f"{min_count}; run cgbench overlap with --min-count {min_count}"
-            )
+        self.check_count(min_count)
         units = Words(self.words)
         parts = [tuple(array.copy() for array in units.read(block)) for block in join_blocks(lines)]
         empty = np.zeros(0, np.int32)
@@ -101,10 +87,7 @@ class KnownOfTest:
         ) if parts else (empty, empty)  # fmt: skip
         ends, stranger = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
         if stranger >= 0:
-            raise InputError(
-                f"{self.folder}: of row {stranger + 1} of the text nothing is known: it is not in the text that "
-                "cgbench overlap was run on; run it on this text"
-            )
+            raise self.unknown(f"row {stranger + 1} of the text")
         return ids, lengths, ends
 
     def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -153,12 +136,72 @@ class KnownOfTest:
         :param settings: of :class:`~cgbench.text.normalisation.Normalisation`.
         :raises InputError: they are not.
         """
-        if settings != self.units:
-            differ = sorted(name for name in {*settings, *self.units} if settings.get(name) != self.units.get(name))
-            raise InputError(
-                f"{self.folder}: made with other words ({', '.join(differ)}); give {argument('tokenize')}, "
-                f"{argument('lowercase')} and such as cgbench overlap had them"
-            )
+        check_words_alike(self.folder, self.units, settings)
+
+    def check_count(self, min_count: int) -> None:
+        """Check that counts are known up to ``min_count``.
+
+        :raises InputError: they are not.
+        """
+        check_count(self.folder, self.matches.shape[1], min_count)
+
+    def unknown(self, row: str) -> InputError:
+        """What to say of a row that is not in the text that this is of."""
+        return InputError(
+            f"{self.folder}: of {row} nothing is known: it is not in the text that cgbench overlap was run on; run it "
+            "on this text"
+        )
+
+
+def read_said(folder: Path) -> dict[str, Any]:
+    """What a result of ``cgbench overlap --out`` says of itself: ``units``, and ``counts_up_to``, up to which it tells
+    counts apart. Reads no array.
+
+    :raises InputError: it is none, is damaged, or is of a tokeniser's ids.
+    """
+    path = folder / "known" / "known.json"
+    if not path.is_file():
+        raise InputError(f"{folder}: no result of cgbench overlap --out (there is no {path})")
+    check_recorded(path, path.with_name(SUMS))
+    said: dict[str, Any] = read_json(path)
+    check_shape(said, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, path, REMEDY)
+    if said["format"] != FORMAT:
+        raise InputError(f"{path.parent}: of format {said['format']}, and this version reads {FORMAT}; {REMEDY}")
+    if "words" not in said["units"]:
+        raise InputError(f"{folder}: its n-grams are of a tokeniser's ids, and words are needed here")
+    return said
+
+
+def sums_of(folder: Path) -> Path:
+    """The file of a result that has the digests of all that is read of it: its own digest stands for the result."""
+    return folder / "known" / SUMS
+
+
+def check_count(folder: Path, known: int, min_count: int, name: str = "min_count") -> None:
+    """Check that a result tells counts apart up to ``min_count``; ``known``: up to what it does.
+
+    :param name: what the threshold is called, in messages.
+
+    :raises InputError: it does not.
+    """
+    if min_count > known:
+        raise InputError(
+            f"{folder}: counts are known up to {known}, and {argument(name, min_count)} asks for more; run cgbench "
+            f"overlap with --min-count {min_count}"
+        )
+
+
+def check_words_alike(folder: Path, units: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Check that words are separated (``settings``) as they were in a result (``units``).
+
+    :raises InputError: they are not.
+    """
+    if settings != units:
+        differ = sorted(name for name in {*settings, *units} if settings.get(name) != units.get(name))
+        raise InputError(
+            f"{folder}: made with other words ({', '.join(differ)}); give {argument('tokenize')}, "
+            f"{argument('lowercase')} and such as cgbench overlap had them"
+        )
 
 
 def _begins(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:

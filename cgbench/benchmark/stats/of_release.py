@@ -6,20 +6,22 @@ degrees that come out must be those of ``split.jsonl``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cgbench.benchmark.manifest import SPLIT
+from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.rows import Row, Training, Wanted, measure, phrases_of
+from cgbench.benchmark.stats.rows import KnownTraining, Row, Training, Wanted, measure, phrases_of
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
 from cgbench.errors import InputError, argument
 from cgbench.shapes import check_shape
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import Normalisation, normalise_pairs, normaliser
+from cgbench.text.shards import Change
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Origin:
     release: Release
     train: CorpusSpec
     phrases: Path | None
+    known: Mapping[str, Path]  # by side, what stands for the training text there
     normalisation: Normalisation
     min_count: int
     degree_side: str
@@ -49,10 +52,13 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
         recorded = [(release.input_path(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
         listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
+        given = release.manifest["inputs"].get("known_from", {})
+        known = {side: (release.input_path(str(one["path"])), str(one["sha256"])) for side, one in given.items()}
         origin = Origin(
             release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
             listed[0] if listed else None,
+            {side: folder for side, (folder, _) in known.items()},
             Normalisation(
                 config["tokenize"],
                 config["lowercase"],
@@ -71,6 +77,8 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
         _check(path, sha256, "" if train else f"; say where it is now with {argument('train')}")
     if listed:
         _check(*listed, "")
+    for result, sha256 in known.values():
+        _check(sums_of(result), sha256, "")
     return origin
 
 
@@ -91,20 +99,31 @@ def release_rows(origin: Origin, wanted: Wanted, side: str | None, tags: Tags | 
         if side not in (None, "both", name):
             continue
         change = None if change_of.is_identity else normaliser(change_of, language)
-        if change_of.anonymise == "none":
-            text = read_text(origin.train.paths, origin.train.columns, name, change, keep=False)
-        else:  # what a name is called is a matter of both sides
-            pairs = normalise_pairs(read_pairs(origin.train), change_of, str(origin.train))
-            text = Text(str(origin.train), name, [pair[SIDES.index(name)] for pair in pairs])
         # The words of a release are normalised already, and the list of phrases is of the side of the degree.
         test = Text(str(release.text_path(name)), name, release.lines(name))
-        listed = origin.phrases if name == origin.degree_side else None
-        phrases = phrases_of(listed, change) if listed else None
-        training = Training(text, origin.min_count, phrases)
+        training = _training(origin, name, change, test, tags)
         row = measure(training, test, f"{release.folder.name} {language}", wanted, change_of.of(language), tags, 0)
         if name == origin.degree_side and release.finished:
             _compare(row, release)
         yield row
+
+
+def _training(origin: Origin, name: str, change: Change | None, test: Text, tags: Tags | None) -> Training:
+    """One side of the training text, or of the corpus that stands for it there."""
+    if folder := origin.known.get(name):
+        if tags:
+            raise InputError(
+                f"{argument('pos')}: of its {name} the release knows what {folder} says, without tags; leave it out"
+            )
+        return KnownTraining(KnownOfTest.load(folder), [test], origin.min_count)
+    change_of = origin.normalisation
+    if change_of.anonymise == "none":
+        text = read_text(origin.train.paths, origin.train.columns, name, change, keep=False)
+    else:  # what a name is called is a matter of both sides
+        pairs = normalise_pairs(read_pairs(origin.train), change_of, str(origin.train))
+        text = Text(str(origin.train), name, [pair[SIDES.index(name)] for pair in pairs])
+    listed = origin.phrases if name == origin.degree_side else None
+    return Training(text, origin.min_count, phrases_of(listed, change) if listed else None)
 
 
 def _compare(row: Row, release: Release) -> None:

@@ -1,0 +1,106 @@
+"""What a corpus of any size knows of a pool, as a scan takes it: n-grams and words (``build-react --known-from``).
+
+They come out of a result of ``cgbench overlap`` on the pool's text (:mod:`cgbench.benchmark.overlap.saved`) and are
+those that the pool has: each pair gets the pieces and the rare words that it would get from all of that corpus. The
+text of the longest known n-grams, taken once each, has exactly these known n-grams, so it is learned from as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from cgbench.benchmark.known_ngrams import BYTES_A_WORD, KnownNgrams
+from cgbench.benchmark.learning import collapse, grow
+from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.overlap.units import Words
+from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.memory import check_memory
+from cgbench.text.blocks import Block
+
+Named = tuple[str, Iterable[Block]]
+"""A text of the pool with its name."""
+
+
+def words_of_pool(known: KnownOfTest, texts: Sequence[Named], min_count: int) -> Vocabulary:
+    """The words of a pool that occur ``min_count`` times in the corpus, with their counts there.
+
+    Counts go up to what the result tells apart; what occurs more often has that count.
+
+    :raises InputError: a line of the pool is not in the text that the result is of, or counts are not known so high.
+    """
+    for name, blocks in texts:
+        _ends(known, name, blocks, 1)  # its lines are those of the result
+    return _vocabulary(known, min_count, min_count)[0]
+
+
+def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int, word_min_count: int) -> KnownNgrams:
+    """The n-grams of a pool that occur ``min_count`` times in the corpus, over its words.
+
+    :raises InputError: as :func:`words_of_pool` does; or there is not enough memory.
+    """
+    vocabulary, numbers = _vocabulary(known, min_count, word_min_count)
+    parts = [np.zeros(0, np.int32)]
+    for name, blocks in texts:
+        parts += _ends(known, name, blocks, min_count, numbers)
+    size = sum(map(len, parts))
+    check_memory(f"{known.folder}: the known n-grams of a pool", BYTES_A_WORD * size, "take the pool in parts")
+    tokens = np.concatenate(parts)
+    del parts
+    runs = collapse(tokens, np.arange(len(vocabulary), dtype=np.int32), True)
+    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
+    return KnownNgrams.of(vocabulary, grow(len(vocabulary), known_words, *runs, 1), min_count)
+
+
+def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:
+    """The words that occur often enough to be known or not to be rare, by falling count; and the new number, or -1, of
+    each word of the result."""
+    from cgbench.text import word_kernels
+
+    known.check_count(max(min_count, word_min_count))
+    counts = known.automaton.count_words(known.matches)
+    order = np.argsort(-counts, kind="stable")
+    order = order[: int(np.count_nonzero(counts >= min(min_count, word_min_count)))]
+    numbers = np.full(len(counts), -1, np.int32)
+    numbers[order] = np.arange(len(order))
+    arena, starts, table = word_kernels.order_words(known.words.arena, known.words.starts, order)
+    usable = int(np.count_nonzero(counts >= word_min_count))
+    return Vocabulary(arena, starts, counts[order], table, word_min_count, usable), numbers
+
+
+def _ends(
+    known: KnownOfTest, name: str, blocks: Iterable[Block], min_count: int, numbers: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """The longest known n-grams of a text, those within another left out: int32, in ``numbers``, each ended by -1.
+
+    :param numbers: None: its lines are checked alone.
+    :raises InputError: a line is not in the text that the result is of.
+    """
+    units, settled = Words(known.words), known.automaton.known(known.matches, min_count)
+    found = []
+    for block in blocks:
+        ids, lengths = units.read(block)
+        ends, stranger = known.automaton.ends(ids, lengths, settled)
+        if stranger >= 0:
+            raise known.unknown(f"row {block.line + stranger + 1} of {name}")
+        if numbers is not None:
+            found.append(_spans(numbers[ids], lengths, ends))
+    return found
+
+
+def _spans(ids: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The n-grams that end at words and go on neither to the next word nor from the one before, each ended by -1.
+
+    :param ends: int32 ``[words]``, the words of the longest known one that ends at each.
+    """
+    longest = np.ones(len(ids), bool)
+    longest[:-1] = ends[1:] != ends[:-1] + 1
+    longest[np.cumsum(lengths[lengths > 0]) - 1] = True
+    last = np.flatnonzero(longest & (ends > 1))  # single words are known by their counts
+    sizes = ends[last].astype(np.int64) + 1
+    behind = np.cumsum(sizes)
+    places = np.repeat(last + 2 - behind, sizes) + np.arange(int(sizes.sum()))
+    spans = ids[np.minimum(places, max(0, len(ids) - 1))]
+    spans[behind - 1] = -1
+    return spans

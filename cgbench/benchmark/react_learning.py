@@ -1,0 +1,72 @@
+"""What a build takes for known: n-grams of the side of the degree and words of the other, of the training text, of a
+list, or of a corpus of any size that ``cgbench overlap`` has read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cgbench.benchmark.degree import read_phrases
+from cgbench.benchmark.known_ngrams import KnownNgrams, learn_sides
+from cgbench.benchmark.known_of_pool import Named, ngrams_of_pool, words_of_pool
+from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.react_config import SIDES
+from cgbench.benchmark.react_plan import Plan
+from cgbench.benchmark.scan_tasks import NGRAMS, WORDS
+from cgbench.benchmark.shortage import check_words
+from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.errors import InputError
+from cgbench.text.blocks import read_blocks
+from cgbench.text.corpus import ParallelText
+from cgbench.text.normalisation import normaliser
+
+
+def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
+    """Write what a scan takes for known into the folder ``out`` (:mod:`cgbench.benchmark.scan_tasks`).
+
+    :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` is of other text.
+    """
+    config, inputs = plan.config, plan.inputs
+    ours, other = config.degree_side, SIDES[config.degree_side == "source"]
+    least = config.word_min_count
+    if not inputs.known and not inputs.phrases:
+        paths = (getattr(train, side).path for side in (ours, other))
+        ngrams, others = learn_sides(*paths, min_count=config.ngram_min_count, word_min_count=least)
+    else:
+        ngrams = _ngrams(plan, train, pools)
+        if other in inputs.known:
+            others = words_of_pool(KnownOfTest.load(inputs.known[other]), _texts(plan, pools, other), least)
+        else:
+            others = Vocabulary.learn(getattr(train, other).path, min_count=least)
+    for side, words in ((ours, ngrams.words), (other, others)):
+        if side not in inputs.known:
+            check_words(getattr(train, side).path, len(words), least)
+        elif not len(words):
+            raise InputError(
+                f"{inputs.known[side]}: no word of the pool occurs {least} times in that corpus; give a corpus of the "
+                "same language, tokenised alike, or lower word_min_count"
+            )
+    ngrams.save(out / NGRAMS)
+    others.save(out / WORDS)
+
+
+def _ngrams(plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
+    """Those of the side of the degree."""
+    config, inputs, side = plan.config, plan.inputs, plan.config.degree_side
+    path, counts = getattr(train, side).path, {"word_min_count": config.word_min_count}
+    if side in inputs.known:
+        known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
+        return ngrams_of_pool(known, texts, min_count=config.ngram_min_count, **counts)
+    if not inputs.phrases:
+        return KnownNgrams.learn(path, min_count=config.ngram_min_count, **counts)
+    words = Vocabulary.learn(path, min_count=config.word_min_count)
+    change = normaliser(plan.train.normalisation, inputs.languages[SIDES.index(side)])
+    return KnownNgrams.from_phrases(read_phrases(inputs.phrases, change), words=words)
+
+
+def _texts(plan: Plan, pools: Sequence[ParallelText], side: str) -> list[Named]:
+    """One side of the corpora of the pool, normalised, by their names."""
+    return [
+        (f"the {side} of {planned.spec}", read_blocks(getattr(pool, side).path))
+        for planned, pool in zip(plan.pools, pools, strict=True)
+    ]
