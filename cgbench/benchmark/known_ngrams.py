@@ -36,6 +36,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -47,10 +48,10 @@ from cgbench.benchmark import saved_ngrams
 from cgbench.benchmark.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError
-from cgbench.memory import check_memory
+from cgbench.memory import free_memory
 from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory
 from cgbench.text.plain_text import words_of
-from cgbench.text.word_counts import WordCounter, estimate_words
+from cgbench.text.word_counts import LARGEST, WordCounter, estimate_words
 
 BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
 
@@ -82,19 +83,31 @@ class KnownNgrams:
         min_count: int = 3,
         word_min_count: int | None = None,
         jobs: int | None = None,
+        scratch: Path | None = None,
     ) -> KnownNgrams:
         """Find the n-grams that occur at least ``min_count`` times in a plain text file.
 
+        A plain file that does not fit into the memory that is free is learned from on disk, to the same bytes.
+
         :param word_min_count: a word below this count is rare (default: ``min_count``).
         :param jobs: threads (default: one a core); the result does not depend on it.
-        :raises InputError: the file is missing or not UTF-8, a threshold is below 1, or there are more than
-            2^31 - 2 words and line ends; or it will not fit into memory.
+        :param scratch: the folder where the text goes then (default: that of temporary files).
+        :raises InputError: the file is missing or not UTF-8, or a threshold is below 1; there are more n-grams than the
+            index can hold; neither memory nor the disk has room, or a file that is no plain one has more than 2^31 - 2
+            words and line ends.
         """
-        words = estimate_words(Path(text))
-        if words is not None:
-            remedy = "learn from a part of the text, or on a machine with more"
-            check_memory(f"{text}: learning the n-grams of about {words:,} words", BYTES_A_WORD * words, remedy)
-        ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
+        from cgbench.benchmark import disk_learning
+
+        words, memory = estimate_words(Path(text)), free_memory()
+        memory = 1 << 62 if memory is None else memory
+        if words is not None and (BYTES_A_WORD * words > memory or words > LARGEST - LARGEST // 64):
+            folder = scratch or Path(tempfile.gettempdir())
+            disk_learning.check_disk(text, words, folder)
+            least = min_count if word_min_count is None else word_min_count
+            found = disk_learning.learn_from_disk(read_blocks(Path(text)), min_count, least, jobs, folder, memory)
+            ngrams = cls.of(*found, min_count)
+        else:
+            ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
         release_memory()
         return ngrams
 
@@ -299,14 +312,20 @@ class KnownNgrams:
 
 
 def learn_sides(
-    ours: Path, other: Path, *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
+    ours: Path,
+    other: Path,
+    *,
+    min_count: int = 3,
+    word_min_count: int | None = None,
+    jobs: int | None = None,
+    scratch: Path | None = None,
 ) -> tuple[KnownNgrams, Vocabulary]:
     """The known n-grams of one side of a training corpus and the words of the other, read side by side."""
     with ThreadPoolExecutor(1) as thread:
         words = thread.submit(
             Vocabulary.learn, other, min_count=min_count if word_min_count is None else word_min_count
         )
-        ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+        ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs, scratch=scratch)
         return ngrams, words.result()
 
 

@@ -79,20 +79,8 @@ def grow(
 
     def grow_part(low: int, high: int) -> np.ndarray:
         nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
-        stack = np.empty((1 << 8, 5), np.int64)
-        tally = np.zeros(known_words, np.int64)
-        free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
         given = text, weights, ends, groups, starts
-        word, depth, filled = low, 0, 0
-        while word < high:
-            word, depth, filled = trie_kernels.grow_trie(
-                *given, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
-            )
-            # A node has at most known_words children: with so much room the next call goes on.
-            if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
-                nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
-            if word < high and len(stack) < depth + known_words:
-                stack = longer(stack, 2 * depth + known_words)
+        nodes, filled = grow_words(given, low, high, known_words, min_count, nodes)
         return nodes[:filled].copy()
 
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
@@ -106,6 +94,42 @@ def grow(
     slots = table_for(base, size)
     longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
     return learnt(slots, nodes, known_words, longest, tails)
+
+
+def grow_words(
+    given: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    low: int,
+    high: int,
+    known_words: int,
+    min_count: int,
+    nodes: np.ndarray,
+    filled: int = 0,
+    waiting: Sequence[tuple[int, ...]] = (),
+) -> tuple[np.ndarray, int]:
+    """The nodes of the n-grams that begin with the words ``low`` to ``high - 1`` (``trie_kernels.grow_trie``).
+
+    :param given: text, weights, ends, groups and starts.
+    :param nodes: ``filled`` of them are there; the others go behind them.
+    :param waiting: what is on the stack already, instead of the groups of those words.
+    :returns: the nodes, perhaps in a longer array, and how many there are.
+    """
+    from cgbench.benchmark import trie_kernels
+
+    stack = np.empty((max(1 << 8, len(waiting)), 5), np.int64)
+    stack[: len(waiting)] = np.array(waiting, np.int64).reshape(-1, 5)
+    tally = np.zeros(known_words, np.int64)
+    free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
+    word, depth = low, len(waiting)
+    while word < high:
+        word, depth, filled = trie_kernels.grow_trie(
+            *given, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
+        )
+        # A node has at most known_words children: with so much room the next call goes on.
+        if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
+            nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
+        if word < high and len(stack) < depth + known_words:
+            stack = longer(stack, 2 * depth + known_words)
+    return nodes, filled
 
 
 def learnt(slots: np.ndarray, nodes: np.ndarray, known_words: int, longest: int, tails: Sequence[np.ndarray]) -> Learnt:

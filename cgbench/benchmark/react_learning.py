@@ -31,9 +31,9 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     least = config.word_min_count
     if not inputs.known and not inputs.phrases:
         paths = (getattr(train, side).path for side in (ours, other))
-        ngrams, others = learn_sides(*paths, min_count=config.ngram_min_count, word_min_count=least)
+        ngrams, others = learn_sides(*paths, min_count=config.ngram_min_count, word_min_count=least, scratch=out)
     else:
-        ngrams = _ngrams(plan, train, pools)
+        ngrams = _ngrams(out, plan, train, pools)
         if other in inputs.known:
             others = words_of_pool(KnownOfTest.load(inputs.known[other]), _texts(plan, pools, other), least)
         else:
@@ -50,7 +50,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     others.save(out / WORDS)
 
 
-def _ngrams(plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
+def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
     """Those of the side of the degree."""
     config, inputs, side = plan.config, plan.inputs, plan.config.degree_side
     path, counts = getattr(train, side).path, {"word_min_count": config.word_min_count}
@@ -58,7 +58,7 @@ def _ngrams(plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> K
         known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
         return ngrams_of_pool(known, texts, min_count=config.ngram_min_count, **counts)
     if not inputs.phrases:
-        return KnownNgrams.learn(path, min_count=config.ngram_min_count, **counts)
+        return KnownNgrams.learn(path, min_count=config.ngram_min_count, scratch=out, **counts)
     words = Vocabulary.learn(path, min_count=config.word_min_count)
     change = normaliser(plan.train.normalisation, inputs.languages[SIDES.index(side)])
     return KnownNgrams.from_phrases(read_phrases(inputs.phrases, change), words=words)

@@ -24,10 +24,14 @@ The table that nodes are entered into is in ``trie_table.py``; the loops that re
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from cgbench.benchmark.trie_table import enter, entry_of, find_entry
 from cgbench.compiled import kernel, kernel_of, part
+from cgbench.errors import InputError
+from cgbench.text.word_counts import LARGEST
 from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix
 
 PARENT, WORD, TAIL_BEGIN, TAIL_LENGTH = range(4)
@@ -160,12 +164,13 @@ def _same_run(tokens, one, other):
 def count_first(text, words):
     """Where each word's group begins in :func:`sort_first`'s result, int64 ``[words + 1]``."""
     starts = np.zeros(words + 1, np.int64)
-    _count_first(text, starts)
+    count_places(text, starts)
     return np.cumsum(starts, out=starts)
 
 
 @kernel_of("(i4[::1], i8[::1])")
-def _count_first(text, starts):
+def count_places(text, starts):
+    """Count the places of each word that another follows, ``starts[word + 1]``, on top of what is there."""
     for place in range(text.size - 1):
         if text[place] >= 0 and text[place + 1] >= 0:
             starts[text[place] + 1] += 1
@@ -309,27 +314,53 @@ def build_trie(nodes, text, words, slots):
     :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a tail, by
         rising slot.
     """
-    slot_of = np.empty(len(nodes), np.int32)
-    longest = _enter_nodes(nodes, words, slots, slot_of, np.empty(len(nodes), np.int32))
+    longest, slot_of = enter_nodes(nodes, words, slots)
     holds = nodes[:, TAIL_LENGTH] > 0
-    holders, begins, lengths = slot_of[holds], nodes[holds, TAIL_BEGIN], nodes[holds, TAIL_LENGTH]
+    holders, begins, lengths = slot_of[holds], nodes[holds, TAIL_BEGIN].astype(np.int64), nodes[holds, TAIL_LENGTH]
     del slot_of
+    return longest, *lay_out_tails(holders, begins, lengths, partial(copy_spans, text))
 
+
+def enter_nodes(nodes, words, slots):
+    """Enter nodes into the empty table ``slots``: (length of the longest n-gram, the slot of each, int32)."""
+    slot_of = np.empty(len(nodes), np.int32)
+    return _enter_nodes(nodes, words, slots, slot_of, np.empty(len(nodes), np.int32)), slot_of
+
+
+def lay_out_tails(holders, begins, lengths, copy):
+    """Keep the text that tails point to.
+
+    :param holders: int32, the slots of the nodes that hold them; ``begins`` int64, where they begin in the text.
+    :param copy: copies spans of the text (rising begins, sizes, both int64) behind one another into an array.
+    :returns: tail_nodes, tail_starts, tail_lengths, tail_text, as :func:`build_trie` does.
+    """
     # Tails overlap (every place of a repeated passage has one to its end): keep the union of the spans. What is
     # before ``covered`` is kept already.
     by_begin = np.argsort(begins, kind="stable")
-    begin = begins[by_begin].astype(np.int64)
+    begin = begins[by_begin]
     end = begin + lengths[by_begin]
     covered = np.maximum(begin, np.concatenate([[0], np.maximum.accumulate(end)])[:-1])
     sizes = np.maximum(0, end - covered)
     kept = np.cumsum(sizes) - sizes
+    if int(sizes.sum()) > LARGEST:
+        raise InputError(f"{int(sizes.sum()):,} words of repeated passages are more than the index can hold")
     tail_text = np.empty(int(sizes.sum()), np.int32)
-    _copy_spans(text, covered, sizes, tail_text)
+    copy(covered, sizes, tail_text)
     moved = np.empty(len(begins), np.int32)
     moved[by_begin] = kept - (covered - begin)
 
     by_slot = np.argsort(holders, kind="stable")
-    return longest, holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
+    return holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
+
+
+@kernel_of("(i4[::1], i8[::1], i8[::1], i4[::1])")
+def copy_spans(text, begins, sizes, out):
+    """Copy spans of a text, one behind the other."""
+    filled = 0
+    for span in range(begins.size):
+        for place in range(begins[span], begins[span] + sizes[span]):
+            out[filled] = text[place]
+            filled += 1
 
 
 @kernel_of("(i4[:, ::1], i8, u8[::1], i4[::1], i4[::1])")
@@ -343,15 +374,6 @@ def _enter_nodes(nodes, words, slots, slot_of, depths):
         depths[node] = length + (2 if parent < 0 else depths[parent] + 1)
         longest = max(longest, depths[node])
     return longest
-
-
-@kernel_of("(i4[::1], i8[::1], i8[::1], i4[::1])")
-def _copy_spans(text, begins, sizes, out):
-    filled = 0
-    for span in range(begins.size):
-        for place in range(begins[span], begins[span] + sizes[span]):
-            out[filled] = text[place]
-            filled += 1
 
 
 @kernel

@@ -8,7 +8,7 @@ _NOVELTY = "cgbench.benchmark.stats.novelty_kernels."
 _OVERLAP = "cgbench.benchmark.overlap.automaton_kernels."
 _ARPA = "cgbench.lm.arpa_kernels."
 _SMOOTHING = "cgbench.lm.smoothing_kernels."
-_LEARN = (f"{_TRIE}_enter_nodes", f"{_TRIE}_copy_spans", f"{_TRIE}_sort_first", f"{_TRIE}_count_first",
+_LEARN = (f"{_TRIE}_enter_nodes", f"{_TRIE}copy_spans", f"{_TRIE}_sort_first", f"{_TRIE}count_places",
           f"{_TRIE}_write_runs")  # fmt: skip
 
 DEGREE = ("cgbench.benchmark.cover_kernels._cover_greedy", f"{_TRIE}grow_trie", *_LEARN)

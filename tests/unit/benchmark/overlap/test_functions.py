@@ -190,7 +190,9 @@ def test_a_kept_result_that_does_not_serve(texts, tmp_path):
     known = KnownOfTest.load(out)
     with pytest.raises(InputError, match="of row 2 of the text nothing is known"):
         known.measure([(texts / "test.txt").read_text().splitlines()[4], "w1 q"], 1)
-    with pytest.raises(InputError, match="counts are known up to 3, and min_count=4 asks for more; run cgbench overlap with"):
+    with pytest.raises(
+        InputError, match="counts are known up to 3, and min_count=4 asks for more; run cgbench overlap"
+    ):
         known.measure(["w1"], 4)
     with pytest.raises(InputError, match="no result of cgbench overlap"):
         KnownOfTest.load(tmp_path)
