@@ -6,9 +6,8 @@ hash instead of by their bytes). The trie is grown a part at a time: the n-grams
 word is at too many places, with that word and some that follow it. Each part reads the text once, from end to end, and
 holds what it needs of it; nodes come in the order in which ``learning.py`` makes them, and so does all that is saved.
 
-In memory are the vocabulary, 8 bytes a distinct run, the nodes of the trie (some 40 bytes each while the table is made)
-and, of the text, what parts that are worked on side by side need: no less than for the pair of words that is at most
-places.
+In memory are the vocabulary, 4 bytes a run, the table that is made, and, of the text, what parts that are worked on
+side by side need: no less than for the pair of words that is at most places.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from cgbench.benchmark.learning import Learnt, grow_words, learnt, table_for
+from cgbench.benchmark.learning import Learnt, count_ngrams, grow_words, table_for
 from cgbench.benchmark.vocabulary import Vocabulary, check_counts, vocabulary_of
 from cgbench.engines import usable_cores
 from cgbench.errors import InputError
@@ -35,7 +34,7 @@ from cgbench.text.blocks import Block, read_range
 from cgbench.text.word_counts import LARGEST, WordCounter, longer
 
 STRETCH = 1 << 22  # ids that are read at once
-LEAST_PLACES = 1 << 20  # of a part, however little memory there is
+LEAST_PLACES = 1 << 18  # of a part, however little memory there is
 BYTES_A_PLACE = 64  # of a part: its groups, its text, its nodes; measured in perf/load.py
 BYTES_A_RUN = 64  # while equal runs are found
 DISK_A_WORD = 8  # bytes of the disk at most
@@ -87,7 +86,7 @@ def learn_from_disk(
         runs.close()
         known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
         places = max(LEAST_PLACES, int(SHARE * memory) // (BYTES_A_PLACE * jobs))
-        return vocabulary, _grow(text, len(vocabulary), known_words, min_count, places, jobs)
+        return vocabulary, _grow(text, len(vocabulary), known_words, min_count, places, jobs, file())
 
 
 @dataclass(frozen=True)
@@ -128,13 +127,19 @@ def _size(file: IO[bytes]) -> int:
     return os.fstat(file.fileno()).st_size // 4
 
 
+def _read(file: IO[bytes], place: int, size: int) -> np.ndarray:
+    """Some of a file, int32."""
+    found = np.empty(size, np.int32)
+    read_range(file.fileno(), found.view(np.uint8), 4 * place, 4 * (place + size), "a temporary file")
+    return found
+
+
 def _stretches(file: IO[bytes]) -> Iterator[np.ndarray]:
     """The ids of a file, some at a time: whole runs, or lines."""
     whole, done = _size(file), 0
     size = STRETCH
     while done < whole:
-        ids = np.empty(min(size, whole - done), np.int32)
-        read_range(file.fileno(), ids.view(np.uint8), 4 * done, 4 * (done + len(ids)), "a temporary file")
+        ids = _read(file, done, min(size, whole - done))
         last = np.flatnonzero(ids[::-1] < 0)[:1]
         if not len(last):
             size *= 2  # a line that is longer than that
@@ -208,45 +213,54 @@ def _count_runs(runs: IO[bytes], count: int, parts: int) -> np.ndarray:
 
 @dataclass
 class _Grown:
-    """Nodes that begin with some words, and the tails among them: rows, places where they begin in all of the text."""
+    """Nodes that begin with some words, ``size`` of them, and the tails among them: rows, places in all of the text."""
 
     nodes: np.ndarray
+    size: int = 0
     rows: list[np.ndarray] = field(default_factory=list)
     begins: list[np.ndarray] = field(default_factory=list)
 
+    def cut(self, size: int) -> _Grown:
+        """With so many nodes."""
+        self.nodes, self.size = self.nodes[:size].copy(), size
+        return self
 
-def _grow(text: _Text, size: int, known_words: int, min_count: int, places: int, jobs: int) -> Learnt:
-    """The known n-grams of a text; ``places`` of a part."""
-    from cgbench.benchmark import trie_kernels
-    from cgbench.benchmark.trie_kernels import TAIL_LENGTH, lay_out_tails
+
+def _grow(text: _Text, size: int, known_words: int, min_count: int, places: int, jobs: int, kept: IO[bytes]) -> Learnt:
+    """The known n-grams of a text.
+
+    :param places: of a part; ``kept``: where nodes wait for the size of the table to be known.
+    """
+    from cgbench.benchmark.trie_kernels import TAIL_LENGTH, count_places, enter_nodes, lay_out_tails
 
     starts = np.zeros(known_words + 1, np.int64)
     for _, ids, _ in text.stretches():
-        trie_kernels.count_places(ids, starts)
+        count_places(ids, starts)
     starts = np.cumsum(starts)
     parts = list(pairwise(_cuts(starts, places)))
     grower = _Grower(text, known_words, min_count, places, starts)
-    found = []
+    grown: list[_Grown] = []
     with ThreadPoolExecutor(jobs) as pool, bar(len(parts), "learn n-grams on disk", "part") as progress:
         for part in pool.map(lambda part: grower.part(*part), parts):
-            found.append(part)
+            kept.write(part.nodes.data)
+            part.nodes = part.nodes[:0]
+            grown.append(part)
             progress.update(1)
-    base = 0
-    for part in found:
-        part.nodes[part.nodes[:, 0] >= 0, 0] += base
-        for rows in part.rows:
-            rows += base
-        base += len(part.nodes)
-    slots = table_for(base, size)
-    nodes = np.concatenate([np.empty((0, 4), np.int32), *(part.nodes for part in found)])
-    rows = np.concatenate([np.zeros(0, np.int64), *(rows for part in found for rows in part.rows)])
-    begins = np.concatenate([np.zeros(0, np.int64), *(begins for part in found for begins in part.begins)])
-    del found
-    order = np.argsort(rows, kind="stable")
-    rows, begins = rows[order], begins[order]
-    longest, slot_of = trie_kernels.enter_nodes(nodes, size, slots)
-    tails = lay_out_tails(slot_of[rows], begins, nodes[rows, TAIL_LENGTH], text.copy_spans)
-    return learnt(slots, nodes, known_words, longest, tails)
+    nodes, place = _size(kept) // 4, 0
+    slots = table_for(nodes, size)
+    longest = ngrams = 0
+    holders, begins, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+    for part in grown:  # parents are nodes of the same part
+        some = _read(kept, place, 4 * part.size).reshape(-1, 4)
+        place += 4 * part.size
+        longest_here, slot_of = enter_nodes(some, size, slots)
+        longest, ngrams = max(longest, longest_here), ngrams + count_ngrams(some)
+        for rows, places_of in zip(part.rows, part.begins, strict=True):
+            holders.append(slot_of[rows])
+            begins.append(places_of)
+            lengths.append(some[rows, TAIL_LENGTH])
+    tails = lay_out_tails(np.concatenate(holders), np.concatenate(begins), np.concatenate(lengths), text.copy_spans)
+    return Learnt(slots, known_words + ngrams, max(longest, min(known_words, 1)), tails)
 
 
 def _cuts(starts: np.ndarray, places: int) -> list[int]:
@@ -273,17 +287,14 @@ class _Grower:
         count = int(self.starts[high] - self.starts[low])
         grown = _Grown(np.empty((count // 4 + 64, 4), np.int32))
         if not count:
-            grown.nodes = grown.nodes[:0]
-            return grown
+            return grown.cut(0)
         if high - low == 1 and count > self.places:
             return self._frequent(low, grown)
         free = np.full(self.known_words, -1, np.int64)
         free[low:high] = self.starts[low:high] - self.starts[low]
         copy = self._copy(low, high, free, count, 1)
         starts = self.starts - self.starts[low]
-        filled = self._run(grown, copy, starts, low, high, 0, [])
-        grown.nodes = grown.nodes[:filled].copy()
-        return grown
+        return grown.cut(self._run(grown, copy, starts, low, high, 0, []))
 
     def _frequent(self, word: int, grown: _Grown) -> _Grown:
         """Those of a word at too many places: its children, as ``trie_kernels.grow_trie`` makes them, then the tries
@@ -317,8 +328,7 @@ class _Grower:
             ]
             filled = self._run(grown, copy, self.starts, word, word + 1, filled, waiting)
             end = begin
-        grown.nodes = grown.nodes[:filled].copy()
-        return grown
+        return grown.cut(filled)
 
     def _copy(self, low: int, high: int, free: np.ndarray, count: int, behind: int) -> _Copy:
         """What such places need of the text (``disk_kernels.take_part``)."""

@@ -93,7 +93,8 @@ def grow(
     del parts
     slots = table_for(base, size)
     longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
-    return learnt(slots, nodes, known_words, longest, tails)
+    ngrams = known_words + count_ngrams(nodes)
+    return Learnt(slots, ngrams, max(longest, min(known_words, 1)), tuple(tails))
 
 
 def grow_words(
@@ -132,10 +133,9 @@ def grow_words(
     return nodes, filled
 
 
-def learnt(slots: np.ndarray, nodes: np.ndarray, known_words: int, longest: int, tails: Sequence[np.ndarray]) -> Learnt:
-    """What was learned: ``nodes`` entered into ``slots``, and the ``known_words`` that are n-grams themselves."""
-    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
-    return Learnt(slots, ngrams, max(longest, min(known_words, 1)), tuple(tails))
+def count_ngrams(nodes: np.ndarray) -> int:
+    """How many n-grams of two words or more nodes stand for, with their tails."""
+    return len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
 
 
 def table_for(nodes: int, words: int) -> np.ndarray:
