@@ -33,6 +33,7 @@ PATH = click.Path(path_type=Path)
 @click.option(
     "--elements", metavar="KIND[:FILES]", help="Atoms and compounds: words:2,3, triples:FILE, scan, cogs, ..."
 )
+@click.option("--trust", is_flag=True, help="Load the spaCy pipeline of --elements from a folder: it may run any code.")
 @click.option("--weights", type=click.Choice(["specific", "count"]), help="Of compounds (default: specific).")
 @click.option("--divergence", metavar="D[,D...]", help="Compound divergence to reach; several: a split each.")
 @click.option("--atom-divergence", type=float, help="At most this (mcd: 0.02); dbca: as near it as can be (0).")
@@ -61,6 +62,7 @@ def split_command(
     columns: str | None,
     languages: str | None,
     licence: str,
+    trust: bool,
     config: Path | None,
     assignments: tuple[str, ...],
     form: str,
@@ -86,6 +88,7 @@ def split_command(
         side=side,
         languages=language_pair(languages, spec),
         licence=licence,
+        trust=trust,
     )
     for one in made:
         for warning in one.warnings:

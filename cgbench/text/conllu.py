@@ -46,7 +46,7 @@ class Sentence:
         """One column, a value a word."""
         return [fields[number] for fields in self.words]
 
-    def heads(self, path: Path) -> list[int]:
+    def heads(self, path: object) -> list[int]:
         """The word that each depends on, from 1; 0 for the root.
 
         :raises InputError: HEAD is no number of a word of the sentence (with the line).

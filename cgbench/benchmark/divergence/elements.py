@@ -2,15 +2,17 @@
 
 ``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs``, ``cfq`` and ``lispress`` are of the text
 itself; ``triples:FILE``, ``lemmas:FILE`` and ``tags:FILE`` are of a CoNLL-U file with a sentence an example,
-``table:FILE`` of a table of one's own, a row an example.
+``table:FILE`` of a table of one's own, a row an example. ``triples:spacy:PIPELINE`` and so on are what a spaCy pipeline
+says of the texts, word by word as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from cgbench.benchmark.divergence.ngrams import words_and_ngrams
 from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
-from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, read_sentences
+from cgbench.text.conllu import DEPREL, FEATS, FORM, LEMMA, UPOS, Sentence, read_sentences
+from cgbench.text.pipelines import LEMMATIZERS, TAGGERS, analyse, find_pipeline, hash_folder, load_pipeline
+from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 WEIGHTS = ("specific", "count")
@@ -28,6 +32,14 @@ OF_FILES = ("triples", "lemmas", "tags", "table")
 Row = TypeVar("Row")
 KINDS = ("words", *FORMS, *OF_FILES)
 LONGEST = 16  # of n-grams
+SPACY = "spacy:"
+"""Before the name of a pipeline, where files are named otherwise."""
+COMPONENTS = {
+    "tags": (TAGGERS, ("attribute_ruler",)),
+    "lemmas": (LEMMATIZERS, (*TAGGERS, "attribute_ruler")),
+    "triples": (("parser",), (*LEMMATIZERS, *TAGGERS, "attribute_ruler")),
+}
+"""Of a pipeline, by kind: of the first it needs one, the others run where they are."""
 TAG_ORDERS = (2, 3)
 """Lengths of the n-grams of tags that are compounds: those of two say little, there are so few tags."""
 
@@ -48,30 +60,45 @@ class Elements:
 
 @dataclass(frozen=True)
 class Kind:
-    """What atoms and compounds are: a name of :data:`KINDS`, lengths of n-grams, files, and how compounds weigh."""
+    """What atoms and compounds are: a name of :data:`KINDS`, lengths of n-grams, files or a spaCy pipeline (its package
+    or folder), and how compounds weigh."""
 
     name: str
     orders: tuple[int, ...] = (2,)
     files: tuple[Path, ...] = ()
     weights: str = "specific"
+    pipeline: str = ""
+    trust: bool = False
 
     @property
     def said(self) -> str:
-        """As the user names it, without files."""
+        """As the user names it, without files; of a pipeline, what tells it from others of its name."""
+        if self.pipeline:
+            return f"{self.name}:{SPACY}{Path(self.pipeline).name}@{self.pipeline_digest[:8]}"
         return f"words:{','.join(map(str, self.orders))}" if self.name == "words" else self.name
 
+    @cached_property
+    def pipeline_digest(self) -> str:
+        """The SHA-256 of the pipeline."""
+        return hash_folder(find_pipeline(self.pipeline, self.trust))
 
-def kind_of(given: str, weights: str = "specific", name: str = "elements") -> Kind:
-    """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``scan``.
+
+def kind_of(given: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> Kind:
+    """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``tags:spacy:PIPELINE``, ``scan``.
 
     :param name: what the argument is called, in messages.
-    :raises InputError: there is no such kind, it needs a file, or lengths are no numbers.
+    :param trust: load a pipeline from a folder, which may run any code.
+    :raises InputError: there is no such kind or pipeline, it needs a file, or lengths are no numbers.
     """
     kind, sign, rest = given.partition(":")
     if kind not in KINDS:
         raise InputError(f"{argument(name, given)}: no such kind{did_you_mean(kind, KINDS)}")
     if weights not in WEIGHTS:
         raise InputError(f"{argument('weights', weights)}: no such weights{did_you_mean(weights, WEIGHTS)}")
+    if kind in COMPONENTS and rest.startswith(SPACY):
+        found = Kind(kind, (), (), weights, rest.removeprefix(SPACY), trust)
+        find_pipeline(found.pipeline, trust)  # before any text is read
+        return found
     if kind in OF_FILES:
         if not all(rest.split(",")) or not rest:
             raise InputError(f"{argument(name, given)}: name the file, as {kind}:FILE")
@@ -98,7 +125,7 @@ def elements_of(kind: Kind, texts: Sequence[tuple[str, Sequence[str]]]) -> Eleme
     :raises InputError: a file has other examples than its text, a line is not of its kind (with its number), or no
         example has a compound.
     """
-    if kind.name in OF_FILES and len(kind.files) != len(texts):
+    if kind.name in OF_FILES and not kind.pipeline and len(kind.files) != len(texts):
         raise InputError(
             f"{kind.name}: {len(texts)} file(s) are needed, one a text ({', '.join(name for name, _ in texts)}), "
             f"with commas between; {len(kind.files)} given"
@@ -109,16 +136,16 @@ def elements_of(kind: Kind, texts: Sequence[tuple[str, Sequence[str]]]) -> Eleme
         atoms, compounds = words_and_ngrams(lines, kind.orders, specific=specific)
         found = Elements(atoms, compounds, _Templates(lines))
     elif kind.name == "tags":
-        pairs = zip(kind.files, texts, strict=True)
-        lines = [tags for path, (name, text) in pairs for tags in _as_many(_tags(path), path, name, len(text))]
+        lines = list(_rows_of(kind, texts, _tags))
         found = Elements(*words_and_ngrams(lines, TAG_ORDERS, specific=specific), lines)
     else:
+        graphs: Iterator[Graph]
         if kind.name in FORMS:
             graphs = (graph for name, text in texts for graph in _form_graphs(kind.name, name, text))
         else:
-            read = {"triples": _triples, "lemmas": _lemmas, "table": _table}[kind.name]
-            pairs = zip(kind.files, texts, strict=True)
-            graphs = (graph for path, (name, text) in pairs for graph in _as_many(read(path), path, name, len(text)))
+            readers: dict[str, Callable[[Any, object], Iterator[Graph]]]
+            readers = {"triples": _triples, "lemmas": _lemmas, "table": _table}
+            graphs = _rows_of(kind, texts, readers[kind.name])
         found = Elements(*atoms_and_compounds(graphs, specific=specific))
     if not len(found.compounds.ids):
         raise InputError(
@@ -157,6 +184,21 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
         yield make(line, problem)
 
 
+def _rows_of(
+    kind: Kind, texts: Sequence[tuple[str, Sequence[str]]], read: Callable[[Any, object], Iterator[Row]]
+) -> Iterator[Row]:
+    """What ``read`` makes of the files of texts, or of what a pipeline says of these."""
+    if kind.pipeline:
+        needed, also = COMPONENTS[kind.name]
+        nlp = load_pipeline(kind.pipeline, kind.trust, needed, also)
+        for name, text in texts:
+            yield from read(analyse(nlp, [words_of(line) for line in text], name), f"{kind.said}, {name}")
+        return
+    for path, (name, text) in zip(kind.files, texts, strict=True):
+        rows = read(path if kind.name == "table" else read_sentences(path), path)
+        yield from _as_many(rows, path, name, len(text))
+
+
 def _as_many(rows: Iterable[Row], path: Path, name: str, examples: int) -> Iterator[Row]:
     count = 0
     for count, row in enumerate(rows, 1):
@@ -168,26 +210,27 @@ def _as_many(rows: Iterable[Row], path: Path, name: str, examples: int) -> Itera
         )
 
 
-def _tags(path: Path) -> Iterator[str]:
+def _tags(sentences: Iterable[Sentence], where: object) -> Iterator[str]:
     """Universal tags, a line a sentence: atoms, and their n-grams compounds."""
-    for sentence in read_sentences(path):
+    for sentence in sentences:
         tags = sentence.column(UPOS)
         for tag, line in zip(tags, sentence.lines, strict=True):
             if tag in ("", "_"):
-                raise InputError(f"{path}, line {line}: no universal tag in column 4; tag the text first")
+                raise InputError(f"{where}, line {line}: no universal tag (column 4); tag the text first")
         yield " ".join(tags)
 
 
-def _triples(path: Path) -> Iterator[Graph]:
+def _triples(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
     """Lemmas and relations as atoms, (head, relation, dependent) as compounds (Moisio et al. 2023, GenBench)."""
-    for sentence in read_sentences(path):
+    for sentence in sentences:
         graph = Graph(rules=False)
         relations = sentence.column(DEPREL)
         for word, lemma in zip(sentence.column(FORM), sentence.column(LEMMA), strict=True):
             graph.node(lemma if lemma not in ("", "_") else word)
-        for child, head in enumerate(sentence.heads(path)):
+        for child, head in enumerate(sentence.heads(where)):
             if relations[child] in ("", "_"):
-                raise InputError(f"{path}, line {sentence.lines[child]}: no relation in column 8; parse the text first")
+                line = sentence.lines[child]
+                raise InputError(f"{where}, line {line}: no relation (column 8); parse the text first")
             graph.atoms.append(relations[child])
             if head:
                 graph.edge(head - 1, relations[child], child)
@@ -195,16 +238,16 @@ def _triples(path: Path) -> Iterator[Graph]:
         yield graph
 
 
-def _lemmas(path: Path) -> Iterator[Graph]:
+def _lemmas(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
     """Lemmas and morphological features as atoms, a lemma with all its features as a compound (Moisio et al. 2023,
     NoDaLiDa); where a treebank has no features, its universal tags stand for them."""
-    for sentence in read_sentences(path):
+    for sentence in sentences:
         graph = Graph(rules=False)
         for fields, line in zip(sentence.words, sentence.lines, strict=True):
             if fields[DEPREL] == "goeswith":
                 continue  # the rest of a word that was written apart: its first part has the lemma
             if fields[LEMMA] in ("", "_"):
-                raise InputError(f"{path}, line {line}: no lemma in column 3; parse the text first")
+                raise InputError(f"{where}, line {line}: no lemma (column 3); parse the text first")
             features = fields[FEATS] if fields[FEATS] not in ("", "_") else fields[UPOS]
             if features in ("", "_"):
                 continue
@@ -214,7 +257,7 @@ def _lemmas(path: Path) -> Iterator[Graph]:
         yield graph
 
 
-def _table(path: Path) -> Iterator[Graph]:
+def _table(path: Path, where: object) -> Iterator[Graph]:
     """A row an example: what it is called, then its atoms, and its compounds as entries of several words, a tab before
     each. The template is what the row holds."""
     for number, line in enumerate(read_lines(path), 1):
@@ -222,7 +265,7 @@ def _table(path: Path) -> Iterator[Graph]:
         names = [" ".join(name.split()) for name in fields[1:]]
         if len(fields) < 2 or not all(names):
             raise InputError(
-                f"{path}, row {number}: an example, then its atoms (compounds: of several words), a tab before each"
+                f"{where}, row {number}: an example, then its atoms (compounds: of several words), a tab before each"
             )
         atoms, compounds = ([name for name in names if (" " in name) == whole] for whole in (False, True))
         yield Graph(atoms, extra=compounds, template="\t".join(sorted(set(names))), rules=False)

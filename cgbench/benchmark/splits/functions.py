@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
-from cgbench.benchmark.divergence.elements import Elements, Kind, elements_of, kind_of
+from cgbench.benchmark.divergence.elements import SPACY, Elements, Kind, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.splits.search import TEST, TRAIN, search
 from cgbench.benchmark.splits.simple import at_random, by_length, by_template
@@ -50,12 +50,14 @@ def split(
     side: str | None = None,
     languages: tuple[str, str] | None = None,
     licence: str = "",
+    trust: bool = False,
 ) -> list[Made]:
     """Split a corpus, or choose a test set for a training set that is given.
 
     :param out: folder of the release; of several ``targets``, a folder for each in it, beside ``curve.tsv``.
     :param targets: compound divergences, instead of the one of ``config``.
     :param train: the training set; the test set is then chosen from ``corpus``.
+    :param trust: load a spaCy pipeline for the elements from a folder, which may run any code.
     :param side: the side whose elements count: ``source``, or ``target``, the default of ``tmcd``.
     :raises InputError: an input cannot be read or does not fit, a divergence cannot be reached, or sizes cannot be.
     """
@@ -69,7 +71,7 @@ def split(
     for folder in folders:
         check_folder(folder)
     side = side or ("target" if config.method == "tmcd" else "source")
-    kind = kind_of(config.elements, config.weights)
+    kind = kind_of(config.elements, config.weights, trust=trust)
     pairs = list(read_pairs(corpus))
     given = list(read_pairs(train)) if train is not None else []
     for name, rows in ((str(corpus), pairs), *([(str(train), given)] if train is not None else [])):
@@ -101,7 +103,7 @@ def split(
             "inputs": {
                 "corpus": _inputs(corpus.files),
                 "train": _inputs(train.files) if train is not None else None,
-                "elements": _inputs(kind.files),
+                "elements": _inputs(kind.files) + _pipeline(kind),
             },
             "counts": {
                 "corpus": len(pairs),
@@ -199,6 +201,10 @@ def _inputs(paths: Sequence[Path]) -> list[dict[str, str]]:
     return [{"path": path.name, "sha256": hash_file(path)} for path in paths]
 
 
+def _pipeline(kind: Kind) -> list[dict[str, str]]:
+    return [{"path": Path(kind.pipeline).name, "sha256": kind.pipeline_digest}] if kind.pipeline else []
+
+
 def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: Kind, config: SplitConfig, side: str) -> str:
     """The command that makes this split again, every setting spelled out, files by their names alone."""
     words = ["cgbench", "split", "--corpus", *(path.name for path in corpus.paths)]
@@ -206,10 +212,11 @@ def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: Kind, config: S
         words += ["--train", *(path.name for path in train.paths)]
     columns = corpus.columns or (train.columns if train else None)
     words += ["--columns", ",".join(columns)] if columns else []
-    elements = kind.said + (":" + ",".join(path.name for path in kind.files) if kind.files else "")
+    names = [path.name for path in kind.files] + [f"{SPACY}{one['path']}" for one in _pipeline(kind)]
+    elements = f"{kind.name}:{','.join(names)}" if names else kind.said
     given: dict[str, Any] = dataclasses.asdict(config) | {"elements": elements}
     defaults = dataclasses.asdict(SplitConfig())
-    words += ["--side", side, "--out", "DIR"]
+    words += ["--side", side, "--out", "DIR"] + (["--trust"] if kind.trust else [])
     for name, value in given.items():
         if value != defaults[name]:
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]

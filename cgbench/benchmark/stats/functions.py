@@ -126,7 +126,7 @@ def stats(
         compounds: ``specific`` (Keysers et al. 2020) or ``count``.
     :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit together.
     """
-    kind = kind_of(divergence, weights, "divergence") if divergence else None
+    kind = kind_of(divergence, weights, "divergence", trust) if divergence else None
     if not kind and weights != "specific":
         raise InputError(f"{argument('weights', weights)} belongs to {argument('divergence')}")
     wanted = Wanted(tuple(sorted(set(orders))), curve, show, kind)

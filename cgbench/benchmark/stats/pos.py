@@ -11,16 +11,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument
 from cgbench.progress import bar
 from cgbench.steps import hash_file
 from cgbench.text.conllu import Tagged, read_conllu
+from cgbench.text.pipelines import BATCH, hash_folder, load_pipeline
 
 PREFIX = "conllu:"
-VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories of what a tagger may listen to
-BATCH = 256  # sentences at once; fixed, because sums are rounded differently in batches of another size
 
 Words = Sequence[Sequence[str]]
 
@@ -84,66 +83,6 @@ class SpacyTags:
     def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
         """As :meth:`tag_train`."""
         return self.tag_train(sentences, where)
-
-
-def load_pipeline(model: str, trust: bool = False) -> Any:
-    """A spaCy pipeline by the name of its package or folder, with nothing but what tags words.
-
-    :param trust: load it from a folder, too. Who installed a package has run its code already; a folder may be from
-        anybody, and its configuration names functions to call, its weights may be pickles.
-    :raises InputError: spaCy is not installed; there is no such pipeline, it cannot be loaded, or it has no tagger.
-    """
-    spacy = require("spacy", "analysis")
-    if Path(model).exists():
-        folder = Path(model)
-        if not (folder / "config.cfg").is_file():
-            raise InputError(f"{model}: not a spaCy pipeline (a folder with config.cfg)")
-        if not trust:
-            raise InputError(
-                f"{model}: a spaCy pipeline in a folder can run any code when it is loaded; add "
-                f"{argument('trust')} if you made it, or trust whoever did"
-            )
-    elif spacy.util.is_package(model):
-        folder = _folder_of_package(spacy, model)
-    else:
-        remedy = "" if "/" in model else f"run: python -m spacy download {model}, or "
-        raise InputError(
-            f"{model}: no spaCy pipeline of this name is installed and there is no such folder; {remedy}"
-            "train one: cgbench tagger train TREEBANK.conllu --dev DEV.conllu --out DIR"
-        )
-    try:
-        config = spacy.util.load_config(folder / "config.cfg")
-        factories = {name: config["components"][name].get("factory") for name in config["nlp"]["pipeline"]}
-        taggers = [name for name, factory in factories.items() if factory == "tagger"]
-        if not taggers:
-            raise InputError(
-                f"{model}: this pipeline has no tagger; it has {', '.join(factories) or 'no component'}. "
-                "Choose one with a tagger, such as en_core_web_sm"
-            )
-        wanted = {name for name, factory in factories.items() if factory in ("tagger", *VECTORS)}
-        return spacy.load(folder, exclude=sorted(set(factories) - wanted))
-    except InputError:
-        raise
-    except Exception as error:  # spaCy and what it loads raise many kinds
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{model}: cannot be loaded as a spaCy pipeline ({line})") from None
-
-
-def _folder_of_package(spacy: Any, name: str) -> Path:
-    """Where an installed pipeline has its data: ``NAME/NAME-VERSION``."""
-    package = Path(spacy.util.get_package_path(name))
-    if not (package / "meta.json").is_file():
-        raise InputError(f"{name}: an installed package, but not a spaCy pipeline")
-    meta = spacy.util.get_model_meta(package)
-    return package / f"{meta['lang']}_{meta['name']}-{meta['version']}"
-
-
-def hash_folder(folder: Path) -> str:
-    """The SHA-256 of the names and bytes of all files in a folder, in hex."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{hash_file(path)}\n".encode())
-    return digest.hexdigest()
 
 
 class ConlluTags:

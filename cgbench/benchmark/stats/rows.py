@@ -216,7 +216,7 @@ def measure(
 
 def _kind_of(kind: Kind, number: int) -> Kind:
     """Of files, those of the training text and of the test text with this number."""
-    if kind.name not in OF_FILES:
+    if kind.name not in OF_FILES or kind.pipeline:
         return kind
     if len(kind.files) < number + 2:
         raise InputError(

@@ -1,0 +1,125 @@
+"""spaCy pipelines by the name of their package or folder, and what they say of sentences whose words are given.
+
+Loading a spaCy pipeline runs the code that it was made with: load only those that you trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cgbench.digests import hash_file
+from cgbench.errors import InputError, argument, require
+from cgbench.progress import bar
+from cgbench.text.conllu import Sentence
+
+VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories of what other components may listen to
+BATCH = 256  # sentences at once; fixed, because sums are rounded differently in batches of another size
+TAGGERS = ("tagger", "morphologizer")
+LEMMATIZERS = ("lemmatizer", "trainable_lemmatizer")
+
+
+def load_pipeline(
+    model: str,
+    trust: bool = False,
+    needed: Sequence[str] = ("tagger",),
+    also: Collection[str] = (),
+) -> Any:
+    """A spaCy pipeline by the name of its package or folder, with nothing but what is asked for.
+
+    :param trust: load it from a folder, too. Who installed a package has run its code already; a folder may be from
+        anybody, and its configuration names functions to call, its weights may be pickles.
+    :param needed: factories of components, one of which it must have; ``also``: others that stay.
+    :raises InputError: spaCy is not installed; there is no such pipeline, it cannot be loaded, or it has none of those.
+    """
+    spacy = require("spacy", "analysis")
+    folder = find_pipeline(model, trust)
+    try:
+        config = spacy.util.load_config(folder / "config.cfg")
+        factories = {name: config["components"][name].get("factory") for name in config["nlp"]["pipeline"]}
+        if not any(factory in needed for factory in factories.values()):
+            raise InputError(
+                f"{model}: this pipeline has no {needed[0]}; it has {', '.join(factories) or 'no component'}. "
+                f"Choose one with a {needed[0]}, such as en_core_web_sm"
+            )
+        wanted = {name for name, factory in factories.items() if factory in (*needed, *also, *VECTORS)}
+        return spacy.load(folder, exclude=sorted(set(factories) - wanted))
+    except InputError:
+        raise
+    except Exception as error:  # spaCy and what it loads raise many kinds
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{model}: cannot be loaded as a spaCy pipeline ({line})") from None
+
+
+def find_pipeline(model: str, trust: bool = False) -> Path:
+    """The folder that a spaCy pipeline is in; nothing of it is run.
+
+    :raises InputError: there is none, or it is a folder and not to be trusted.
+    """
+    spacy = require("spacy", "analysis")
+    if Path(model).exists():
+        folder = Path(model)
+        if not (folder / "config.cfg").is_file():
+            raise InputError(f"{model}: not a spaCy pipeline (a folder with config.cfg)")
+        if not trust:
+            raise InputError(
+                f"{model}: a spaCy pipeline in a folder can run any code when it is loaded; add "
+                f"{argument('trust')} if you made it, or trust whoever did"
+            )
+        return folder
+    if spacy.util.is_package(model):
+        return _folder_of_package(spacy, model)
+    remedy = "" if "/" in model else f"run: python -m spacy download {model}, or "
+    raise InputError(
+        f"{model}: no spaCy pipeline of this name is installed and there is no such folder; {remedy}"
+        "train one: cgbench tagger train TREEBANK.conllu --dev DEV.conllu --out DIR"
+    )
+
+
+def _folder_of_package(spacy: Any, name: str) -> Path:
+    """Where an installed pipeline has its data: ``NAME/NAME-VERSION``."""
+    package = Path(spacy.util.get_package_path(name))
+    if not (package / "meta.json").is_file():
+        raise InputError(f"{name}: an installed package, but not a spaCy pipeline")
+    meta = spacy.util.get_model_meta(package)
+    return package / f"{meta['lang']}_{meta['name']}-{meta['version']}"
+
+
+def hash_folder(folder: Path) -> str:
+    """The SHA-256 of the names and bytes of all files in a folder, in hex."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{hash_file(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterator[Sentence]:
+    """What a pipeline says of sentences, as CoNLL-U has it: lemmas, universal tags (its own where it has no others),
+    features, heads and relations, as far as it has components for these. Each distinct sentence is read once.
+
+    :param where: what the text is called, while it is read.
+    """
+    from spacy.tokens import Doc
+
+    keys = [tuple(words) for words in sentences]
+    new = list(dict.fromkeys(key for key in keys if key))
+    known: dict[tuple[str, ...], list[list[str]]] = {(): []}
+    docs = (Doc(nlp.vocab, words=list(words)) for words in new)
+    with bar(len(new), f"tag {where}", "sentence") as progress:
+        for words, doc in zip(new, nlp.pipe(docs, batch_size=BATCH), strict=True):
+            known[words] = [_fields(token) for token in doc]
+            progress.update(1)
+    for row, words in enumerate(keys, 1):
+        yield Sentence(known[words], [row] * len(words), row)
+
+
+def _fields(token: Any) -> list[str]:
+    """The ten columns of CoNLL-U, of a token."""
+    head = "0" if token.head.i == token.i else str(token.head.i + 1)
+    tags = token.pos_ or token.tag_ or "_", token.tag_ or "_"
+    return [
+        str(token.i + 1), token.text, token.lemma_ or "_", *tags, str(token.morph) or "_", head, token.dep_ or "_",
+        "_", "_",
+    ]  # fmt: skip
