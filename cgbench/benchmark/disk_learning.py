@@ -140,14 +140,24 @@ def _stretches(file: IO[bytes]) -> Iterator[np.ndarray]:
     size = STRETCH
     while done < whole:
         ids = _read(file, done, min(size, whole - done))
-        last = np.flatnonzero(ids[::-1] < 0)[:1]
-        if not len(last):
+        end = _last_end(ids)
+        if not end:
             size *= 2  # a line that is longer than that
             continue
-        ids = ids[: len(ids) - int(last[0])]
-        yield ids
-        done += len(ids)
+        yield ids[:end]
+        done += end
         size = STRETCH
+
+
+def _last_end(ids: np.ndarray) -> int:
+    """Where the last line of some ids ends, 0 if none does."""
+    looked = 1 << 10
+    while True:
+        if len(found := np.flatnonzero(ids[-looked:] < 0)):
+            return max(0, len(ids) - looked) + int(found[-1]) + 1
+        if looked >= len(ids):
+            return 0
+        looked *= 8
 
 
 def _keep_runs(tokens: IO[bytes], ids: np.ndarray, runs: IO[bytes]) -> int:
