@@ -94,6 +94,33 @@ def processes_of_ray():
                 yield int(path.parent.name)
 
 
+def test_shards_of_a_corpus_are_counted_on_ray(cluster, demo, tmp_path):
+    """In processes of their own, as Ray's connection belongs to one; the results' bytes are those of this machine."""
+    lines = (demo / "pool.en").read_text(encoding="utf-8").splitlines(keepends=True)
+    for number in range(3):
+        (tmp_path / f"part-{number}.txt").write_text("".join(lines[number::3]), encoding="utf-8")
+    corpus = [str(tmp_path / f"part-{number}.txt") for number in range(3)]
+    said = {}
+    for name, engine in (("local", ("--jobs", "1")), ("ray", ("--engine", "ray", "--address", cluster.address))):
+        words = [
+            "overlap",
+            demo / "train.en",
+            "--corpus",
+            *corpus,
+            *engine,
+            "--out",
+            tmp_path / name,
+            "--format",
+            "json",
+        ]
+        command = [sys.executable, "-m", "cgbench", *map(str, words)]
+        said[name] = subprocess.run(command, capture_output=True, check=True).stdout
+    assert said["ray"] == said["local"] and b"containment" in said["ray"]
+    known = [{path.name: path.read_bytes() for path in (tmp_path / name / "known").iterdir()} for name in said]
+    assert known[0] == known[1] and "matches.npy" in known[0]
+    assert len(list((tmp_path / "ray/.cgbench").glob("corpus-*/*/step.json"))) == 3
+
+
 def test_ray_is_asked_for_in_words_that_are_understood(run):
     """Before anything is read: no such engine, an address of another, nobody there."""
     words = ("build-react", "--train", "a.de", "a.en", "--pool", "b.de", "b.en", "--out", "out")
