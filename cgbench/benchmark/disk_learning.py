@@ -33,7 +33,7 @@ from cgbench.progress import bar
 from cgbench.text.blocks import Block, read_range
 from cgbench.text.word_counts import LARGEST, WordCounter, longer
 
-STRETCH = 1 << 22  # ids that are read at once
+STRETCH = 1 << 20  # ids that are read at once
 LEAST_PLACES = 1 << 18  # of a part, however little memory there is
 BYTES_A_PLACE = 64  # of a part: its groups, its text, its nodes; measured in perf/load.py
 BYTES_A_RUN = 64  # while equal runs are found
@@ -62,7 +62,7 @@ def learn_from_disk(
 
     :param folder: where the text goes, in files without a name.
     :param memory: bytes to go about with; what cannot be cut smaller takes more.
-    :raises InputError: as there, or one pair of words follows more than 2^31 others.
+    :raises InputError: as there, or one word occurs more than 2^31 - 2 times.
     """
     check_counts(min_count, word_min_count)
     jobs = jobs or usable_cores()
@@ -78,6 +78,12 @@ def learn_from_disk(
             counter.filled = 0
         vocabulary, ids = vocabulary_of(counter, min_count, word_min_count)
         del counter
+        # Sums of weights have 31 bits; no n-gram is at more places than its words.
+        if len(vocabulary) and int(vocabulary.counts[0]) > LARGEST:
+            raise InputError(
+                f"the training text has a word that occurs {int(vocabulary.counts[0]):,} times, and {LARGEST:,} can be "
+                "counted; learn from a part of it"
+            )
         runs = file()
         count = _keep_runs(tokens, ids, runs)
         tokens.close()
@@ -130,23 +136,28 @@ def _size(file: IO[bytes]) -> int:
 def _read(file: IO[bytes], place: int, size: int) -> np.ndarray:
     """Some of a file, int32."""
     found = np.empty(size, np.int32)
-    read_range(file.fileno(), found.view(np.uint8), 4 * place, 4 * (place + size), "a temporary file")
+    _fill(file, found, place)
     return found
 
 
+def _fill(file: IO[bytes], ids: np.ndarray, place: int) -> None:
+    read_range(file.fileno(), ids.view(np.uint8), 4 * place, 4 * (place + len(ids)), "a temporary file")
+
+
 def _stretches(file: IO[bytes]) -> Iterator[np.ndarray]:
-    """The ids of a file, some at a time: whole runs, or lines."""
+    """The ids of a file, some at a time: whole runs, or lines. Valid until the next are asked for, because fresh memory
+    costs more than to look through it."""
     whole, done = _size(file), 0
-    size = STRETCH
+    held = np.empty(min(STRETCH, whole), np.int32)
     while done < whole:
-        ids = _read(file, done, min(size, whole - done))
+        ids = held[: whole - done]
+        _fill(file, ids, done)
         end = _last_end(ids)
         if not end:
-            size *= 2  # a line that is longer than that
+            held = np.empty(2 * len(held), np.int32)  # a line that is longer than that
             continue
         yield ids[:end]
         done += end
-        size = STRETCH
 
 
 def _last_end(ids: np.ndarray) -> int:
@@ -216,8 +227,7 @@ def _count_runs(runs: IO[bytes], count: int, parts: int) -> np.ndarray:
         fresh = np.ones(len(both), bool)
         fresh[1:] = np.any(both[1:] != both[:-1], axis=1)
         begins = np.flatnonzero(fresh)
-        # More than the threshold is all that matters, and sums of weights have 31 bits.
-        times[place[begins]] = np.minimum(np.diff(np.append(begins, len(both))), LARGEST)
+        times[place[begins]] = np.diff(np.append(begins, len(both)))
     return times
 
 
@@ -347,17 +357,17 @@ class _Grower:
         copy = _Copy(np.empty((2, count), np.int32))
         for place, ids, weights in self.text.stretches():
             copy.make_room(len(ids), len(weights) > 0)
+            if copy.filled + len(ids) > LARGEST:
+                raise InputError(
+                    "a pair of words is at too many places of the training text: more words than can be numbered "
+                    "follow it; learn from a part"
+                )
             arrays = copy.text, copy.weights, copy.ends, copy.filled, copy.segments, copy.taken, copy.groups[0]
             low_and_high = np.int32(low), np.int32(high)
             before = copy.filled
             copy.filled, copy.taken = take_part(ids, place, weights, *low_and_high, free, behind, *arrays)
             if len(weights):
                 copy.weighted += copy.filled - before
-        if copy.filled > LARGEST:
-            raise InputError(
-                "one word, or pair of words, is at too many places of the training text to learn from: more than "
-                f"{LARGEST:,} words follow it"
-            )
         return copy
 
     def _run(

@@ -93,14 +93,14 @@ class KnownNgrams:
         :param jobs: threads (default: one a core); the result does not depend on it.
         :param scratch: the folder where the text goes then (default: that of temporary files).
         :raises InputError: the file is missing or not UTF-8, or a threshold is below 1; there are more n-grams than the
-            index can hold; neither memory nor the disk has room, or a file that is no plain one has more than 2^31 - 2
-            words and line ends.
+            index can hold, or one word comes more than 2^31 - 2 times; neither memory nor the disk has room, or a file
+            that is no plain one has more than 2^31 - 2 words and line ends.
         """
         from cgbench.benchmark import disk_learning
 
         words, memory = estimate_words(Path(text)), free_memory()
         memory = 1 << 62 if memory is None else memory
-        if words is not None and (BYTES_A_WORD * words > memory or words > LARGEST - LARGEST // 64):
+        if words is not None and (BYTES_A_WORD * words > memory or words > LARGEST * 9 // 10):
             folder = scratch or Path(tempfile.gettempdir())
             disk_learning.check_disk(text, words, folder)
             least = min_count if word_min_count is None else word_min_count

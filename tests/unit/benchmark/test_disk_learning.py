@@ -143,6 +143,14 @@ def test_a_killed_run_leaves_nothing(tmp_path):
     assert not list(Path(scratch).iterdir())
 
 
+def test_more_than_can_be_counted_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(disk_learning, "LARGEST", 7)
+    with pytest.raises(InputError, match="has a word that occurs 8 times, and 7 can be counted"):
+        from_disk(["a b"] * 8, tmp_path, 2, 2)
+    with pytest.raises(InputError, match="more words than can be numbered follow"):
+        from_disk(["a b c d e f g h i"] * 2, tmp_path, 2, 2)
+
+
 def test_thresholds_are_checked(tmp_path):
     with pytest.raises(InputError, match="min_count is 0"):
         from_disk(["a b"], tmp_path, 0, 1)
