@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel_of
+from cgbench.compiled import kernel
 from cgbench.text.word_kernels import _FIRST, _0, _fold, _mix
 
 
-@kernel_of("(i4[::1], i4[::1])")
+@kernel
 def keep_runs(tokens, ids):
     """Give the words of lines their new ids and write runs of two words or more to the front; how much that is.
 
@@ -36,7 +36,7 @@ def keep_runs(tokens, ids):
     return filled
 
 
-@kernel_of("(i4[::1], u8[:, ::1])")
+@kernel
 def hash_runs(text, codes):
     """128 bits of hash of each run, into ``codes`` uint64 ``[runs, 2]``; how many runs there are."""
     run = 0
@@ -52,7 +52,7 @@ def hash_runs(text, codes):
     return run
 
 
-@kernel_of("(i4[::1], i4[::1], b1, i4[::1], i4[::1])")
+@kernel
 def split_runs(text, times, expand_all, repeated, single):
     """Write each run once, where it first is: to ``repeated`` if it has a weight, else to ``single``.
 
@@ -72,7 +72,7 @@ def split_runs(text, times, expand_all, repeated, single):
     return first, second
 
 
-@kernel_of("(i4[::1], i4, i4[::1], i8[::1], i8[::1], i4[::1], i8)")
+@kernel
 def tally_next(text, word, weights, tally, places, touched, distinct):
     """Count what follows a word.
 
@@ -95,7 +95,7 @@ def tally_next(text, word, weights, tally, places, touched, distinct):
     return distinct
 
 
-@kernel_of("(i4[::1], i8, i4[::1], i4, i4, i8[::1], i8, i4[::1], i4[::1], i4[::1], i8, i8[:, ::1], i8, i4[::1])")
+@kernel
 def take_part(
     text, place_of, weights, low, high, free, behind, out, out_weights, out_ends, filled, segments, taken, groups
 ):

@@ -56,12 +56,19 @@ def check_disk(text: object, words: int, folder: Path) -> None:
 
 
 def learn_from_disk(
-    blocks: Iterable[Block], min_count: int, word_min_count: int, jobs: int | None, folder: Path, memory: int
+    blocks: Iterable[Block],
+    min_count: int,
+    word_min_count: int,
+    jobs: int | None,
+    folder: Path,
+    memory: int,
+    places: int | None = None,
 ) -> tuple[Vocabulary, Learnt]:
     """As :func:`cgbench.benchmark.learning.learn_blocks`, the same bytes.
 
     :param folder: where the text goes, in files without a name.
     :param memory: bytes to go about with; what cannot be cut smaller takes more.
+    :param places: of a part of the trie at most (default: what fits into ``memory``); changes no byte.
     :raises InputError: as there, or one word occurs more than 2^31 - 2 times.
     """
     check_counts(min_count, word_min_count)
@@ -91,7 +98,7 @@ def learn_from_disk(
         text = _collapse(runs, count, min_count == 1, max(1, int(SHARE * memory)), file(), file())
         runs.close()
         known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-        places = max(LEAST_PLACES, int(SHARE * memory) // (BYTES_A_PLACE * jobs))
+        places = places or max(LEAST_PLACES, int(SHARE * memory) // (BYTES_A_PLACE * jobs))
         return vocabulary, _grow(text, len(vocabulary), known_words, min_count, places, jobs, file())
 
 

@@ -28,21 +28,9 @@ def corpora(draw):
     return [line for line in [*some, *joined] for _ in range(draw(st.integers(1, 4)))]
 
 
-def from_disk(lines, folder, min_count, word_min_count, jobs=1, memory=1 << 30):
-    found = learn_from_disk(join_blocks(lines), min_count, word_min_count, jobs, folder, memory)
+def from_disk(lines, folder, min_count, word_min_count, jobs=1, memory=1 << 30, places=None):
+    found = learn_from_disk(join_blocks(lines), min_count, word_min_count, jobs, folder, memory, places)
     return KnownNgrams.of(*found, min_count)
-
-
-@pytest.fixture
-def small_parts(monkeypatch):
-    """Parts of few places and stretches of few words, so that small texts have many."""
-
-    def of(places, stretch):
-        monkeypatch.setattr(disk_learning, "LEAST_PLACES", places)
-        monkeypatch.setattr(disk_learning, "BYTES_A_PLACE", 1 << 30)
-        monkeypatch.setattr(disk_learning, "STRETCH", stretch)
-
-    return of
 
 
 def saved(ngrams, folder):
@@ -61,10 +49,8 @@ def saved(ngrams, folder):
 )
 def test_they_are_those_learned_in_memory(lines, min_count, word_min_count, places, stretch, memory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk_learning, "LEAST_PLACES", places)
-        patch.setattr(disk_learning, "BYTES_A_PLACE", 1 << 30)
         patch.setattr(disk_learning, "STRETCH", stretch)
-        found = from_disk(lines, None, min_count, word_min_count, memory=memory)
+        found = from_disk(lines, None, min_count, word_min_count, memory=memory, places=places)
     assert found == KnownNgrams.learn_lines(lines, min_count=min_count, word_min_count=word_min_count, jobs=1)
 
 
@@ -78,22 +64,22 @@ def text_like(lines):
 
 
 @pytest.mark.parametrize("min_count", [1, 2, 3, 7])
-def test_every_file_has_the_same_bytes(small_parts, tmp_path, min_count):
-    small_parts(2000, 5000)
+def test_every_file_has_the_same_bytes(monkeypatch, tmp_path, min_count):
+    monkeypatch.setattr(disk_learning, "STRETCH", 5000)
     lines = text_like(3000)
     usual = KnownNgrams.learn_lines(lines, min_count=min_count, word_min_count=2)
     assert len(usual) > 1000
     expected = saved(usual, tmp_path / "usual")
     for jobs in (1, 3):
-        assert saved(from_disk(lines, tmp_path, min_count, 2, jobs), tmp_path / f"{jobs}") == expected
+        assert saved(from_disk(lines, tmp_path, min_count, 2, jobs, places=2000), tmp_path / f"{jobs}") == expected
 
 
-def test_long_passages_cost_what_they_cost_in_memory(small_parts, tmp_path):
-    small_parts(500, 300)
+def test_long_passages_cost_what_they_cost_in_memory(monkeypatch, tmp_path):
+    monkeypatch.setattr(disk_learning, "STRETCH", 300)
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.permutation(5000))
     lines = [long] * 3 + [f"x {long}", f"{long} y z"] + ["w1 w2 w3"] * 4
-    found, usual = from_disk(lines, tmp_path, 3, 3), KnownNgrams.learn_lines(lines)
+    found, usual = from_disk(lines, tmp_path, 3, 3, places=500), KnownNgrams.learn_lines(lines)
     assert found == usual and found.longest == 5000
 
 

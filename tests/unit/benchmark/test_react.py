@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from small_build import release_bytes
 
+from cgbench.benchmark import disk_learning
 from cgbench.benchmark.react import build_react, explain_react
 from cgbench.errors import InputError
 
@@ -62,6 +63,22 @@ def test_lists_of_sentences(built, demo, tmp_path):
     said = explain_react(**arguments, **{key: value for key, value in SMALL.items() if key != "jobs"})
     assert len(said) == 3 and all("kept" in line for line in said)
     assert other.verify().ok
+
+
+def test_a_training_text_that_does_not_fit_into_memory(built, demo, tmp_path, monkeypatch):
+    """Its n-grams are learned on disk; the release is the same, and the text is nowhere."""
+    monkeypatch.setenv("CGBENCH_MEMORY", "50K")
+    asked = []
+    monkeypatch.setattr(disk_learning, "check_disk", lambda *given: asked.append(given[2]))
+    out = tmp_path / "out"
+    other = build_react(
+        train=pair(demo, "train"), pools=[pair(demo, "pool")], exclude=[pair(demo, "valid")], out=out, **SMALL
+    )
+    assert release_bytes(other.folder) == release_bytes(built.folder)
+    (folder,) = asked
+    assert folder.is_relative_to(tmp_path / "out.work/.cgbench")
+    (step,) = (path.parent for path in (tmp_path / "out.work").glob(".cgbench/known-ngrams/*/step.json"))
+    assert {path.name for path in step.iterdir()} == {"ngrams", "other-words", "step.json"}
 
 
 def test_steps_are_explained_and_nothing_is_written(demo, tmp_path):
