@@ -1,5 +1,6 @@
 """What a corpus knows of a pool, out of ``cgbench overlap``: the same as n-grams learned from all of that corpus."""
 
+import json
 import shutil
 
 import numpy as np
@@ -16,8 +17,10 @@ from cgbench.benchmark.overlap.units import Reading, units_of
 from cgbench.benchmark.react import build_react, explain_react
 from cgbench.benchmark.stats.functions import stats
 from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.digests import SUMS, digests_of, write_sums
 from cgbench.engines import Local
 from cgbench.errors import InputError
+from cgbench.files import write_json
 from cgbench.report.release_data import find_material
 from cgbench.text.blocks import join_blocks
 
@@ -181,6 +184,31 @@ def test_what_does_not_fit_is_said_in_a_line(arguments, results, tmp_path, chang
     with pytest.raises(InputError, match=message.replace("{}", str(results))):
         build_react(out=tmp_path / "out", **{**arguments, **filled(change)})
     assert not (tmp_path / "out" / "manifest.json").exists()
+
+
+def test_ids_of_a_tokeniser_are_no_words(arguments, results, tmp_path):
+    inner = tmp_path / "target/known"
+    shutil.copytree(results / "target/known", inner)
+    said = json.loads((inner / "known.json").read_text())
+    write_json(inner / "known.json", {**said, "units": {"tokenizer": "ab"}})
+    write_sums(inner, digests_of(inner, [path.name for path in inner.iterdir() if path.name != SUMS]))
+    with pytest.raises(InputError, match="its n-grams are of a tokeniser's ids, and words are needed"):
+        build_react(out=tmp_path / "out", known_from=tmp_path / "target", **arguments)
+
+
+def test_several_corpora_of_a_pool_are_one_text(usual, arguments, demo, results, tmp_path):
+    pools = []
+    for number, (begin, end) in enumerate(((0, 700), (700, None))):
+        pools.append([tmp_path / f"{number}.{language}" for language in ("de", "en")])
+        for path, text in zip(pools[-1], pair(demo, "pool"), strict=True):
+            path.write_text("\n".join(text.read_text().splitlines()[begin:end]) + "\n")
+    known = {"source": results / "source", "target": results / "target"}
+    found = build_react(out=tmp_path / "out", known_from=known, **{**arguments, "pools": pools})
+    assert sorted(found.lines("target")) == sorted(usual.lines("target"))
+    strange = pools[1][1]
+    strange.write_text("never seen\n" + "\n".join(strange.read_text().splitlines()[1:]) + "\n")
+    with pytest.raises(InputError, match="of row 1 of the target of .*1.en nothing is known"):
+        build_react(out=tmp_path / "out", known_from=known, **{**arguments, "pools": pools})
 
 
 @pytest.mark.parametrize("name", ["known.json", "matches.npy", "words.counts.npy", "automaton.links.npy"])
