@@ -23,6 +23,7 @@ from cgbench.errors import InputError
 from cgbench.files import atomic_path, read_json, to_json, write_atomic, write_json
 from cgbench.models.checkpoint_checks import check_config, check_sizes, check_tensors
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
+from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import method_config, model_config, training_config
 from cgbench.models.registry import build_model
@@ -39,7 +40,9 @@ STATE, BEST = "training_state.safetensors", "best.safetensors"  # what a longer 
 MEMBER = "member-{}"
 BESIDE = "ensemble"  # the folder beside a workspace that its members are published in
 ENSEMBLE = "ensemble.json"  # in the folder of an ensemble, which it makes whole
-PROTOTYPES = ("prototypes", "clustered")  # of the Proto-Transformer: constants beside its parameters
+# Beside the parameters: of the Proto-Transformer, of a lexicon of one word each, of BART and Marian (transformers).
+CONSTANTS = {"prototypes", "clustered", "aligned", "final_logits_bias"}
+LEXICON = "rows"  # of a model that translates words: a parameter where it is learned, else a constant
 OURS = "cgbench"  # in the config.json of a Hugging Face model that was trained here: what ours would say
 DIGEST = "sha256"  # the tensor that holds the digest of the others
 
@@ -237,7 +240,10 @@ def member_summary(folder: Path) -> dict[str, Any]:
             sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise InputError(f"{folder / MODEL}: not a whole safetensors file ({error})") from None
-    parameters = sum(size for name, size in sizes.items() if name not in PROTOTYPES)
+    constants = CONSTANTS
+    if isinstance(config.model, LexicalConfig) and not config.model.lexicon_is_learned:
+        constants = constants | {LEXICON}
+    parameters = sum(size for name, size in sizes.items() if name.rpartition(".")[2] not in constants)
     return {"folder": folder.name, "seed": config.seed, "updates": config.updates, "parameters": parameters}
 
 

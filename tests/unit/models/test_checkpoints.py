@@ -5,12 +5,14 @@ import random
 import pytest
 import safetensors.torch
 import torch
+from architecture_table import SOURCE_SIZE, TABLE, TARGET_SIZE, row
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import (
     CheckpointConfig,
     ensemble_identity,
     load_checkpoint,
+    member_summary,
     read_tensors,
     save_checkpoint,
     write_tensors,
@@ -19,6 +21,7 @@ from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
+from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 
 
@@ -49,6 +52,23 @@ def test_a_loaded_model_computes_what_the_saved_one_did(checkpoint):
     given = Ragged.pack([[2, 4, 5]])
     with torch.no_grad():
         assert torch.equal(loaded(source, given), model(source, given))
+
+
+LEXICONS = [
+    row(architecture, lexicon, lexicon=lexicon, encoder_layers=2)
+    for architecture in ("transformer", "lstm_lexicon")
+    for lexicon in ("copy", "soft", "learned", "uniform")
+]
+
+
+@pytest.mark.parametrize("config", [*TABLE, *LEXICONS])
+def test_a_summary_counts_what_is_trained(config, tmp_path):
+    words = [[*SPECIALS, *map(str, range(size - len(SPECIALS)))] for size in (SOURCE_SIZE, TARGET_SIZE)]
+    subwords = Subwords([], *words, unit="words")
+    model = build_model(config, SOURCE_SIZE, TARGET_SIZE)
+    saved = CheckpointConfig(config, load_preset("tiny").training, SOURCE_SIZE, TARGET_SIZE, subwords.digest)
+    save_checkpoint(tmp_path, saved, model.state_dict(), subwords)
+    assert member_summary(tmp_path)["parameters"] == sum(one.numel() for one in model.parameters())
 
 
 def test_equal_content_is_saved_as_equal_bytes(checkpoint, tmp_path):
