@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from cgbench.models.architectures.prefixes import Prefixes
-from cgbench.models.config.architectures import DangleConfig, RDangleConfig
+from cgbench.models.config.architectures import PrefixConfig
 from cgbench.models.parts.layers import EncoderLayer, build_self_attention
 from cgbench.models.parts.positions import SegmentedDistanceTable
 from cgbench.models.parts.ragged import Layout
@@ -23,7 +23,7 @@ from cgbench.models.parts.ragged import Layout
 class MixedLayer(EncoderLayer):
     """An encoder layer over two parts, with its own number of heads."""
 
-    def __init__(self, config: DangleConfig | RDangleConfig) -> None:
+    def __init__(self, config: PrefixConfig) -> None:
         if config.pretrained_encoder:
             return super().__init__(config.encoder_as_layers())
         heads = config.mixed_attention_heads

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cgbench.models.config.common import ModelConfig, TransformerConfig, require_field
+from cgbench.models.config.common import ModelConfig, TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.settings import setting
@@ -20,24 +20,46 @@ class UniversalConfig(TransformerConfig):
     architecture: str = "universal"
 
 
-def check_prefix_positions(config: OverEncoderConfig, *own: str) -> None:
-    """Check what tells the places of target prefixes apart; over a pre-trained encoder they are read by its layers.
+@dataclass(frozen=True)
+class PrefixConfig(OverEncoderConfig):
+    """What architectures share that encode the source anew with target prefixes: mixed layers below others."""
 
-    :raises InputError: it is none of ``own``, or not the encoder's, or the widths differ.
-    """
-    name = "positions"
-    if not config.pretrained_encoder:
-        require_field("model", name, config.positions, config.positions in own, f"one of {', '.join(own)}")
-        return
-    good = config.positions == "encoder"
-    require_field("model", name, config.positions, good, "encoder with a pre-trained encoder")
-    good = config.width == config.encoder_width
-    rule = f"model.encoder_width ({config.encoder_width}): prefixes and sources meet in the encoder"
-    require_field("model", "width", config.width, good, rule)
+    mixed_layers: int = setting(4, "layers over source and target prefix (k1).")
+    mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("mixed_layers", self.mixed_layers >= 1, "at least 1")
+        self._divides("mixed_attention_heads")
+
+    def check_positions(self, *own: str) -> None:
+        """Check what tells the places of prefixes apart; over a pre-trained encoder they are read by its layers.
+
+        :raises InputError: it is none of ``own``, or not the encoder's, or the widths differ.
+        """
+        if not self.pretrained_encoder:
+            self._choose("positions", *own)
+            return
+        self._require("positions", self.positions == "encoder", "encoder with a pre-trained encoder")
+        rule = f"model.encoder_width ({self.encoder_width}): prefixes and sources meet in the encoder"
+        self._require("width", self.width == self.encoder_width, rule)
+
+    def more_positions(self) -> tuple[str, ...]:
+        """See :class:`TransformerConfig`: the vectors of a pre-trained encoder."""
+        return ("encoder",)
+
+    def layers_of_encoder(self) -> int:
+        """See :class:`OverEncoderConfig`: mixed ones below, others above."""
+        return self.mixed_layers + self.encoder_layers
+
+    @property
+    def has_encoder_states(self) -> bool:
+        """See :class:`ModelConfig`: the source is encoded for a prefix."""
+        return False
 
 
 @dataclass(frozen=True)
-class DangleConfig(OverEncoderConfig):
+class DangleConfig(PrefixConfig):
     """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix."""
 
     architecture: str = "dangle"
@@ -46,7 +68,6 @@ class DangleConfig(OverEncoderConfig):
         "which parts there are: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no "
         "decoder).",
     )
-    mixed_layers: int = setting(4, "layers over source and target prefix (k1).")
     encoder_layers: int = setting(
         4,
         "source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor ``decoder_layers``.",
@@ -57,14 +78,11 @@ class DangleConfig(OverEncoderConfig):
         "how places are told apart: ``relative``, or ``sinusoidal``: of the target, counted from the end of each "
         "prefix. ``encoder``: likewise, by the vectors of RoBERTa; by those of BART, counted from the beginning.",
     )
-    mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._choose("form", "encoder_decoder", "encoder_only")
-        check_prefix_positions(self, "relative", "sinusoidal")
-        self._require("mixed_layers", self.mixed_layers >= 1, "at least 1")
-        self._divides("mixed_attention_heads")
+        self.check_positions("relative", "sinusoidal")
         if self.form == "encoder_only":
             for name in ("encoder_layers", "decoder_layers"):
                 rule = "0 with model.form=encoder_only, whose layers are model.mixed_layers"
@@ -73,14 +91,6 @@ class DangleConfig(OverEncoderConfig):
     def least_layers(self, name: str) -> int:
         """See :class:`ModelConfig`."""
         return 0 if name == "encoder_layers" or self.form == "encoder_only" else 1
-
-    def more_positions(self) -> tuple[str, ...]:
-        """See :class:`TransformerConfig`: the vectors of a pre-trained encoder."""
-        return ("encoder",)
-
-    def layers_of_encoder(self) -> int:
-        """See :class:`OverEncoderConfig`: mixed ones below, others above."""
-        return self.mixed_layers + self.encoder_layers
 
     @property
     def may_be_decoder(self) -> bool:
@@ -92,18 +102,13 @@ class DangleConfig(OverEncoderConfig):
         """See :class:`ModelConfig`; each prefix has vectors of its own."""
         return False
 
-    @property
-    def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: the source is encoded for a prefix."""
-        return False
-
 
 @dataclass(frozen=True)
-class RDangleConfig(OverEncoderConfig):
+class RDangleConfig(PrefixConfig):
     """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix."""
 
     architecture: str = "r_dangle"
-    mixed_layers: int = setting(2, "layers over source and target prefix (k1).")
+    mixed_layers: int = 2
     encoder_layers: int = setting(8, "source-only layers above the mixed ones (k2).")
     decoder_layers: int = 12
     positions: str = setting(
@@ -112,7 +117,6 @@ class RDangleConfig(OverEncoderConfig):
         "from its beginning.",
     )
     norm: str = "pre"
-    mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
     interval: int = setting(1, "target tokens between two re-encodings (o).")
     values: str = setting(
         "separate",
@@ -151,7 +155,7 @@ class RDangleConfig(OverEncoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_prefix_positions(self, "relative")
+        self.check_positions("relative")
         if self.pretrained_encoder:
             self._require("values", self.values == "shared", "shared with a pre-trained encoder")
             self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers have it so")
@@ -159,10 +163,8 @@ class RDangleConfig(OverEncoderConfig):
                 self._require(name, not getattr(self, name), "left as it is with a pre-trained encoder")
         self._choose("values", "separate", "shared", "keys_once", "separate_anew")
         self._choose("value_encoder", "mixed", "plain")
-        for name in ("mixed_layers", "interval"):
-            self._require(name, getattr(self, name) >= 1, "at least 1")
+        self._at_least_one("interval")
         self._require("static_layers", self.static_layers >= 0, "at least 0")
-        self._divides("mixed_attention_heads")
         unused = ["key_scale", "value_scale"] if self.values == "shared" else []
         for name in (*unused, *([] if self.values == "separate" else ["value_encoder"])):
             default = getattr(type(self), name)
@@ -174,14 +176,6 @@ class RDangleConfig(OverEncoderConfig):
         """See :class:`ModelConfig`."""
         return 0 if name == "encoder_layers" else 1
 
-    def more_positions(self) -> tuple[str, ...]:
-        """See :class:`TransformerConfig`: the vectors of a pre-trained encoder."""
-        return ("encoder",)
-
-    def layers_of_encoder(self) -> int:
-        """See :class:`OverEncoderConfig`: mixed ones below, others above."""
-        return self.mixed_layers + self.encoder_layers
-
     @property
     def may_be_decoder(self) -> bool:
         """See :class:`OverEncoderConfig`."""
@@ -191,11 +185,6 @@ class RDangleConfig(OverEncoderConfig):
     def takes_vectors(self) -> bool:
         """See :class:`ModelConfig`; with BART, a target has other vectors in the encoder than in the decoder."""
         return not self.pretrained_decoder
-
-    @property
-    def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: the source is encoded for a prefix."""
-        return False
 
 
 @dataclass(frozen=True)
