@@ -9,7 +9,7 @@ import torch
 
 pytest.importorskip("transformers")
 import transformers
-from outside_models import LINES, WORDS, write_roberta
+from outside_models import LINES, WORDS, marked_tokenizer, write_roberta
 
 from cgbench.errors import InputError
 from cgbench.models.architectures.composition import sublayer_outputs
@@ -24,9 +24,11 @@ from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
+from cgbench.models.text.tokenized import TokenizerSide, read_tokenizer
 from cgbench.models.training.ensemble import build_ensemble
-from cgbench.models.training.single import check_whole
+from cgbench.models.training.single import check_whole, subwords_step
 from cgbench.models.training.trainer import train_model
+from cgbench.text.corpus import plan_text
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation
 
@@ -267,8 +269,6 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
 def test_a_tokeniser_of_another_model_is_refused(tmp_path):
     from outside_models import tokenizer
 
-    from cgbench.models.text.tokenized import read_tokenizer
-
     tokenizer().save_pretrained(tmp_path)
     with pytest.raises(InputError, match=r"begins with <pad> </s> <unk> der"):
         Subwords([], SPECIALS, [*SPECIALS, "a"], "words", read_tokenizer(tmp_path))
@@ -283,3 +283,42 @@ def test_a_source_is_read_by_the_tokeniser(roberta, corpus, tmp_path):
         assert ids.tolist() == theirs(line)["input_ids"][1:]
     assert list(found.unknown_source(["der igel"])) == [(0, "igel")]
     assert np.array_equal(found.encode_target(["DER"])[0][1:], [2]) and found.digest == Subwords.load(tmp_path).digest
+
+
+def test_it_has_the_dropout_of_the_plain_model(roberta, plain):
+    model = build("transformer", roberta, **{"model.encoder_dropout": 0.25})
+    found = [model.source_embedding.dropout.p]
+    for layer in model.encoder:
+        found += [layer.attention.dropout, layer.dropout.p, layer.dropout.p]  # after each of the two sublayers
+    assert found == [0.25] * sum(isinstance(module, torch.nn.Dropout) for module in plain.modules())
+
+
+def test_all_of_it_is_trained(roberta, plain, corpus, tmp_path):
+    train(corpus, roberta, tmp_path / "model", "transformer", {"training.weight_decay": 0.0}.items())
+    model, _, _ = load_checkpoint(tmp_path / "model")
+    theirs = plain.state_dict()
+    for ours, names in named_parts(model):
+        before = torch.cat([theirs[name] for name in names]).view_as(ours)
+        assert not torch.equal(ours, before), names
+
+
+def test_another_encoder_is_another_run(roberta, corpus, tmp_path):
+    train(corpus, roberta, tmp_path / "model", "transformer")
+    write_roberta(tmp_path / "base", seed=1)
+    with pytest.raises(InputError, match=r"holds a model with other settings.*init is"):
+        train(corpus, tmp_path / "base", tmp_path / "model", "transformer")
+    text, keys = plan_text("train", CorpusSpec(corpus), Normalisation()), set()
+    write_roberta(tmp_path / "words", words=[*WORDS[1:], WORDS[0]])
+    for folder in (roberta, tmp_path / "base", tmp_path / "words"):
+        start, preset = plan_start(f"hf:{folder}", preset_of("transformer"))
+        keys.add(subwords_step(preset, text, start).key)
+    assert len(keys) == 2  # of the tokenisers, not of the weights
+
+
+def test_a_tokeniser_neither_cuts_nor_fills_up(tmp_path):
+    made = marked_tokenizer()
+    made.backend_tokenizer.enable_truncation(3)
+    made.backend_tokenizer.enable_padding(length=9)
+    made.backend_tokenizer.save(str(tmp_path / "tokenizer.json"))
+    side = TokenizerSide(read_tokenizer(tmp_path))
+    assert [len(ids) for ids in side.encode(["der hund schläft der hund", "der"])] == [6, 2]

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 pytest.importorskip("transformers")
@@ -160,6 +161,16 @@ def test_what_is_frozen_stays(corpus, folders, tmp_path, freeze):
     assert any(name.startswith("encoder.") for name in changed) == (freeze == "embeddings")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_dropout_is_what_is_asked_for(folders, kind):
+    """The models' own configurations have 0.1."""
+    for rate, same in ((0.0, True), (0.5, False)):
+        model, text = opened(folders / kind, PRESET.replace({"model.dropout": rate}))
+        read = Ragged.pack(text.encode_source(LINES)), Ragged.pack(text.encode_target(TARGET)).shifted()
+        assert torch.equal(model.train()(*read), model(*read)) == same
+
+
 ADAPTER = PRESET.replace({"model.adapter_rank": 4, "training.learning_rate": 0.01})
 
 
@@ -171,6 +182,13 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
     train(corpus, folders / kind, tmp_path / "parts", ADAPTER)
     for name in ("config.json", "adapter_config.json", "adapter_model.safetensors", "metrics.jsonl", "SHA256SUMS"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
+    said = json.loads((tmp_path / "whole" / "adapter_config.json").read_text())
+    assert (said["r"], said["lora_alpha"], said["lora_dropout"]) == (4, 8, PRESET.model.dropout)
+    assert said["base_model_name_or_path"] == kind and not said["use_rslora"]
+    plain = transformers.AutoModelForSeq2SeqLM.from_pretrained(folders / kind)
+    maps = {name for name, part in plain.named_modules() if isinstance(part, torch.nn.Linear)} - {"lm_head"}
+    trained = safetensors.torch.load_file(tmp_path / "whole" / "adapter_model.safetensors")
+    assert {name.removeprefix("base_model.model.").partition(".lora_")[0] for name in trained} == maps
     reports = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
     losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
     assert losses[-1] < losses[0]
@@ -209,6 +227,8 @@ def test_bad_starts_are_refused(corpus, folders, tmp_path):
         ))  # fmt: skip
     with pytest.raises(InputError, match=r"gpt2 is no encoder-decoder"):
         plan_start(write_model(tmp_path / "gpt2", "gpt2"), PRESET)
+    with pytest.raises(InputError, match=r"mc: has masks for translating; training draws its own"):
+        plan_start(f"mc:hf:{folders / 't5'}?seed=1", PRESET)
     shutil.copytree(folders / "t5", tmp_path / "larger")
     tokenizer([*WORDS, "more"]).save_pretrained(tmp_path / "larger")
     with pytest.raises(InputError, match=r"its tokeniser is another model's: it has ids up to 18"):

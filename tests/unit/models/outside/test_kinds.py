@@ -96,6 +96,13 @@ def test_an_adapter_is_the_model_that_peft_makes_of_it(tmp_path):
     found = member.log_probs(LINES[:1], targets)
     torch.testing.assert_close(found, torch.log_softmax(logits, 1), rtol=0, atol=1e-5)
     assert not torch.allclose(found, plan_member(address).open().log_probs(LINES[:1], targets), atol=1e-3)
+    with torch.no_grad():
+        next(one for name, one in wrapped.named_parameters() if "lora_B" in name).add_(1)
+    wrapped.save_pretrained(tmp_path / "adapter-1")
+    several = [plan_member(f"{address}?adapter={tmp_path / name}") for name in ("adapter", "adapter-1")]
+    check_together([*several, plan_member(address)])  # three members, whatever they share
+    with pytest.raises(InputError, match="the same member"):
+        check_together([several[0], several[0]])
     write_model(tmp_path / "another", "marian")
     with pytest.raises(InputError, match=r"belongs to .*base, not to .*another"):
         plan_member(f"hf:{tmp_path / 'another'}?adapter={tmp_path / 'adapter'}")
