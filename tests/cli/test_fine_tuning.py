@@ -5,7 +5,7 @@ import json
 import pytest
 
 pytest.importorskip("transformers")
-from outside_models import LINES, write_model, write_roberta
+from outside_models import LINES, write_bart, write_model, write_roberta
 
 SETTINGS = ("training.max_updates=3", "training.max_length=20", "training.max_tokens=40", "training.warmup_updates=1")
 
@@ -63,3 +63,26 @@ def test_over_an_encoder_the_checkpoint_is_ours(given, run, tmp_path):
     assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
     found = run("train", *start[2:], "--out", tmp_path / "none", status=2)
     assert "--init hf:ID@REVISION" in found.stderr
+
+
+@pytest.mark.parametrize("kind", ["dangle", "r_dangle"])
+def test_over_bart_members_translate_are_scored_and_measured(kind, given, run, tmp_path):
+    own = ("encoder=bart", "encoder_marks=true", "positions=encoder", "norm=post", "activation=gelu")
+    own += ("width=16", "encoder_width=16", "encoder_attention_heads=2", "attention_heads=4")
+    own += ("mixed_layers=1", "encoder_layers=2", *(("values=shared", "interval=2") if kind == "r_dangle" else ()))
+    words = ["--init", write_bart(tmp_path / "bart"), "--arch", kind, "--train", given[1], given[1], "--members", 2]
+    words += [word for one in (*(f"model.{name}" for name in own), *SETTINGS) for word in ("--set", one)]
+    run("train-ensemble", *words, "--out", tmp_path / "both", "--jobs", 1)
+    run("translate", given[1], "--model", tmp_path / "both", "--output", tmp_path / "out")
+    assert len((tmp_path / "out").read_text(encoding="utf-8").splitlines()) == len(LINES)
+    assert "of 5" in run("score", "exact", "--ref", given[1], "--hyp", f"m={tmp_path / 'out'}").stdout
+    members = [word for number in range(2) for word in ("--member", tmp_path / "both" / f"member-{number}")]
+    run("uncertainty", given[1], *members, "--output", tmp_path / "u.jsonl", "--jobs", 1)
+    rows = [json.loads(line) for line in (tmp_path / "u.jsonl").read_text(encoding="utf-8").splitlines()]
+    translated = run("translate", given[1], "--model", tmp_path / "both", "--uncertainty", "--format", "json").stdout
+    assert len(rows) == len(LINES) and all(row["rmi"] >= 0 for row in rows)
+    found = [json.loads(line) for line in translated.splitlines()]
+    alike = [
+        (one["rmi"], two["rmi"]) for one, two in zip(rows, found, strict=True) if one["hypothesis"] == two["hypothesis"]
+    ]
+    assert alike and all(one == pytest.approx(two, rel=1e-3, abs=1e-6) for one, two in alike)

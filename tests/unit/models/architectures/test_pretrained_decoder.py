@@ -105,6 +105,16 @@ def test_every_parameter_is_loaded_and_the_words_are_one_table(bart, plain):
         assert model.source_embedding.words.weight.grad is not None, kind
 
 
+@torch.no_grad()
+def test_files_without_an_output_layer_are_the_same_model(bart, plain, tmp_path):
+    """As the hub has BART-large."""
+    plain.model.save_pretrained(tmp_path)
+    (tmp_path / "tokenizer.json").write_bytes((bart / "tokenizer.json").read_bytes())
+    (tmp_path / "tokenizer_config.json").write_bytes((bart / "tokenizer_config.json").read_bytes())
+    one, other = (build("transformer", folder)(SOURCE, TARGET.shifted()) for folder in (bart, tmp_path))
+    assert torch.equal(one, other)
+
+
 def through(layers, x):
     for layer in layers:
         found = layer(x[None], None)
