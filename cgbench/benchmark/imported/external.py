@@ -32,7 +32,7 @@ from cgbench.benchmark.imported.functions import Kind, score_columns
 from cgbench.benchmark.imported.score_files import ScoreColumn
 from cgbench.benchmark.metrics.cter_lexicon import data_folder
 from cgbench.benchmark.metrics.features import release_files
-from cgbench.benchmark.metrics.functions import read_references, read_systems
+from cgbench.benchmark.metrics.given import read_references, read_systems
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.errors import InputError, argument
 from cgbench.terminal import printable

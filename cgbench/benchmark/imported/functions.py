@@ -14,8 +14,9 @@ import numpy as np
 from cgbench.benchmark.imported.reading import common_order, read_systems
 from cgbench.benchmark.imported.score_files import ScoreColumn, split_field
 from cgbench.benchmark.metrics.features import release_files
-from cgbench.benchmark.metrics.functions import evaluate, read_references
-from cgbench.benchmark.metrics.functions import read_systems as read_texts
+from cgbench.benchmark.metrics.functions import evaluate
+from cgbench.benchmark.metrics.given import read_references
+from cgbench.benchmark.metrics.given import read_systems as read_texts
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, scores_of
 from cgbench.errors import InputError, argument

@@ -22,21 +22,20 @@ from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
 from cgbench.benchmark.metrics.differences import find_differences
 from cgbench.benchmark.metrics.drop import ControlSet
-from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison, System
+from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.features import Material, make_feature, more_references, release_files
+from cgbench.benchmark.metrics.features import Material, make_feature, release_files
+from cgbench.benchmark.metrics.given import Runs, absent, check_sources, read_references, read_systems, with_more
 from cgbench.benchmark.metrics.published import Published, published
 from cgbench.benchmark.metrics.result import Asked, Evaluation
 from cgbench.benchmark.metrics.scoring import Breakdown, disagreements, score, warnings_of
 from cgbench.benchmark.metrics.semantic_match import SemanticMatch
 from cgbench.benchmark.metrics.significance import SEED
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.models.outside.sidecar import read_sidecar
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import Column, short_name, split_name
+from cgbench.text.columns import Column, split_name
 from cgbench.text.formats import form
-from cgbench.text.given import AnyPath, Corpus, Texts, as_column, as_corpus, is_path
-from cgbench.text.plain_text import words_of
+from cgbench.text.given import AnyPath, Corpus, Texts, as_column
 
 METRICS = (*CLASSES, "exact", "semantic", "cter")
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
@@ -52,8 +51,6 @@ FEATURES_OF: dict[str, tuple[str, ...] | None] = {
 """Arguments that go with ``by``, and the features that they are for (None: all)."""
 BENCHMARKS = {"react": "ReaCT", "cognition": "CoGnition", "lexicon": "Tatoeba en-zh"}
 """The benchmark that a preset of BLEU is of."""
-
-Runs = Texts | Sequence[Texts]
 
 
 def bleu(hypotheses: Runs | Mapping[str, Runs], references: Any = None, **options: Any) -> Evaluation:
@@ -161,7 +158,7 @@ def evaluate(
     given["table"] = None if release is not None else table
     if release is not None:
         files = release_files(Path(release))
-        references = files["reference"] if _absent(references) else references
+        references = files["reference"] if absent(references) else references
         sources = files["source"] if sources is None else sources
         table = files.get("table") if table is None else table
     examples: list[list[str]] = []
@@ -179,9 +176,9 @@ def evaluate(
         against = names[0] if names else "the metric"
     else:
         examples, names = read_references(references)
-        _check_sources(source_column, len(examples), names[0])
+        check_sources(source_column, len(examples), names[0])
         if more_references:
-            examples = _with_more(examples, more_references, source_column)
+            examples = with_more(examples, more_references, source_column)
         made = make_metric(metric, examples, **options)
         targets, against = Column(names[0], [example[0] for example in examples]), names[0]
     if isinstance(made, Cter) and side == "target":
@@ -194,7 +191,7 @@ def evaluate(
     if control_systems is not None:
         given_control = (control_references, control_sources, control_compounds)
         easy = _control(metric, control_systems, systems, given_control, release, more_references, options)
-    elif not _absent(control_references) or control_sources is not None or control_compounds is not None:
+    elif not absent(control_references) or control_sources is not None or control_compounds is not None:
         raise InputError(f"a control set is given without its hypotheses; give {argument('control_systems')}")
     if not (paired or all_pairs or confidence or easy or differences or by is not None):
         for name, value in (("samples", samples), ("seed", seed)):
@@ -249,8 +246,8 @@ def _control(
     references, sources, compounds = texts
     made: Metric
     if release is not None and isinstance(metric, str) and metric != "cter":
-        files = release_files(Path(release), control=_absent(references))
-        if _absent(references):
+        files = release_files(Path(release), control=absent(references))
+        if absent(references):
             references = files["reference"]
             sources = files["source"] if sources is None else sources
     column = None if sources is None else as_column(sources, "control_sources", "source")
@@ -265,15 +262,15 @@ def _control(
         made = make_cter(column, **{**options, "compounds": compounds})
         against = column.name
     else:
-        if _absent(references):
+        if absent(references):
             raise InputError(
                 f"references of the control set are needed: {argument('control_references')} (or {argument('release')} "
                 f"of one that was built with {argument('control')})"
             )
         examples, names = read_references(references)
-        _check_sources(column, len(examples), names[0])
+        check_sources(column, len(examples), names[0])
         if more:
-            examples = _with_more(examples, more, column)
+            examples = with_more(examples, more, column)
         made, against = make_metric(metric, examples, **options), names[0]
     if isinstance(given, Mapping) != isinstance(systems, Mapping):
         raise InputError(
@@ -365,95 +362,6 @@ def make_cter(
         group_size=group_size,
         keep_blanks=keep_blanks,
     )
-
-
-def _absent(references: Any) -> bool:
-    return references is None or (isinstance(references, (list, tuple)) and not len(references))
-
-
-def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
-    """The references of each example, and what messages call the texts that they are from.
-
-    :param given: as :func:`evaluate` has it.
-    :raises InputError: there are none, texts differ in length, or every reference is empty.
-    """
-    if _absent(given):
-        raise InputError(f"{argument('references')} are needed (or {argument('release')})")
-    given = given if is_path(given) or isinstance(given, Column) else list(given)
-    if isinstance(given, list) and any(not isinstance(one, (str, os.PathLike, Column)) for one in given):
-        examples: list[list[str]] = []
-        for row, one in enumerate(given, 1):
-            example = [] if is_path(one) else list(one)
-            if not example or not all(isinstance(text, str) for text in example):
-                raise InputError(f"references, row {row}: {one!r}, where a list of that example's is needed")
-            examples.append(example)
-        columns = [Column("references", [" ".join(example) for example in examples])]
-    else:
-        several = isinstance(given, list) and given and not isinstance(given[0], str)
-        columns = [as_column(one, "references", "reference", "target") for one in (given if several else [given])]
-        for column in columns[1:]:
-            if len(column) != len(columns[0]):
-                raise InputError(
-                    f"{columns[0].name} has {len(columns[0]):,} lines and {column.name} has {len(column):,}: "
-                    "a reference of each example is needed"
-                )
-        examples = [list(example) for example in zip(*(column.values for column in columns), strict=True)]
-    name = columns[0].name
-    if not examples:
-        raise InputError(f"{name}: there is no example in it")
-    if not any(words_of(text) for column in columns for text in column.values):
-        raise InputError(f"{name}: every reference is empty, and no score is defined")
-    return examples, [column.name for column in columns]
-
-
-def _check_sources(sources: Column | None, n: int, against: str) -> None:
-    if sources and len(sources) != n:
-        raise InputError(f"{sources.name} has {len(sources):,} lines and {against} has {n:,}: check where they part")
-
-
-def _with_more(examples: list[list[str]], corpora: Sequence[Corpus], sources: Column | None) -> list[list[str]]:
-    if sources is None:
-        raise InputError(f"{argument('more_references')} finds references by their source; give {argument('sources')}")
-    more = more_references([as_corpus(corpus) for corpus in corpora], sources.values)
-    return [list(dict.fromkeys([*own, *others])) for own, others in zip(examples, more, strict=True)]
-
-
-def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list[System]:
-    """The systems and their runs.
-
-    :param given: as :func:`evaluate` has it; ``n`` examples, in what ``against`` names.
-    :raises InputError: there is no system, a run has another number of hypotheses, or what stands beside it is of
-        other hypotheses.
-    """
-    if not isinstance(given, Mapping):
-        given = {short_name(str(given)) if is_path(given) else "system": given}
-    if not given:
-        raise InputError(f"{argument('systems')} is empty; a system is needed, with its hypotheses")
-    systems = []
-    for name, runs in given.items():
-        texts = _texts_of(runs)
-        columns = []
-        for number, text in enumerate(texts, 1):
-            what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
-            what += f", run {number}" if len(texts) > 1 else ""
-            run = as_column(text, what, "hypothesis", "prediction")
-            if len(run) != n:
-                raise InputError(
-                    f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is needed for each; "
-                    "check where they part"
-                )
-            columns.append(run)
-        made = tuple(None if run.path is None else read_sidecar(run.path) for run in columns)
-        systems.append(System(str(name), tuple(run.values for run in columns), made=made))
-    return systems
-
-
-def _texts_of(runs: Runs) -> list[Any]:
-    """The text of each run: a list of strings is one text, a list of anything else several."""
-    if is_path(runs) or isinstance(runs, Column):
-        return [runs]
-    values = list(runs)  # type: ignore[arg-type]
-    return values if values and not any(isinstance(value, str) for value in values) else [values]
 
 
 def _check_together(by: Any, given: dict[str, Any], differences: bool) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 
 from cgbench.benchmark.correlations import Correlation
 from cgbench.benchmark.metrics.evaluation import System
-from cgbench.benchmark.metrics.functions import Runs, make_metric, read_systems
+from cgbench.benchmark.metrics.functions import make_metric
+from cgbench.benchmark.metrics.given import Runs, read_systems
 from cgbench.benchmark.metrics.significance import SAMPLES, SEED
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.validity.members import Draws, candidate_texts, draw_members
