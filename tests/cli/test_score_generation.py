@@ -87,3 +87,19 @@ def test_a_foreign_or_damaged_one_is_refused(texts, run, changes, said):
     (texts / "one.system.json").write_text("{")
     error = scored(run, texts, ("m", texts / "one"), status=2).stderr
     assert "one.system.json" in error and len(error.splitlines()) == 1
+
+
+def test_a_control_set_translated_otherwise_is_said(texts, run):
+    """What is lost from one set to the other would be lost to the settings, too."""
+    (texts / "easy").write_text("a b\n")
+    (texts / "easy.reference").write_text("a b\n")
+    control = ("--control-hyp", f"m={texts / 'easy'}", "--control-ref", texts / "easy.reference")
+    words = ("score", "exact", "--ref", texts / "reference", "--hyp", f"m={texts / 'one'}", *control)
+    said = "m: the test set was translated with other settings"
+    assert said not in run(*words).stderr
+    tell(texts / "one")
+    assert f"{said} ({LABEL}) than the control set (unknown)" in run(*words).stderr
+    tell(texts / "easy")
+    assert said not in run(*words).stderr
+    tell(texts / "easy", search=SEARCH | {"beam": 1})
+    assert said in run(*words).stderr

@@ -28,7 +28,7 @@ from cgbench.benchmark.metrics.features import Material, make_feature, release_f
 from cgbench.benchmark.metrics.given import Runs, absent, check_sources, read_references, read_systems, with_more
 from cgbench.benchmark.metrics.published import Published, published
 from cgbench.benchmark.metrics.result import Asked, Evaluation
-from cgbench.benchmark.metrics.scoring import Breakdown, disagreements, score, warnings_of
+from cgbench.benchmark.metrics.scoring import Breakdown, disagreements, made_otherwise, score, warnings_of
 from cgbench.benchmark.metrics.semantic_match import SemanticMatch
 from cgbench.benchmark.metrics.significance import SEED
 from cgbench.errors import InputError, InputWarning, argument
@@ -218,6 +218,7 @@ def evaluate(
         breakdown = _breakdown(made.n, by, material, bins, groups)
     scored = score(made, read, comparison, breakdown, judgements, rows, easy)
     lines = warnings_of(made, read, comparison, breakdown is not None or easy is not None)
+    lines += made_otherwise(read, easy)
     if breakdown and not groups and (line := coinciding(breakdown.feature, breakdown.how)):
         lines.append(line)
     warned = tuple(map(InputWarning, [*lines, *disagreements(scored)]))

@@ -157,6 +157,20 @@ def disagreements(scored: Scored) -> list[str]:
     return lines
 
 
+def made_otherwise(systems: Sequence[System], control: ControlSet | None) -> list[str]:
+    """Lines about systems whose translations of a control set were made with other settings than those of the test
+    set."""
+    lines = []
+    for system, easy in zip(systems, control.systems if control else (), strict=False):
+        one, other = _made(system), _made(easy)
+        if one != other and any((*system.made, *easy.made)):
+            lines.append(
+                f"{system.name}: the test set was translated with other settings ({one}) than the control set "
+                f"({other}), so that what is lost is lost to these, too"
+            )
+    return lines
+
+
 def score(
     metric: Metric,
     systems: Sequence[System],
