@@ -72,7 +72,9 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         "",
         "## Abstract",
         f"{counts.get('selected', counts['candidates']):,} sentence pairs of a pool of {counts['pool']:,} that combine "
-        f"words known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not"
+        f"words known from {manifest['inputs']['train']['pairs']:,} training pairs"
+        + (" (or from a larger corpus, see below)" if "known_from" in manifest["inputs"] else "")
+        + " in ways the training pairs do not"
         + (
             f", and about which an ensemble {'of models from outside' if outside else 'trained on them'} is uncertain."
             if finished
@@ -343,7 +345,7 @@ def _known_from(results: Mapping[str, Any]) -> list[str]:
     named = " and ".join(f"{side} side ({_code(entry['path'])})" for side, entry in results.items())
     return [
         f"- On the {named} *training* means a larger corpus in these two lines, which `cgbench overlap` has read; the "
-        "members were trained on the training pairs, and sentences of these alone were left out as seen."
+        "training pairs are what the ensemble learns from, and theirs alone are the sentences left out as seen."
     ]
 
 
