@@ -35,10 +35,10 @@ from cgbench.text.word_counts import LARGEST, WordCounter, longer
 
 STRETCH = 1 << 20  # ids that are read at once
 LEAST_PLACES = 1 << 18  # of a part, however little memory there is
-BYTES_A_PLACE = 64  # of a part: its groups, its text, its nodes; measured in perf/load.py
+BYTES_A_PLACE = 96  # of a part: its groups, its text with what is from where, its nodes; measured
 BYTES_A_RUN = 64  # while equal runs are found
 DISK_A_WORD = 8  # bytes of the disk at most
-SHARE = 0.5  # of the memory that is free: for parts of the text
+RUNS, PARTS = 0.5, 0.75  # of the memory that is free: while equal runs are found, and for parts of the trie
 
 
 def check_disk(text: object, words: int, folder: Path) -> None:
@@ -95,10 +95,10 @@ def learn_from_disk(
         count = _keep_runs(tokens, ids, runs)
         tokens.close()
         del ids
-        text = _collapse(runs, count, min_count == 1, max(1, int(SHARE * memory)), file(), file())
+        text = _collapse(runs, count, min_count == 1, max(1, int(RUNS * memory)), file(), file())
         runs.close()
         known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-        places = places or max(LEAST_PLACES, int(SHARE * memory) // (BYTES_A_PLACE * jobs))
+        places = places or max(LEAST_PLACES, int(PARTS * memory) // (BYTES_A_PLACE * jobs))
         return vocabulary, _grow(text, len(vocabulary), known_words, min_count, places, jobs, file())
 
 
