@@ -30,6 +30,7 @@ def lexicon_group() -> None:
     "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]), default="simple", show_default=True,
     help="How it is learned.",
 )  # fmt: skip
+@click.option("--subwords", type=PATH, metavar="MODEL", help="Of a model's own subwords: for translate --shortlist.")
 @click.option("--out", type=PATH, required=True, help="The lexicon: F.json, or F.tsv.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the method.")
 @click.option("--show", type=PATH, metavar="PICTURE", help="Draw it, too: to a .svg or .png file.")
@@ -39,6 +40,7 @@ def lexicon_group() -> None:
 def learn_command(
     train: tuple[Path, ...],
     method: str,
+    subwords: Path | None,
     out: Path,
     assignments: tuple[str, ...],
     show: Path | None,
@@ -49,7 +51,8 @@ def learn_command(
 ) -> None:
     """Learn a lexicon from TRAIN: two files (source, target), or one with both sides.
 
-    Words are what blanks separate. The learners are those of Akyürek and Andreas (2021).
+    Words are what blanks separate; with --subwords, what the model reads and writes. The learners are those of Akyürek
+    and Andreas (2021).
     """
     from cgbench.files import check_output
     from cgbench.memory import check_memory
@@ -74,6 +77,10 @@ def learn_command(
     known = sum(estimate_words(path) or 0 for path in spec.paths)
     check_memory(f"{spec}: a lexicon of about {known:,} words", BYTES_A_WORD * known, "learn from a part of the text")
     pairs = normalise_pairs(read_pairs(spec), normalisation_of(given, spec), str(spec))
+    if subwords:
+        from cgbench.models.shortlist import in_subwords
+
+        pairs = in_subwords(pairs, subwords)
     learned = learn_lexicon(method, pairs, parse_assignments(assignments))
     lexicon = learned.lexicon
     if not len(lexicon):

@@ -27,6 +27,7 @@ from cgbench.text.streams import is_stdin, shown, split_name
 
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
+    from cgbench.models.shortlist import Shortlist
 
 search_options = options(
     click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Size of the beam; 1 is greedy."),
@@ -64,6 +65,14 @@ search_options = options(
     show_default=True,
     help="int8: faster on a CPU; some hypotheses are others.",
 )
+@click.option(
+    "--shortlist", type=click.Path(path_type=Path), metavar="LEXICON",
+    help="Faster on a CPU: words likely by a lexicon of the model's subwords (lexicon learn --subwords), no others.",
+)  # fmt: skip
+@click.option(
+    "--shortlist-size", metavar="C,L", default="100,100", show_default=True,
+    help="The C most frequent words, and the L likeliest of each source word.",
+)  # fmt: skip
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @log_every_option
 @format_option
@@ -82,6 +91,8 @@ def translate_command(
     uncertainty: bool,
     batch_tokens: int | None,
     weights: str,
+    shortlist: Path | None,
+    shortlist_size: str,
     device: str,
     form: str,
 ) -> None:
@@ -102,6 +113,7 @@ def translate_command(
         others = {
             "--uncertainty (cgbench uncertainty has it)": uncertainty,
             "--truncate": truncate,
+            "--shortlist": shortlist,
             f"--weights {weights} (?dtype= of the name)": weights != "float32",
         }
         if what := next((name for name, given in others.items() if given), None):
@@ -127,6 +139,7 @@ def translate_command(
     _check_lengths(ensemble, lines, name, truncate)
     _warn_of_unknown(ensemble, lines, name)
     longest = ensemble.max_length if truncate else None
+    words = _shortlist(shortlist, shortlist_size, ensemble) if shortlist else None
     found = ensemble.search(
         lines,
         beam,
@@ -136,6 +149,7 @@ def translate_command(
         length_penalty=length_penalty,
         batch_tokens=batch_tokens,
         weights=weights,
+        shortlist=words,
         progress=True,
     )
     best = [hypotheses[0] for hypotheses in found]
@@ -193,6 +207,16 @@ def _by_system(
         note(
             f"warning: {record['cut']:,} of {_count(len(lines), 'translation')} were cut short by a limit; see {limit}"
         )
+
+
+def _shortlist(path: Path, size: str, ensemble: Ensemble) -> Shortlist:
+    """The output words that a lexicon allows."""
+    from cgbench.models.shortlist import Shortlist
+
+    parts = size.split(",")
+    if len(parts) != 2 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
+        raise InputError(f"--shortlist-size {size}: two numbers are needed, such as 100,100")
+    return Shortlist.load(path, ensemble.subwords, *map(int, parts))
 
 
 def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:

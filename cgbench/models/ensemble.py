@@ -24,6 +24,7 @@ from cgbench.models.devices import one_thread
 from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.search import longest as longest_of
+from cgbench.models.shortlist import Shortlist, shortlisted
 from cgbench.models.special_ids import EOS
 from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
@@ -108,6 +109,7 @@ class Ensemble:
         length_penalty: float = 1.0,
         batch_tokens: int | None = None,
         weights: str = "float32",
+        shortlist: Shortlist | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is greedy search.
@@ -118,7 +120,8 @@ class Ensemble:
         :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
         :param weights: ``float32``, or ``int8``: on a CPU faster and not exact
             (:mod:`cgbench.models.parts.cpu.eight_bit`).
-        :raises InputError: weights of eight bits on a GPU.
+        :param shortlist: the words that translations are made of: likewise.
+        :raises InputError: weights of eight bits, or a shortlist, on a GPU; a model that takes no shortlist.
         :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
         options: dict[str, Any] = {
@@ -131,13 +134,18 @@ class Ensemble:
         rows = np.flatnonzero(lengths > 1)
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
+        if shortlist and self.device.type != "cpu":
+            raise InputError(f"{argument('shortlist')} is for a CPU")
         with self._products(weights), self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
-                if beam == 1:
-                    found = greedy_search(self.members, source, **options)
-                else:
-                    found = beam_search(self.members, source, beam=beam, **options)
+                only = shortlist.choose([sources[row] for row in batch.tolist()]) if shortlist else None
+                with shortlisted(self.members, only.ids) if only else contextlib.nullcontext():
+                    chosen: dict[str, Any] = {"only": only} if only else {}
+                    if beam == 1:
+                        found = greedy_search(self.members, source, **options, **chosen)
+                    else:
+                        found = beam_search(self.members, source, beam=beam, **options, **chosen)
                 for i, hypotheses in zip(batch.tolist(), found, strict=True):
                     result[i] = [self._translation(hypothesis) for hypothesis in hypotheses]
                 done(len(batch))

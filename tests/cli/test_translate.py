@@ -142,3 +142,29 @@ def test_weights_of_eight_bits_are_for_the_search_alone(model, run, monkeypatch)
         assert other["score"] == pytest.approx(one["score"], abs=0.1)
         if one["hypothesis"] == other["hypothesis"]:
             assert (other["pe_stu"], other["log_prob"]) == (one["pe_stu"], one["log_prob"])  # scored exactly
+
+
+def test_a_shortlist_is_for_the_search_alone(model, run, tmp_path):
+    """Of a lexicon that the model's own text gives: other words are not said, and measures are made without it."""
+    text = model.parent / "s", model.parent / "t"
+    how = ("--method", "ibm1", "--set", "links=forward")
+    learned = run("lexicon", "learn", *text, "--subwords", model, *how, "--out", tmp_path / "l.json").stdout
+    assert "lexicon:ibm1" in learned
+    words = ("translate", "--model", model, "--format", "json", "--uncertainty", "--beam", "2")
+    short = ("--shortlist", tmp_path / "l.json", "--shortlist-size")
+    exact, all_words, none, few = (
+        [json.loads(line) for line in run(*words, *more, input=TEXT).stdout.splitlines()]
+        for more in ((), (*short, "50,5"), (*short, "0,0"), (*short, "0,1"))
+    )
+    assert all_words == exact
+    assert set(none[0]["hypothesis"].split()) == {"<unk>"}  # nothing else is left to say
+    likely = json.loads((tmp_path / "l.json").read_text())
+    allowed = {max(likely[word], key=likely[word].get) for word in TEXT.split()[:3] if word in likely}
+    assert set(few[0]["hypothesis"].split()) <= {*allowed, "<unk>"} and few[0]["hypothesis"] != exact[0]["hypothesis"]
+    tokens = len([*few[0]["hypothesis"].split(), "</s>"])
+    assert few[0]["score"] * tokens > few[0]["log_prob"] + 0.1  # of the shortlist, and measured of all words
+    for wrong in ("5", "5,", "-1,2", "a,b", "5,5,5"):
+        assert "two numbers are needed" in run(*words, *short, wrong, input=TEXT, status=2).stderr
+    (tmp_path / "w.json").write_text('{"Hund": {"dog": 1}}')
+    said = run("translate", "--model", model, "--shortlist", tmp_path / "w.json", input=TEXT, status=2).stderr
+    assert "has no word of this model's" in said and "lexicon learn --subwords" in said
