@@ -49,7 +49,9 @@ def of_torchrun(corpus, tmp_path_factory):
 
 def start(words):
     command = [sys.executable, "-m", "cgbench", *map(str, words)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    return subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
+    )
 
 
 def wait_for(process, condition):
@@ -66,16 +68,22 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
     out = tmp_path / "ensemble"
     words = ["train-ensemble", *corpus, *TINY, *CPU, "--members", "1", "--seed", "2", "--jobs", "1", "--out", out]
     saved = lambda: list((out / ".cgbench").glob("member-*/*.partial/training_state.safetensors"))  # noqa: E731
-    one = start(words)
-    wait_for(one, saved)
-    ranks = children(one.pid)
-    assert len(ranks) == 2
-    one.send_signal(signal.SIGTERM)
-    said = one.communicate(timeout=120)[1]
-    assert one.returncode == -signal.SIGTERM, said
-    assert not any(map(is_there, ranks))
-    done = _updates(saved()[0].parent)
-    assert 0 < done < 120
+    done = 0
+    for kind, status, line in (
+        (signal.SIGTERM, -signal.SIGTERM, ""),
+        (signal.SIGINT, 130, "stopped; the same command"),
+    ):
+        one = start(words)
+        wait_for(one, lambda done=done: saved() and _updates(saved()[0].parent) > done)
+        ranks = children(one.pid)
+        assert len(ranks) == 2
+        # Ctrl-C reaches all processes of a terminal.
+        (os.killpg if kind == signal.SIGINT else os.kill)(one.pid, kind)
+        said = one.communicate(timeout=120)[1]
+        assert one.returncode == status and said.strip().startswith(line) and "Traceback" not in said, said
+        assert not any(map(is_there, ranks))
+        before, done = done, _updates(saved()[0].parent)
+        assert before < done < 120
 
     two = start(words)
     wait_for(two, lambda: _updates(saved()[0].parent) > done)

@@ -18,6 +18,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
@@ -104,6 +105,7 @@ def _start(
 def _interrupts_blocked() -> Iterator[None]:
     """Ctrl-C reaches every process of a terminal: those that are started within leave it to the one that starts them,
     from their first moment on."""
+    resource_tracker.ensure_running()  # begins with the first process otherwise, and lets the signal in again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -158,6 +160,7 @@ def _run(
     places: dict[str, str], device: str, pipe: Connection, function: Callable[..., Any], arguments: tuple[Any, ...]
 ) -> None:
     """What a process does: join the others, work, say what came of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ |= places
     # What PyTorch says of unused parameters is known and meant (docs/train.md).
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
