@@ -25,7 +25,7 @@ def uncertainty_step(members: Sequence[Planned], config: Mapping[str, Any], inpu
         "uncertainty",
         {**config, "members": [dict(member.identity) for member in members], "shard": SHARD},
         inputs,
-        revision=2,
+        revision=3,  # measures in one pass over the logits of all members
     )
 
 
