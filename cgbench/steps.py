@@ -44,6 +44,7 @@ STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
 
 
+HOLDER = ".holder"  # behind the name of a lock: the claim beside it
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of a disk that keeps none
 
 
@@ -309,7 +310,7 @@ def locked(path: Path, *, wait: bool) -> Iterator[None]:
         if wait:
             yield
             return
-        with claimed(path.with_name(f"{path.name}.holder"), alone_here=alone_here) as other:
+        with claimed(path.with_name(path.name + HOLDER), alone_here=alone_here) as other:
             if other:
                 raise BusyError(
                     f"{path.parent}: another cgbench command is working in this folder, {other}; wait for it"

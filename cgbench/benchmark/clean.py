@@ -12,9 +12,9 @@ from cgbench.benchmark.release_writer import ARRIVING
 from cgbench.benchmark.work_folder import WRITTEN, default_work, read_written, work_roots
 from cgbench.errors import InputError, argument
 from cgbench.models.training.ensemble import PUBLISHED
-from cgbench.steps import KEY_LENGTH, STEPS, locked
+from cgbench.steps import HOLDER, KEY_LENGTH, STEPS, locked
 
-KEPT = frozenset({WRITTEN, PUBLISHED, "lock"})
+KEPT = frozenset({WRITTEN, PUBLISHED, "lock", f"lock{HOLDER}"})
 TEXTS = "texts"  # what a build was given as lists of sentences
 
 

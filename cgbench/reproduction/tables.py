@@ -34,7 +34,7 @@ class System:
         ``last`` or ``random`` ones; for benchmarks without a validation split.
     :param beam: of the translation of the test; 1 is greedy search.
     :param init: the pre-trained model that it starts from, by its name on the hub; whoever runs it says where that is.
-    :param on: what of the benchmark is otherwise for it: ``train``, ``valid``, ``tests``, ``dictionary``.
+    :param splits: those that it has instead of the benchmark's: ``train``, ``valid``, ``tests``, ``dictionary``.
     :param same_as: another name of that system, whose runs it shares.
     :param short: what is left of the updates in a ``short`` run, if not what the benchmark says.
     """
@@ -49,7 +49,7 @@ class System:
     hold_out: Mapping[str, Any] = field(default_factory=dict)
     beam: int = 1
     init: str = ""
-    on: Mapping[str, Any] = field(default_factory=dict)
+    splits: Mapping[str, Any] = field(default_factory=dict)
     same_as: str = ""
     short: float = 0.0
 
@@ -88,7 +88,7 @@ class Benchmark:
 
     def as_for(self, system: System) -> Benchmark:
         """The benchmark with the splits that a system has."""
-        return replace(self, **system.on) if system.on else self
+        return replace(self, **system.splits) if system.splits else self
 
 
 @dataclass(frozen=True)
