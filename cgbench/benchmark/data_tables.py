@@ -53,10 +53,16 @@ def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
     """
     if TRANSLATION not in table.column_names:
         return ()
-    rows = table[TRANSLATION].to_pylist()
+    column = table[TRANSLATION]
     try:
-        return tuple([str(row[language]) for row in rows] for language in languages)
-    except (KeyError, TypeError):
+        if column.null_count:
+            raise KeyError(TRANSLATION)
+        # A side at a time: a row as a dictionary takes as much memory as its text.
+        return tuple(
+            [str(text) for chunk in column.chunks for text in chunk.field(language).to_pylist()]
+            for language in languages
+        )
+    except (KeyError, AttributeError):
         raise InputError(f"the column {TRANSLATION} does not hold {' and '.join(languages)}") from None
 
 
