@@ -27,8 +27,8 @@ def lexicon_group() -> None:
 @lexicon_group.command("learn", cls=Command)
 @click.argument("train", type=PATH, nargs=-1, required=True)
 @click.option(
-    "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]), default="simple", show_default=True,
-    help="How it is learned.",
+    "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]),
+    help="How it is learned (default: simple; with --subwords ibm1, links=forward).",
 )  # fmt: skip
 @click.option("--subwords", type=PATH, metavar="MODEL", help="Of a model's own subwords: for translate --shortlist.")
 @click.option("--out", type=PATH, required=True, help="The lexicon: F.json, or F.tsv.")
@@ -39,7 +39,7 @@ def lexicon_group() -> None:
 @format_option
 def learn_command(
     train: tuple[Path, ...],
-    method: str,
+    method: str | None,
     subwords: Path | None,
     out: Path,
     assignments: tuple[str, ...],
@@ -81,7 +81,12 @@ def learn_command(
         from cgbench.models.shortlist import in_subwords
 
         pairs = in_subwords(pairs, subwords)
-    learned = learn_lexicon(method, pairs, parse_assignments(assignments))
+    settings = parse_assignments(assignments)
+    if method is None:
+        method = "ibm1" if subwords else "simple"
+        # A shortlist needs all that a word may become, and not only what is sure.
+        settings = ({"links": "forward"} if subwords else {}) | settings
+    learned = learn_lexicon(method, pairs, settings)
     lexicon = learned.lexicon
     if not len(lexicon):
         raise InputError(f"{spec}: no word stands for another by the rules of {method}; nothing was written")

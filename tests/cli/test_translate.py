@@ -147,9 +147,11 @@ def test_weights_of_eight_bits_are_for_the_search_alone(model, run, monkeypatch)
 def test_a_shortlist_is_for_the_search_alone(model, run, tmp_path):
     """Of a lexicon that the model's own text gives: other words are not said, and measures are made without it."""
     text = model.parent / "s", model.parent / "t"
-    how = ("--method", "ibm1", "--set", "links=forward")
-    learned = run("lexicon", "learn", *text, "--subwords", model, *how, "--out", tmp_path / "l.json").stdout
+    learned = run("lexicon", "learn", *text, "--subwords", model, "--out", tmp_path / "l.json").stdout
     assert "lexicon:ibm1" in learned
+    how = ("--method", "ibm1", "--set", "links=forward")
+    run("lexicon", "learn", *text, "--subwords", model, *how, "--out", tmp_path / "same.json")
+    assert (tmp_path / "same.json").read_bytes() == (tmp_path / "l.json").read_bytes()
     words = ("translate", "--model", model, "--format", "json", "--uncertainty", "--beam", "2")
     short = ("--shortlist", tmp_path / "l.json", "--shortlist-size")
     exact, all_words, none, few = (
