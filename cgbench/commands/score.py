@@ -91,6 +91,7 @@ COMMON = options(
     ),
     click.option("--baseline", metavar="SYSTEM", help="The system to compare with (default: the first)."),
     click.option("--all-pairs", is_flag=True, help="Test all systems against all (--paired: how; default calibrated)."),
+    click.option("--shared-seeds", is_flag=True, help="Compare run by run: run i of all systems has the same seed."),
     click.option("--samples", type=click.IntRange(1), help="Resamples (default 1000; randomization 10000)."),
     click.option("--seed", type=click.IntRange(0), help="Seed of the resamples (default 12345, as sacrebleu)."),
     click.option("--confidence", is_flag=True, help="95 % bootstrap intervals."),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from cgbench.benchmark.metrics.base import Estimate
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences, example_scores
+from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part
 from cgbench.benchmark.metrics.result import Asked, Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL
@@ -103,7 +105,7 @@ def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -
     tested = scored.baseline is not None
     several = any(result.runs > 1 for result in scored.results)
     head = ["system", *(["runs"] if several else []), scored.metric.name, *(["stdev"] if several else [])]
-    head += ["95 % interval", *(["Δ", "p", "p (Holm)"] if tested else [])]
+    head += ["95 % interval", *(["Δ", *(["95 % of Δ"] if several else []), "p", "p (Holm)"] if tested else [])]
     rows = []
     values = [part.figures[figure].value for part in parts]
     known = [value for value in values if value is not None]
@@ -118,6 +120,7 @@ def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -
         row.append(f"{one.ci_low:.2f} to {one.ci_high:.2f}" if interval else "–")  # noqa: RUF001
         if tested:
             row += ["" if one.difference is None else f"{one.difference:+.2f}"]
+            row += [_bounds(one)] if several else []
             row += ["" if one.difference is None else _p(p) for p in (one.p_value, one.p_holm)]
         rows.append(row)
     several_figures = len(scored.metric.figures) > 1
@@ -126,6 +129,13 @@ def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -
     if tested:
         caption += f"; Δ and p: against {scored.baseline}, by {scored.test}; Holm: corrected for all comparisons"
     return {"label": name, "caption": caption, "head": head, "rows": rows}
+
+
+def _bounds(one: Estimate | Drop) -> str:
+    """The interval of a difference."""
+    if one.difference_low is None or one.difference_high is None:
+        return ""
+    return f"{one.difference_low:+.2f} to {one.difference_high:+.2f}"
 
 
 def _systems_chart(evaluation: Evaluation, whole: Sequence[Part], figure: str) -> tuple[Any, str]:
@@ -153,11 +163,11 @@ def _drops(evaluation: Evaluation, figure: str) -> tuple[dict[str, Any], Any]:
         interval = "–" if one.ci_low is None else f"{one.ci_low:.2f} to {one.ci_high:.2f}"  # noqa: RUF001
         cells = [one.control, result.whole.figures[figure].value, one.value]
         row = [result.system, *("–" if value is None else f"{value:.2f}" for value in cells), interval]  # noqa: RUF001
-        rows.append([*row, "" if one.difference is None else f"{one.difference:+.2f}", _p(one.p_holm)])
+        rows.append([*row, "" if one.difference is None else f"{one.difference:+.2f}", _bounds(one), _p(one.p_holm)])
         marks.append(
             charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % charts.COLOURS)
         )
-    head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "p (Holm)"]
+    head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: how much worse on the test set; Δ: from what the baseline loses"
     table = {"label": f"{name}, control set", "caption": caption, "head": head, "rows": rows}
     return table, charts.whiskers(marks, f"{name} lost", f"{name} lost from the control set to the test set")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from cgbench.benchmark.metrics.intervals import CONFIDENCE, student_quantile
+from cgbench.benchmark.metrics.intervals import student_quantile
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
         degrees = sum(parts) ** 2 / sum(part**2 / own for part, own in zip(parts, freedom, strict=True))
     else:
         degrees = float(sum(freedom))
-    half = student_quantile((1 + CONFIDENCE) / 2, degrees) * error + (ours.unit + theirs.unit) / 2
+    half = student_quantile(degrees) * error + (ours.unit + theirs.unit) / 2
     difference = ours.mean - theirs.mean
     return difference - half, difference + half
 

@@ -62,7 +62,7 @@ def test_the_interval_of_one_system_is_that_of_sacrebleu(files, run):
     metric = BLEU(force=True)
     score = metric.corpus_score((files / "a1").read_text().splitlines(), [REFERENCES], n_bootstrap=1000)
     assert result.stdout.splitlines()[0] == score.format(width=1, signature=metric.get_signature().format())
-    assert "one run a system" in result.stderr
+    assert "one run per system" in result.stderr
 
 
 def test_the_interval_of_exact_match_is_not_symmetric(files, run):
@@ -153,7 +153,7 @@ def test_plots_that_cannot_be(files, run, tmp_path):
 
 def test_systems_runs_and_a_test_in_every_form(files, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
-    words += ["--hyp", f"b={files / 'b'}", "--paired", "bootstrap", "--baseline", "b", "--samples", "200"]
+    words += ["--hyp", f"b={files / 'b'}", "--paired", "calibrated", "--baseline", "b", "--samples", "200"]
     rows = json.loads(run(*words, "--format", "json").stdout)
     assert [row["system"] for row in rows] == ["a", "b"]
     first = rows[0]
@@ -164,7 +164,7 @@ def test_systems_runs_and_a_test_in_every_form(files, run):
     assert first["ci_low"] <= 50 <= first["ci_high"]
     assert rows[1]["p_value"] is None and rows[1]["stdev"] is None
     assert first["signature"].startswith(
-        "nrefs:1|bs:200|paired:two-sided|runs:2+1|seed:12345|case:mixed|tok:blanks|version:"
+        "nrefs:1|bs:200|paired:components|runs:2+1|seed:12345|case:mixed|tok:blanks|version:"
     )
     text = run(*words).stdout
     for form in ("text", "markdown", "latex", "tsv"):
@@ -284,7 +284,7 @@ def test_signatures_name_the_test(files, run):
     assert "|bs:50|paired:two-sided|seed:12345|" in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
     words[1] = "bleu"
     words[5] += f",{files / 'a2'}"
-    assert "|paired:two-sided|runs:2+1|" in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
+    assert "|paired:components|runs:2+1|" in json.loads(run(*words, "calibrated").stdout)[0]["signature"]
     words[5] = f"a={files / 'a1'}"
     assert "paired:" not in json.loads(run(*words, "bootstrap").stdout)[0]["signature"]
     assert "|bs:50|ar:50|seed:12345|" in signatures[0] and "|bs:50|mcnemar:exact|seed:12345|" in signatures[1]
@@ -304,8 +304,10 @@ def test_case_and_ends_on_request(files, run):
 def test_what_each_test_leaves_out_is_said(files, compounds, run):
     words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'},{files / 'a2'}"]
     words += ["--hyp", f"b={files / 'b'},{files / 'a1'}", "--samples", "50", "--paired"]
-    assert "knows nothing of other seeds" in run(*words, "randomization").stderr
-    assert run(*words, "bootstrap").stderr == ""
+    for test in ("bootstrap", "randomization", "mcnemar"):
+        line = f"--paired {test} compares one run with one run (runs: a 2, b 2) and says nothing of other seeds"
+        assert f"{line}; use --paired calibrated" in run(*words, test, status=2).stderr
+    assert run(*words, "calibrated").stderr == ""
     given = [*compounds, "--hyp", f"other={files / 'hyp2'}", "--paired", "mcnemar"]
     write(files / "hyp2", ["D", "D", "x", "x"])
     assert "takes the rows of a compound for independent" in run("score", "cter", *given).stderr
@@ -617,7 +619,7 @@ def test_one_run_is_said_of_intervals_only_where_there_are_some(files, run):
     words = ["score", "bleu", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--hyp", f"b={files / 'b'}"]
     plain = run(*words).stderr
     assert "intervals" not in plain and "no more than that between seeds" in plain
-    assert "one run a system: intervals and tests" in run(*words, "--confidence").stderr
+    assert "one run per system: intervals and tests" in run(*words, "--confidence").stderr
 
 
 def test_words_are_not_looked_for_in_text_without_blanks(compounds, run, tmp_path):

@@ -38,7 +38,7 @@ def numbers(row):
     "options",
     [
         ["--confidence"],
-        ["--paired", "bootstrap", "--by", "column:kind", "--table", "table.tsv"],
+        ["--paired", "calibrated", "--by", "column:kind", "--table", "table.tsv"],
         ["--all-pairs", "--by", "length", "--bins", "2"],
     ],
 )

@@ -156,6 +156,8 @@ class Pair:
     p_holm: float | None = None
     p_calibrated: float | None = None
     p_calibrated_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
     @property
     def p_star(self) -> float | None:
@@ -171,6 +173,8 @@ class Estimate:
     against the baseline (``p_holm``: adjusted for all comparisons of its family). None: not asked for, or not defined.
     ``pairs``: where all systems are compared with all, against each of the systems before this one.
     ``p_calibrated``: by the test that holds its level, where p-values by sacrebleu's rule were asked for.
+    ``difference_low``, ``difference_high``: the 95 % interval of the difference, where a system has several runs; zero
+    is outside exactly where ``p_value`` is below 0.05.
     """
 
     value: float | None
@@ -185,6 +189,8 @@ class Estimate:
     pairs: tuple[Pair, ...] = ()
     p_calibrated: float | None = None
     p_calibrated_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
     @property
     def p_star(self) -> float | None:

@@ -22,16 +22,16 @@ import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.buckets import Bin
+from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison, Result, System, parts_of
 from cgbench.benchmark.metrics.features import Material, training_lines
 from cgbench.benchmark.metrics.ngram_leads import ngrams_of
 from cgbench.benchmark.metrics.significance import (
     LEVEL,
-    bootstrap,
-    bootstrap_p,
     calibrated_test,
     randomization_of_pairs,
+    resampled_runs,
 )
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
@@ -255,7 +255,7 @@ def _words(
             continue
         pair = [one[:, rows] for one in pair]
         ours, theirs = (float(_f1(one.sum(axis=1)).mean()) for one in pair)
-        p = _calibrated_p(pair, [ours, theirs], comparison)
+        p = _calibrated_p(pair, comparison)
         label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
         found.append(Difference(label, len(rows), ours, theirs, p))
     return _adjusted(found)
@@ -265,12 +265,14 @@ def _group(count: int) -> int:
     return next(place for place, (_, most) in enumerate(COUNTS) if most is None or count <= most)
 
 
-def _calibrated_p(pair: Sequence[np.ndarray], values: Sequence[float], comparison: Comparison) -> float | None:
+def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float | None:
     samples = comparison.count("bootstrap")
     if calibrated_test([len(one) for one in pair]) == "randomization":
         return randomization_of_pairs(pair, [(0, 1)], _f1, samples, comparison.seed)[0][0]
-    first, second = (one[:, 0] for one in bootstrap(pair, _f1, samples, comparison.seed))
-    return bootstrap_p(first, second, values[0] - values[1])
+    drawn = resampled_runs(pair, _f1, samples, comparison.seed)
+    values = [_f1(one.sum(axis=1)) for one in pair]
+    p = float(Contrasts(values, drawn, pair[0].shape[1], shared_seeds=comparison.shared_seeds).of(0, 1).p_value()[0])
+    return None if math.isnan(p) else p
 
 
 def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:

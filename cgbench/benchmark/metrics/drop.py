@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
 from cgbench.benchmark.metrics.intervals import OfRuns, difference_interval
-from cgbench.benchmark.metrics.significance import bootstrap_p, draw_runs, holm, resampled_runs
+from cgbench.benchmark.metrics.significance import holm, resampled_runs
 from cgbench.errors import InputError
 
 CONTROL_DRAWS = 2  # with a comparison's seed, the generator of the control set's resamples
@@ -35,7 +36,8 @@ class Drop:
 
     ``value`` is above 0 where the test set is harder, whatever way the metric goes; ``runs`` has that of each run, and
     the interval is of 95 %. ``ratio`` is the figure of the test set over that of the control set. ``difference`` is
-    from the drop of the baseline, with its p-value by the bootstrap. None: not asked for, or not defined.
+    from the drop of the baseline, with its 95 % interval and p-value (:mod:`cgbench.benchmark.metrics.contrast`). None:
+    not asked for, or not defined.
     """
 
     control: float | None
@@ -48,6 +50,8 @@ class Drop:
     difference: float | None = None
     p_value: float | None = None
     p_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
 
 def drops(
@@ -68,7 +72,7 @@ def drops(
     names = [result.system for result in results]
     base = None if baseline is None else names.index(baseline)
     losses = [sign * (a - b) for a, b in zip(easy.samples, test.samples, strict=True)]  # [samples, runs, figures] each
-    drawn = draw_runs(losses, comparison.seed)
+    runs = [sign * (a - b) for a, b in zip(easy.values, test.values, strict=True)]  # [runs, figures] each
     table: list[dict[str, Drop]] = []
     for number in range(len(results)):
         row = {}
@@ -84,8 +88,9 @@ def drops(
                     one = replace(one, ci_low=bounds[0], ci_high=bounds[1])
             row[name] = one
         table.append(row)
-    if base is not None:
-        table = _against(table, base, drawn, metric.figures)
+    if base is not None and min(test.units, easy.units) > 1:
+        lost = Contrasts(runs, losses, min(test.units, easy.units), shared_seeds=comparison.shared_seeds)
+        table = _against(table, base, lost, metric.figures)
     return dict(zip(names, table, strict=True))
 
 
@@ -132,18 +137,25 @@ def _drop(test: np.ndarray, control: np.ndarray, sign: float) -> Drop:
 
 
 def _against(
-    table: Sequence[dict[str, Drop]], base: int, drawn: Sequence[np.ndarray], figures: Sequence[str]
+    table: Sequence[dict[str, Drop]], base: int, lost: Contrasts, figures: Sequence[str]
 ) -> list[dict[str, Drop]]:
     """The drops with their differences from that of the system ``base``, p-values adjusted over the systems."""
     rows = [dict(row) for row in table]
+    compared = {number: lost.of(number, base) for number in range(len(rows)) if number != base}
     for figure, name in enumerate(figures):
         p_values: list[float | None] = []
         for number, row in enumerate(rows):
-            ours, theirs = row[name].value, rows[base][name].value
             p = None
-            if number != base and ours is not None and theirs is not None:
-                p = bootstrap_p(drawn[number][:, figure], drawn[base][:, figure], ours - theirs)
-                row[name] = replace(row[name], difference=ours - theirs, p_value=p)
+            if number != base and row[name].value is not None and rows[base][name].value is not None:
+                one = compared[number]
+                low, high = one.interval()
+                p, *bounds = (
+                    None if np.isnan(value[figure]) else float(value[figure]) for value in (one.p_value(), low, high)
+                )
+                row[name] = replace(
+                    row[name], difference=float(one.value[figure]), p_value=p, difference_low=bounds[0],
+                    difference_high=bounds[1],
+                )  # fmt: skip
             p_values.append(p)
         for row, p_holm in zip(rows, holm(p_values), strict=True):
             row[name] = replace(row[name], p_holm=p_holm)

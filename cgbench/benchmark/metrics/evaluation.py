@@ -11,13 +11,14 @@ import numpy as np
 
 from cgbench.benchmark.metrics.base import Estimate, Metric, Pair
 from cgbench.benchmark.metrics.buckets import Bin
+from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval, score_interval
 from cgbench.benchmark.metrics.significance import (
     SAMPLES,
     SEED,
+    SEVERAL_RUNS,
     bootstrap_p,
     calibrated_test,
-    draw_runs,
     holm,
     mcnemar_p,
     randomization_of_pairs,
@@ -31,8 +32,11 @@ TESTS = (CALIBRATED, "bootstrap", "randomization", "mcnemar")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is asked for beside the figures. ``samples``: None takes the usual number of the test; ``all_pairs``: test
-    all systems against all, not against a baseline.
+    """What is asked for beside the figures.
+
+    ``samples``: None takes the usual number of the test; ``all_pairs``: test all systems against all, not against a
+    baseline; ``shared_seeds``: run i of every system has the same seed or checkpoint, so that systems are compared run
+    by run.
     """
 
     paired: str | None = None
@@ -41,6 +45,7 @@ class Comparison:
     seed: int = SEED
     confidence: bool = False
     all_pairs: bool = False
+    shared_seeds: bool = False
 
     def count(self, kind: str) -> int:
         """The number of samples of a kind of resampling."""
@@ -96,6 +101,7 @@ def evaluate(
     baseline = _baseline(systems, comparison)
     if comparison.paired:
         _check_test(metric, systems, comparison)
+    _check_seeds(systems, comparison)
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
@@ -176,15 +182,23 @@ def _check_test(metric: Metric, systems: Sequence[System], comparison: Compariso
     runs = {system.name: len(system.runs) for system in systems}
     told = ", ".join(f"{name} {count}" for name, count in runs.items())
     test = argument("paired", comparison.paired)
-    if comparison.paired == "mcnemar":
-        if metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
-            raise InputError(f"{test} needs examples that are right or wrong; {metric.name} has degrees")
-        if max(runs.values()) > 1:
-            raise InputError(
-                f"{test} compares one run with one run (runs: {told}); use {argument('paired', 'bootstrap')}"
-            )
-    if comparison.paired == "randomization" and len(set(runs.values())) > 1:
-        raise InputError(f"{test} needs as many runs of each system (runs: {told}); use bootstrap")
+    if comparison.paired == "mcnemar" and metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
+        raise InputError(f"{test} needs examples that are right or wrong; {metric.name} has degrees")
+    if comparison.paired != CALIBRATED and max(runs.values()) > 1:
+        raise InputError(
+            f"{test} compares one run with one run (runs: {told}) and says nothing of other seeds; use "
+            f"{argument('paired', CALIBRATED)}"
+        )
+
+
+def _check_seeds(systems: Sequence[System], comparison: Comparison) -> None:
+    runs = {system.name: len(system.runs) for system in systems}
+    if comparison.shared_seeds and (len(set(runs.values())) > 1 or max(runs.values()) == 1):
+        told = ", ".join(f"{name} {count}" for name, count in runs.items())
+        raise InputError(
+            f"{argument('shared_seeds', True)} compares systems run by run, so it needs the same number of runs of "
+            f"each, two at least (runs: {told})"
+        )
 
 
 class _Slice:
@@ -206,18 +220,18 @@ class _Slice:
     ) -> None:
         self.sacrebleu_p, self.names = sacrebleu_p, names
         self.metric, self.comparison = metric, comparison
-        runs = [len(system) for system in statistics]
-        self.test = calibrated_test(runs) if comparison.paired == CALIBRATED else comparison.paired
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
         self.rows = rows = metric.counted(rows)
         self.statistics = statistics
         self.units = [np.stack([metric.collect(run, rows) for run in system]) for system in statistics]
         self.values = [metric.compute(system.sum(axis=1)) for system in self.units]  # [runs, figures] each
-        self.samples: list[np.ndarray] | None = None  # [samples, figures] each, of means of drawn runs
+        self.samples: list[np.ndarray] | None = None  # [samples, runs, figures] each
+        self._contrasts: Contrasts | None = None
         if confidence and self.count > 1:  # a single unit is the same in every sample
-            samples, seed = comparison.count("bootstrap"), comparison.seed
-            self.of_runs = resampled_runs(self.units, metric.compute, samples, seed)  # [samples, runs, figures] each
-            self.samples = draw_runs(self.of_runs, seed)
+            self.samples = resampled_runs(self.units, metric.compute, comparison.count("bootstrap"), comparison.seed)
+            if comparison.paired == CALIBRATED and any(len(system) > 1 for system in statistics):
+                shared = comparison.shared_seeds
+                self._contrasts = Contrasts(self.values, self.samples, self.count, shared_seeds=shared)
 
     @property
     def count(self) -> int:
@@ -248,10 +262,13 @@ class _Slice:
                     if estimate.value is not None and theirs is not None:
                         p_values = tested.get((number, other), [None] * len(ours))
                         calibrated = self._calibrated(number, other)
-                        difference = estimate.value - theirs
+                        low, high = self._bounds(number, other, figure)
                         pairs.append(
-                            Pair(self.names[other], difference, p_values[figure], p_calibrated=calibrated[figure])
-                        )
+                            Pair(
+                                self.names[other], estimate.value - theirs, p_values[figure],
+                                p_calibrated=calibrated[figure], difference_low=low, difference_high=high,
+                            )
+                        )  # fmt: skip
                 found[name] = replace(estimate, pairs=tuple(pairs))
             result.append(found)
         return result
@@ -262,9 +279,16 @@ class _Slice:
         self._randomize(pairs)
         return {pair: self._p_values(*pair) for pair in pairs}
 
+    def _test(self, number: int, other: int) -> str | None:
+        """The test of two systems: the one that was asked for, or the one that is right for their numbers of runs."""
+        if self.comparison.paired != CALIBRATED:
+            return self.comparison.paired
+        return calibrated_test([len(self.values[one]) for one in (number, other)])
+
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Approximate randomisation of all these pairs at once, where it is the test, or decides the stars."""
-        if self.count > 1 and (self.test == "randomization" or self.sacrebleu_p):
+        """Approximate randomisation of these pairs at once, where it is the test, or decides the stars."""
+        pairs = [pair for pair in pairs if self.sacrebleu_p or self._test(*pair) == "randomization"]
+        if self.count > 1 and pairs:
             samples, seed = self.comparison.count("randomization"), self.comparison.seed
             found = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
             self._randomized |= dict(zip(pairs, found, strict=True))
@@ -283,13 +307,14 @@ class _Slice:
         for figure, name in enumerate(self.metric.figures):
             estimate = _estimate(self.values[number][:, figure])
             if self.samples is not None and (bounds := self._interval(number, figure)):
-                mean = float(self.samples[number][:, figure].mean())
+                mean = float(self.samples[number][:, :, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
             if baseline is not None and estimate.value is not None:
                 difference = estimate.value - float(self.values[baseline][:, figure].mean())
+                low, high = self._bounds(number, baseline, figure)
                 estimate = replace(
                     estimate, difference=difference, p_value=tested[figure],
-                    p_calibrated=self._calibrated(number, baseline)[figure],
+                    p_calibrated=self._calibrated(number, baseline)[figure], difference_low=low, difference_high=high,
                 )  # fmt: skip
             figures[name] = estimate
         return figures
@@ -298,23 +323,34 @@ class _Slice:
         """The 95 % interval of a figure: sacrebleu's of single runs of its metrics, else one that keeps the range."""
         assert self.samples is not None
         if self.metric.as_sacrebleu and len(self.values[number]) == 1:
-            return percentile_interval(self.samples[number][:, figure])
-        of_runs = self.of_runs[number][:, :, figure]
+            return percentile_interval(self.samples[number][:, 0, figure])
+        of_runs = self.samples[number][:, :, figure]
         metric = self.metric
         return score_interval(of_runs, self.values[number][:, figure], self.count, metric.top, metric.bottom)
 
+    def _bounds(self, number: int, other: int, figure: int) -> tuple[float | None, float | None]:
+        """The 95 % interval of a difference, which the test of several runs has."""
+        if self._contrasts is None or self._test(number, other) != SEVERAL_RUNS:
+            return None, None
+        low, high = self._contrasts.of(number, other).interval()
+        return (None, None) if math.isnan(low[figure]) else (float(low[figure]), float(high[figure]))
+
     def _p_values(self, number: int, baseline: int) -> list[float | None]:
         """The p-value of each figure's difference, by the test that is asked for."""
-        metric = self.metric
-        if self.test == "randomization":
+        metric, test = self.metric, self._test(number, baseline)
+        if test == "randomization":
             return self._randomized[number, baseline]
-        if self.test == "mcnemar":
+        if test == "mcnemar":
             ours, theirs = (metric.outcomes(self.statistics[one][0], self.rows) or {} for one in (number, baseline))
             return [mcnemar_p(ours[name], theirs[name]) if name in ours else None for name in metric.figures]
+        if test == SEVERAL_RUNS:
+            assert self._contrasts is not None
+            p_values = self._contrasts.of(number, baseline).p_value().tolist()
+            return [None if math.isnan(p) else p for p in p_values]
         assert self.samples is not None
         ours_values, their_values = self.values[number], self.values[baseline]
         differences = ours_values.mean(axis=0) - their_values.mean(axis=0)
-        pairs = zip(self.samples[number].T, self.samples[baseline].T, differences.tolist(), strict=True)
+        pairs = zip(self.samples[number][:, 0].T, self.samples[baseline][:, 0].T, differences.tolist(), strict=True)
         return [
             bootstrap_p(sample, other, difference, as_sacrebleu=self.sacrebleu_p) for sample, other, difference in pairs
         ]

@@ -101,6 +101,7 @@ def evaluate(
     paired: str | bool | None = None,
     baseline: str | None = None,
     all_pairs: bool = False,
+    shared_seeds: bool = False,
     samples: int | None = None,
     seed: int | None = None,
     confidence: bool = False,
@@ -138,7 +139,9 @@ def evaluate(
         row an example.
     :param paired: test differences from ``baseline`` (default: the first system) by ``bootstrap``, ``randomization`` or
         ``mcnemar``, or by the test that holds its level, ``calibrated`` (or True): approximate randomisation of single
-        runs, the bootstrap of more. ``all_pairs``: of all systems from all (``calibrated`` if nothing else is said).
+        runs, Student's t with variance components of examples and seeds where a system has several. ``all_pairs``: of
+        all systems from all (``calibrated`` if nothing else is said).
+    :param shared_seeds: run i of every system has the same seed or checkpoint: systems are compared run by run.
     :param samples: resamples (default 1000; randomization 10000), drawn with ``seed`` (default 12345, as sacrebleu).
     :param confidence: 95 % bootstrap intervals.
     :param human: for CTER, a judgement (1 right, 0 wrong) a hypothesis.
@@ -206,6 +209,7 @@ def evaluate(
         SEED if seed is None else seed,
         confidence=confidence,
         all_pairs=all_pairs,
+        shared_seeds=shared_seeds,
     )
     rows = _published(made, published, options)
     read = read_systems(systems, made.n, against)

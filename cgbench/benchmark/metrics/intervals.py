@@ -8,21 +8,18 @@ three runs know little of how runs vary, and the quantiles of means of draws fro
 The range is kept by Wilson's score interval (1927) with as many examples as the variance is worth, as survey statistics
 has it (Korn and Graubard 1998): the variance at a limit of the interval is that of a figure which stands there, so that
 it vanishes at 0 and at 100, and the interval reaches neither unless the figure does. How often such intervals hold the
-truth is measured by ``perf/coverage.py``; docs/scoring.md has the figures.
+truth is measured by ``perf/interval_coverage.py``; docs/scoring.md has the figures.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from statistics import NormalDist
 
 import numpy as np
 
 CONFIDENCE = 0.95
 FEWEST = 40
 """An interval needs at least so many samples."""
-STEPS = 400  # of the integral below; even
 _CLOSE = 1e-9  # in percent points: rounding of sums
 
 
@@ -93,18 +90,25 @@ def difference_interval(
     return difference - math.sqrt(error), difference + math.sqrt(error)
 
 
+def student_quantile(degrees: float) -> float:
+    """The quantile of Student's t that a two-sided interval of :data:`CONFIDENCE` has."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+
+
 def _squared_error(samples: np.ndarray, figures: np.ndarray, units: int) -> float:
     """The square of half an interval of the mean of several runs, or of one; as for :func:`score_interval`."""
     runs = len(figures)
     # The bootstrap of n units varies (n - 1) / n as much as new units do.
     covariance = np.cov(samples.T, ddof=1).reshape(runs, runs) * (units / (units - 1))
-    error = student_quantile((1 + CONFIDENCE) / 2, units - 1) ** 2 * float(covariance.mean())
+    error = student_quantile(units - 1) ** 2 * float(covariance.mean())
     if runs > 1:
         # Two runs share what their units have in common; the rest of each run's variance is in that of the runs.
         common = float(covariance.sum() - np.trace(covariance)) / (runs * (runs - 1))
         between = float(figures.var(ddof=1)) / runs
-        own = student_quantile((1 + CONFIDENCE) / 2, runs - 1) ** 2 * between
-        error = max(error, own + student_quantile((1 + CONFIDENCE) / 2, units - 1) ** 2 * max(common, 0.0))
+        own = student_quantile(runs - 1) ** 2 * between
+        error = max(error, own + student_quantile(units - 1) ** 2 * max(common, 0.0))
     return error
 
 
@@ -118,36 +122,13 @@ def _within(mean: float, error: float, units: int, top: float | None) -> tuple[f
     error = 0.0 if error < _CLOSE**2 else error
     if height < 0 or (error > 0 and height == 0):  # no figure of this range
         return mean - math.sqrt(error), mean + math.sqrt(error)
-    if error == 0:
-        # Every unit is right, or wrong, or the same mean of runs: each is worth one draw, as in Wilson's interval.
-        ratio = student_quantile((1 + CONFIDENCE) / 2, units - 1) ** 2 * (100.0 if top is None else 1.0) / units
-    else:
-        ratio = error / height
+    # No variance: every unit is right, or wrong, or the same mean of runs; each is worth one draw, as in Wilson's.
+    alone = student_quantile(units - 1) ** 2 * (100.0 if top is None else 1.0) / units
+    ratio = error / height if error else alone
     if top is None:
         middle, root = mean + ratio / 2, math.sqrt(ratio * mean + ratio**2 / 4)
         return max(0.0, middle - root), middle + root
     middle = (mean + ratio * top / 2) / (1 + ratio)
     root = math.sqrt(ratio * mean * (top - mean) + ratio**2 * top**2 / 4) / (1 + ratio)
-    return max(0.0, middle - root), min(top, middle + root)
-
-
-@lru_cache(maxsize=4096)
-def student_quantile(probability: float, degrees: float) -> float:
-    """The quantile of Student's t, for probabilities above 0.5 and at least one degree of freedom, whole or not."""
-    if degrees > 500:  # the density is narrower than the steps below; Cornish and Fisher's series is exact to 1e-8
-        z = NormalDist().inv_cdf(probability)
-        return z + (z**3 + z) / (4 * degrees) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees**2)
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _below(middle, degrees) < probability else (low, middle)
-    return math.sqrt(degrees) * math.tan(low)
-
-
-def _below(angle: float, degrees: float) -> float:
-    """The probability of a t below sqrt(degrees) · tan(angle); in the angle, its density is a power of the cosine."""
-    scale = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(math.pi)
-    step = angle / STEPS
-    heights = [math.cos(number * step) ** (degrees - 1) for number in range(STEPS + 1)]
-    simpson = heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
-    return 0.5 + scale * simpson * step / 3
+    # The end at the limit itself, not a rounding of it.
+    return max(0.0, middle - root) if mean else 0.0, min(top, middle + root) if mean < top else top

@@ -10,6 +10,7 @@ from typing import Any
 
 from cgbench.benchmark.metrics import latex
 from cgbench.benchmark.metrics.base import Estimate, Pair
+from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.evaluation import Part, Result
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.metrics.ranks import ranks
@@ -97,6 +98,13 @@ def _difference(one: Estimate | Pair, form: str, width: int) -> str:
     return _signed(one.difference, width) + stars(one.p_star)
 
 
+def _bounds(one: Estimate | Pair | Drop, width: int) -> str:
+    """The interval of a difference."""
+    if one.difference_low is None or one.difference_high is None:
+        return ""
+    return f"{one.difference_low:+.{width}f} to {one.difference_high:+.{width}f}"
+
+
 def _cells(estimate: Estimate, form: str, width: int) -> list[str]:
     """Figure, spread, interval, difference, p and adjusted p."""
     interval = ""
@@ -107,6 +115,7 @@ def _cells(estimate: Estimate, form: str, width: int) -> list[str]:
         "" if estimate.stdev is None else f"{estimate.stdev:.{max(width, 2)}f}",
         interval,
         _difference(estimate, form, width),
+        _bounds(estimate, width),
         _p(estimate.p_value),
         _p(estimate.p_holm),
         _p(estimate.p_calibrated_holm),
@@ -114,7 +123,7 @@ def _cells(estimate: Estimate, form: str, width: int) -> list[str]:
 
 
 def _head(name: str) -> list[str]:
-    return [name, "stdev", "95 % interval", "Δ", "p", "p (Holm)", "p (calibrated)"]
+    return [name, "stdev", "95 % interval", "Δ", "95 % of Δ", "p", "p (Holm)", "p (calibrated)"]
 
 
 def _systems_table(scored: Scored, form: str, width: int) -> str:
@@ -167,7 +176,7 @@ def _drops(scored: Scored, form: str, width: int) -> str:
             row = [figure, _name(scored, result), _number(one.control, width)]
             row += [_number(result.whole.figures[name].value, width), _number(one.value, width), interval]
             row += ["" if one.ratio is None else f"{one.ratio:.2f}", _signed(one.difference, width)]
-            rows.append([*row, _p(one.p_value), _p(one.p_holm)])
+            rows.append([*row, _bounds(one, width), _p(one.p_value), _p(one.p_holm)])
             if one.value is not None:
                 verb = "rises" if metric.lower_is_better else "falls"
                 line = f"{figure} {verb} by {one.value:.{width}f}"
@@ -176,7 +185,7 @@ def _drops(scored: Scored, form: str, width: int) -> str:
                 line += f" from the control set ({scored.control:,} examples) to the test set"
                 lines.append(line if len(scored.results) == 1 else f"{result.system}: {line}")
     head = ["control to test", "system", "control", "test", "drop", "95 % interval", "test / control"]
-    table = render([*head, "Δ", "p", "p (Holm)"], rows, form)
+    table = render([*head, "Δ", "95 % of Δ", "p", "p (Holm)"], rows, form)
     if form == "latex":
         return table
     words = "\n".join(lines)
@@ -194,10 +203,10 @@ def _pairs_table(scored: Scored, figure: str, form: str, width: int) -> str:
         for result in scored.results:
             part = result.bins[place - 1][1] if place else result.whole
             for pair in part.figures[figure].pairs:
-                difference = _difference(pair, form, width)
+                difference = [_difference(pair, form, width), _bounds(pair, width)]
                 p_values = (pair.p_value, pair.p_holm, pair.p_calibrated_holm)
-                rows.append([result.system, pair.against, label, difference, *map(_p, p_values)])
-    head = [f"{name}: all pairs", "against", scored.by or "", "Δ", "p", "p (Holm)", "p (calibrated)"]
+                rows.append([result.system, pair.against, label, *difference, *map(_p, p_values)])
+    head = [f"{name}: all pairs", "against", scored.by or "", "Δ", "95 % of Δ", "p", "p (Holm)", "p (calibrated)"]
     return render(head, rows, form) if rows else ""
 
 
@@ -297,6 +306,7 @@ def _signatures(scored: Scored, form: str) -> str:
 LONG = (
     "metric", "figure", "system", "by", "bin", "n", "runs", "value", "stdev", "ci_low", "ci_high", "difference",
     "p_value", "p_holm", "baseline", "signature", "signature_short", "p_calibrated", "p_calibrated_holm",
+    "difference_low", "difference_high",
 )  # fmt: skip
 NUMBERS = {"n": "Int64", "runs": "Int64", **dict.fromkeys((*LONG[7:14], *LONG[17:]), "float64")}
 """The columns of these that hold numbers, and their types in pandas."""
@@ -348,7 +358,9 @@ def _drop_rows(scored: Scored, result: Result) -> list[list[str]]:
         numbers = [one.value, one.stdev, one.ci_low, one.ci_high, one.difference, one.p_value, one.p_holm]
         part = Part(scored.control, scored.control, {})
         rows.append(_row(scored, result, "control", "control", part, name, [one.control, *[None] * 6], ""))
-        rows.append(_row(scored, result, "control", "drop", part, name, numbers, scored.baseline or ""))
+        bounds = [_cell(one.difference_low), _cell(one.difference_high)]
+        drop = _row(scored, result, "control", "drop", part, name, numbers, scored.baseline or "")
+        rows.append([*drop, "", "", *bounds])
     return rows
 
 
@@ -356,15 +368,20 @@ def _long_row(scored: Scored, result: Result, by: str, label: str, part: Part, n
     estimate: Any = part.figures[name]
     numbers = [estimate.value, estimate.stdev, estimate.ci_low, estimate.ci_high]
     numbers += [estimate.difference, estimate.p_value, estimate.p_holm]
-    more = [_cell(estimate.p_calibrated), _cell(estimate.p_calibrated_holm)]
+    more = _more_cells(estimate)
     return _row(scored, result, by, label, part, name, numbers, scored.baseline or "") + more
 
 
 def _pair_row(scored: Scored, result: Result, by: str, label: str, part: Part, name: str, pair: Pair) -> list[str]:
     """A comparison of ``--all-pairs``: the other system is in the column ``baseline``."""
     numbers = [part.figures[name].value, None, None, None, pair.difference, pair.p_value, pair.p_holm]
-    more = [_cell(pair.p_calibrated), _cell(pair.p_calibrated_holm)]
+    more = _more_cells(pair)
     return _row(scored, result, by, label, part, name, numbers, pair.against) + more
+
+
+def _more_cells(one: Estimate | Pair) -> list[str]:
+    numbers = (one.p_calibrated, one.p_calibrated_holm, one.difference_low, one.difference_high)
+    return [_cell(number) for number in numbers]
 
 
 def _cell(number: float | None) -> str:

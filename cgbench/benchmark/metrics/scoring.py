@@ -25,7 +25,7 @@ from cgbench.benchmark.metrics.evaluation import (
 from cgbench.benchmark.metrics.intervals import FEWEST
 from cgbench.benchmark.metrics.published import Published
 from cgbench.benchmark.metrics.ranks import ranks
-from cgbench.benchmark.metrics.significance import LEVEL, calibrated_test
+from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
 from cgbench.models.outside.sidecar import settings_label
@@ -105,19 +105,19 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
     if comparison.count("bootstrap") < FEWEST:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; take {FEWEST} at least")
-    if any(len(system.runs) == 1 for system in systems):
+    single = [system.name for system in systems if len(system.runs) == 1]
+    if single:
+        several = len(single) < len(systems)
         if comparison.confidence or comparison.paired or breakdown:
+            named = f"one run of {', '.join(single)}" if several else "one run per system"
             lines.append(
-                "one run a system: intervals and tests know nothing of the variance between seeds, which is large on "
-                "these benchmarks"
+                f"{named}: intervals and tests know nothing of the variance between seeds, which is large on these "
+                "benchmarks"
             )
+            if several and comparison.paired:
+                lines[-1] += "; against a system with several runs, its seeds are taken to vary as those do"
         elif len(systems) > 1:
             lines.append("with one run a system, a difference between two may be no more than that between seeds")
-    if comparison.paired == "randomization" and any(len(system.runs) > 1 for system in systems):
-        lines.append(
-            "approximate randomisation compares these very runs, and knows nothing of other seeds; "
-            f"{argument('paired', 'bootstrap')} draws runs, too"
-        )
     if isinstance(metric, Cter) and metric.lexicon.match == "word":
         for system in systems:
             if any(is_unspaced(run) for run in system.runs):
@@ -133,7 +133,7 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
     if comparison.paired == "mcnemar" and isinstance(metric, Cter) and metric.group_size > 1:
         lines.append(
             "McNemar's test of CTER instance takes the rows of a compound for independent, which they are not, and "
-            f"rejects too often; {argument('paired', 'bootstrap')} resamples compounds"
+            f"rejects too often; {argument('paired', CALIBRATED)} resamples compounds"
         )
     return lines
 
@@ -224,9 +224,13 @@ def _signature(
     test = comparison.paired
     if test == CALIBRATED:
         test = calibrated_test([len(system.runs) for system in systems])
-    if test == "bootstrap" and not (comparison.paired == test and as_sacrebleu(metric, systems)):
+    if test == "bootstrap" and not as_sacrebleu(metric, systems):
         items["paired"] = "two-sided"
-    if test == "randomization":
+    if test == SEVERAL_RUNS:
+        items["paired"] = "components"
+    if comparison.shared_seeds:
+        items["seeds"] = "shared"
+    if test == "randomization" or (test == SEVERAL_RUNS and sum(len(system.runs) == 1 for system in systems) > 1):
         items["ar"] = comparison.count("randomization")
     if comparison.paired == "mcnemar":
         items["mcnemar"] = "exact"

@@ -27,6 +27,9 @@ LEVEL = 0.05
 MARKS = ((0.01, "**"), (LEVEL, "*"))
 """Which stars, by the bound that the p-value is below."""
 
+SEVERAL_RUNS = "variance components"
+"""The test of systems with several runs."""
+
 SAMPLES = {"bootstrap": 1000, "randomization": 10_000}
 _MEMORY = 1 << 22  # numbers in a block of draws
 _CLOSE = 1e-9  # in percent points: rounding of sums, far below any difference that matters
@@ -169,10 +172,10 @@ def _p(statistics: np.ndarray, observed: float) -> float | None:
 
 
 def calibrated_test(runs: Sequence[int]) -> str:
-    """The test that holds its level, for systems with so many runs: single runs of each by approximate randomisation,
-    more by the bootstrap that draws runs, too (docs/significance.md has how often each rejects).
+    """The test that holds its level, by the numbers of runs of the systems: approximate randomisation where each has
+    one, Student's t with variance components (``contrast.py``) where one has several.
     """
-    return "randomization" if set(runs) == {1} else "bootstrap"
+    return "randomization" if set(runs) == {1} else SEVERAL_RUNS
 
 
 def stars(p: float | None) -> str:

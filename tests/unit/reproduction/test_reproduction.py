@@ -143,7 +143,7 @@ def test_the_best_on_the_compositional_test_is_shown_on_the_independent_one():
 def test_quantiles_of_t_are_those_of_the_tables():
     """97.5 %: a column of every printed table of Student's t; 2.5 degrees: ``scipy.stats.t.ppf`` of scipy 1.17.1."""
     for degrees, value in ((1, 12.706), (2, 4.303), (4, 2.776), (9, 2.262), (19, 2.093), (100, 1.984), (2.5, 3.5747)):
-        assert student_quantile(0.975, degrees) == pytest.approx(value, abs=5e-4)
+        assert student_quantile(degrees) == pytest.approx(value, abs=5e-4)
 
 
 def test_an_interval_is_welchs():

@@ -43,7 +43,7 @@ def test_many_sums_are_scored_as_sacrebleu_scores_each(kind, options):
 
 def test_which_test_is_calibrated():
     assert calibrated_test([1, 1]) == "randomization"
-    assert calibrated_test([1, 3]) == calibrated_test([3, 3]) == "bootstrap"
+    assert calibrated_test([1, 3]) == calibrated_test([3, 3]) == "variance components"
 
 
 def p_values(one):
@@ -57,7 +57,7 @@ def test_the_calibrated_test_is_that_of_its_name():
     theirs = texts(1, noise=0.35)[1]
     for systems, test in (
         ({"a": ours, "b": theirs}, "randomization"),
-        ({"a": [ours, theirs], "b": theirs}, "bootstrap"),
+        ({"a": [ours, theirs], "b": theirs}, "calibrated"),
     ):
         found = [
             evaluate("chrf", systems, references, paired=paired, samples=200, **options)

@@ -41,7 +41,7 @@ def test_a_drop_by_hand_with_newcombes_interval():
     assert (one.control, one.value, one.ratio) == (80, 30, 0.625) and one.stdev is None
 
     def wilson(right, n):
-        p, t2 = right / n, student_quantile(0.975, n - 1) ** 2
+        p, t2 = right / n, student_quantile(n - 1) ** 2
         middle, half = p + t2 / (2 * n), math.sqrt(t2) * math.sqrt(p * (1 - p) / n + t2 / (4 * n * n))
         return 100 * (middle - half) / (1 + t2 / n), 100 * (middle + half) / (1 + t2 / n)
 
@@ -78,7 +78,7 @@ def test_the_two_sets_are_drawn_apart_and_the_runs_together():
             losses[sample, run] = 100 * (easy[sample] @ control[run] / 40 - hard[sample] @ test[run] / 30)
     covariance = np.cov(losses.T) * 30 / 29
     common = (covariance.sum() - np.trace(covariance)) / (runs * (runs - 1))
-    t_runs, t_units = student_quantile(0.975, runs - 1), student_quantile(0.975, 29)
+    t_runs, t_units = student_quantile(runs - 1), student_quantile(29)
     error = t_runs**2 * each.var(ddof=1) / runs + t_units**2 * max(common, 0)
     error = max(error, t_units**2 * covariance.mean())
     assert (one.ci_low, one.ci_high) == pytest.approx((one.value - math.sqrt(error), one.value + math.sqrt(error)))

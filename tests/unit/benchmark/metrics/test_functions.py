@@ -110,7 +110,7 @@ def test_references_of_an_example_or_a_file_each(tmp_path):
 
 def test_several_systems_and_runs():
     systems = {"mine": [OTHERS, TEXTS], "base": OTHERS}
-    found = evaluate("exact", systems, TEXTS, paired="bootstrap", baseline="base", samples=50, by="length", bins=[6.0])
+    found = evaluate("exact", systems, TEXTS, paired=True, baseline="base", samples=50, by="length", bins=[6.0])
     assert found.figures == {"mine": {"exact": 50}, "base": {"exact": 0}}
     assert [result.runs for result in found.results] == [2, 1]
     table = found.to_pandas()
@@ -160,9 +160,9 @@ def test_training_text_in_memory():
 
 
 def test_warnings_speak_of_arguments():
-    with pytest.warns(InputWarning, match="one run a system: intervals and tests know nothing"):
+    with pytest.warns(InputWarning, match="one run per system: intervals and tests know nothing"):
         bleu(OTHERS, TEXTS, confidence=True)
-    with pytest.warns(InputWarning, match="paired='bootstrap' draws runs, too"):
+    with pytest.raises(InputError, match="paired='randomization' compares one run with one run .* use paired='calibr"):
         evaluate("exact", {"a": [OTHERS, TEXTS], "b": [TEXTS, OTHERS]}, TEXTS, paired="randomization", samples=50)
 
 

@@ -24,7 +24,7 @@ def interval(*runs, samples=4000):
 
 def wilson(right, n):
     """Wilson's interval by its textbook formula, with Student's quantile."""
-    p, t2 = right / n, student_quantile(0.975, n - 1) ** 2
+    p, t2 = right / n, student_quantile(n - 1) ** 2
     middle, half = p + t2 / (2 * n), math.sqrt(t2) * math.sqrt(p * (1 - p) / n + t2 / (4 * n * n))
     return 100 * (middle - half) / (1 + t2 / n), 100 * (middle + half) / (1 + t2 / n)
 
@@ -93,11 +93,11 @@ def test_undefined_figures_and_few_samples_have_none():
     ("degrees", "quantile"), [(1, 12.7062), (2, 4.30265), (30, 2.04227), (500, 1.96472), (1e7, 1.95996)]
 )
 def test_students_quantiles_are_those_of_tables(degrees, quantile):
-    assert student_quantile(0.975, degrees) == pytest.approx(quantile, abs=1e-5)
+    assert student_quantile(degrees) == pytest.approx(quantile, abs=1e-5)
 
 
 def test_the_two_ways_to_a_quantile_meet():
-    assert student_quantile(0.975, 500) == pytest.approx(student_quantile(0.975, 500.001), abs=1e-7)
+    assert student_quantile(500) == pytest.approx(student_quantile(500.001), abs=1e-7)
 
 
 def test_score_of_several_runs_stays_within_0_and_100():

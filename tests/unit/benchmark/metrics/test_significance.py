@@ -269,7 +269,7 @@ def test_one_example_has_no_interval_and_no_test():
         (Comparison("bootstrap", "a", all_pairs=True), {"a": ["1"], "b": ["0"]}, "leave baseline out"),
         (Comparison("bootstrap", all_pairs=True), {"a": ["1"]}, "give a second systems"),
         (Comparison("mcnemar"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
-        (Comparison("randomization"), {"a": ["1", "0"], "b": ["1"]}, "as many runs of each system"),
+        (Comparison("randomization"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
     ],
 )
 def test_tests_that_do_not_fit(comparison, systems, message):

@@ -1,0 +1,158 @@
+"""The difference between two systems with several runs (training seeds): one method for its test and its interval.
+
+The variance of the difference has two parts. Examples: what runs of a system have in common on them, known from many.
+Seeds: how runs of a system differ, their own luck on the examples included, known from as few runs as there are. Each
+part is estimated on its own, and Student's t has the degrees of freedom that the mixture is worth:
+
+    1 / degrees = share ** (2 - 1.3 / s) / s + (1 - share) ** 2 / (examples - 1)
+
+with ``share`` the seeds' share of the variance and ``s`` their degrees of freedom, Welch's (1947) for two systems whose
+seeds vary differently, with 3 / (runs - 1) in place of his 2. With many seeds this is Satterthwaite's (1946) formula.
+With two or three it rejects less often, because a small variance of seeds is then often luck. Both constants were
+chosen on the normal model to keep the level between 3.5 and 6 % at 5 % for two to ten runs per system, whatever the
+share; ``perf/significance.py`` measures the levels and docs/significance.md has them.
+
+A p-value is below 0.05 exactly where the 95 % interval leaves zero out: both are made from the same t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+CONFIDENCE = 0.95
+FEWEST_UNITS = 6
+"""Fewer examples cannot show anything at 5 %: all of five on one side have p = 0.0625 by randomisation."""
+_CLOSE = 1e-9  # in percent points: rounding of sums
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Differences ``value`` with their standard ``error`` and ``degrees`` of freedom; ``units``: examples behind them.
+
+    Arrays of one shape: of one figure, of several, or of many simulated comparisons.
+    """
+
+    value: np.ndarray
+    error: np.ndarray
+    degrees: np.ndarray
+    units: int
+
+    def p_value(self) -> np.ndarray:
+        """Two-sided, of the difference being zero; NaN where the figure is undefined or examples are too few.
+
+        Never below 2 / 2^units, the least that randomisation gives, so that data without variance prove nothing.
+        """
+        from scipy.special import stdtr
+
+        if self.units < FEWEST_UNITS:
+            return np.full(self.value.shape, np.nan)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p = 2 * stdtr(self.degrees, -np.abs(self.value) / self.error)
+        p = np.maximum(np.where(self.error > _CLOSE, p, 0.0), 2.0 ** max(1 - self.units, -1000))
+        p = np.where(np.abs(self.value) <= _CLOSE, 1.0, p)
+        return np.where(np.isnan(self.value + self.error), np.nan, p)
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the interval of the difference; NaN where :meth:`p_value` is."""
+        from scipy.special import stdtrit
+
+        if self.units < FEWEST_UNITS:
+            return np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan)
+        half = stdtrit(self.degrees, (1 + confidence) / 2) * self.error
+        return self.value - half, self.value + half
+
+
+def contrast(
+    first: np.ndarray, second: np.ndarray, covariance: np.ndarray, units: int, *, shared_seeds: bool = False
+) -> Contrast:
+    """The difference of two means over runs.
+
+    :param first: figures of the runs of one system, ``[..., a]``; ``second``: of the other, ``[..., b]``.
+    :param covariance: of these figures over draws of the examples, ``[..., a + b, a + b]``, as for ``units`` examples.
+    :param shared_seeds: run i of both systems has the same seed or checkpoint; their difference is taken run by run.
+    :raises ValueError: ``shared_seeds`` with different numbers of runs.
+    """
+    a, b = first.shape[-1], second.shape[-1]
+    value = first.mean(axis=-1) - second.mean(axis=-1)
+    ours, theirs = covariance[..., :a, :a], covariance[..., a:, a:]
+    cross = covariance[..., :a, a:]
+    if shared_seeds:
+        if a != b:
+            raise ValueError(f"{a} and {b} runs cannot be compared run by run")
+        between = _spread(first - second)
+        common = _common(ours + theirs - cross - np.swapaxes(cross, -1, -2))
+        seeds, degrees = between / a, np.full(between.shape, max(a - 1.0, 0.0))
+    else:
+        spreads, commons = [_spread(first), _spread(second)], [_common(ours), _common(theirs)]
+        for one, other, runs, block in ((0, 1, a, ours), (1, 0, b, theirs)):
+            # One run says nothing of its seeds: they are taken to vary as those of the other system.
+            if runs == 1 < (b, a)[one]:
+                spreads[one] = spreads[other]
+                luck = np.diagonal((theirs, ours)[one], axis1=-2, axis2=-1).mean(axis=-1) - commons[other]
+                commons[one] = block[..., 0, 0] - luck
+        common = commons[0] + commons[1] - 2 * cross.mean(axis=(-2, -1))
+        seeds = spreads[0] / a + spreads[1] / b
+        degrees = _degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
+    common = np.maximum(common, 0.0)
+    return Contrast(value, np.sqrt(seeds + common), degrees_of_freedom(seeds, common, degrees, units), units)
+
+
+class Contrasts:
+    """The differences between any two of several systems, of all figures, with the covariance of one bootstrap."""
+
+    def __init__(
+        self, values: Sequence[np.ndarray], samples: Sequence[np.ndarray], units: int, *, shared_seeds: bool = False
+    ) -> None:
+        """
+        :param values: the figures of each system's runs, ``[runs, figures]``.
+        :param samples: the same on draws of the examples, ``[samples, runs, figures]``; the draws are one for all.
+        """
+        self.values, self.units, self.shared_seeds = values, units, shared_seeds
+        self._starts = np.cumsum([0, *(len(one) for one in values)])
+        joined = np.concatenate(samples, axis=1)
+        apart = (joined - joined.mean(axis=0)).transpose(2, 1, 0)  # [figures, runs of all, samples]
+        # The bootstrap of n units varies (n - 1) / n as much as new units do.
+        self._covariance = apart @ apart.swapaxes(-1, -2) / (len(joined) - 1) * (units / (units - 1))
+
+    def of(self, first: int, second: int) -> Contrast:
+        """System ``first`` less system ``second``; arrays ``[figures]``."""
+        starts = self._starts
+        runs = np.r_[starts[first] : starts[first + 1], starts[second] : starts[second + 1]]
+        covariance = self._covariance[:, runs[:, None], runs]
+        return contrast(
+            self.values[first].T, self.values[second].T, covariance, self.units, shared_seeds=self.shared_seeds
+        )
+
+
+def degrees_of_freedom(seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarray, units: float) -> np.ndarray:
+    """Degrees of freedom of a variance ``seeds + common``, of which ``seeds`` has ``of_seeds`` and ``common`` one less
+    than there are units."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(seeds > 0, seeds / (seeds + common), 0.0)
+        few = np.where(of_seeds > 0, share ** (2 - 1.3 / np.maximum(of_seeds, 1.0)) / np.maximum(of_seeds, 1.0), 0.0)
+    return 1 / np.maximum(few + (1 - share) ** 2 / max(units - 1, 1), 1e-12)
+
+
+def _degrees_of_seeds(ours: np.ndarray, theirs: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Welch's degrees of freedom of ``ours + theirs``, variances of means of ``a`` and ``b`` runs."""
+    if min(a, b) == 1:
+        return np.full(ours.shape, max(a, b) - 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        more = 3 / (max(a, b) - 1)
+        found = (ours + theirs) ** 2 / (ours**2 / (a - 1 + more) + theirs**2 / (b - 1 + more)) - more
+    return np.clip(np.nan_to_num(found, nan=a + b - 2.0), min(a, b) - 1, a + b - 2)
+
+
+def _spread(figures: np.ndarray) -> np.ndarray:
+    """The variance of runs ``[..., runs]``; 0 of a single one."""
+    return figures.var(axis=-1, ddof=1) if figures.shape[-1] > 1 else np.zeros(figures.shape[:-1])
+
+
+def _common(covariance: np.ndarray) -> np.ndarray:
+    """What two runs of a system share: the mean covariance of two different ones ``[..., runs, runs]``."""
+    runs = covariance.shape[-1]
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    return (covariance.sum(axis=(-2, -1)) - trace) / (runs * (runs - 1)) if runs > 1 else trace
