@@ -40,7 +40,7 @@ class Scored:
     """Systems on parts of the candidates, or on the test set and the control set.
 
     ``whole``: the part that the others are compared with; ``rankings`` by part; ``own``: what each family loses on the
-    part that its own kind selected.
+    part that its own kind selected, beyond what the others lose there.
     """
 
     metric: str
@@ -200,7 +200,7 @@ def _score(metric: Any, systems: list[System], parts: Parts, families: list[str]
         whole=whole,
         scores=scores,
         rankings={part: rank(scores, part, whole, lower) for part in parts if part != whole},
-        own=tuple(own_family(scores, own, of, lower)),
+        own=tuple(own_family(scores, own, of, whole, lower)),
         families=of,
     )
 

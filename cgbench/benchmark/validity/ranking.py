@@ -199,11 +199,11 @@ def rank(scores: Scores, part: str, whole: str, lower_is_better: bool = False) -
 
 @dataclass(frozen=True)
 class OwnFamily:
-    """What a family of systems loses on the part that its own kind selected, in points of the metric.
+    """What a family of systems loses on the part that its own kind selected, beyond what the others lose there.
 
-    For two families f and g: half of f(S_g) - f(S_f) + g(S_f) - g(S_g), where f(S_g) is the mean figure of the systems
-    of f on the part that g selected. What one part is harder for all, and one family better on all, cancels out: above
-    0, each does worse where its own kind chose. A family's figure is the mean over the others.
+    In points of the metric. The loss of a family on a part is its mean score on the whole less that on the part; from
+    the family's own loss on its own part, the mean of the other families' losses on that part is taken. How hard the
+    part is for everybody cancels out, and so does how good the family is. Above 0, the family is at a disadvantage.
     """
 
     family: str
@@ -212,33 +212,28 @@ class OwnFamily:
 
 
 def own_family(
-    scores: Scores, parts: Mapping[str, str], families: Sequence[str | None], lower_is_better: bool = False
+    scores: Scores, parts: Mapping[str, str], families: Sequence[str | None], whole: str, lower_is_better: bool = False
 ) -> list[OwnFamily]:
-    """The disadvantage of each family that has systems and a part.
+    """The disadvantage of each family that has systems and a part; none where only one has.
 
     :param parts: the part that each family selected.
     :param families: of the systems; None for one of no such family.
+    :param whole: the part that losses are measured from.
     """
     present = [family for family in parts if family in families]
     sign = -1.0 if lower_is_better else 1.0
     rows = {family: [row for row, name in enumerate(families) if name == family] for family in present}
 
-    def figure(family: str, part: str) -> tuple[float, np.ndarray]:
-        name = parts[part]
-        return (
-            sign * float(scores.values[name][rows[family]].mean()),
-            sign * scores.samples[name][:, rows[family]].mean(axis=1),
-        )
+    def loss(family: str, part: str) -> tuple[float, np.ndarray]:
+        value = scores.values[whole][rows[family]].mean() - scores.values[part][rows[family]].mean()
+        samples = scores.samples[whole][:, rows[family]] - scores.samples[part][:, rows[family]]
+        return sign * float(value), sign * samples.mean(axis=1)
 
-    contrasts: dict[tuple[str, str], tuple[float, np.ndarray]] = {}
-    for f, g in itertools.combinations(present, 2):
-        terms = [figure(f, g), figure(g, f), figure(f, f), figure(g, g)]
-        value, samples = ((a + b - c - d) / 2 for a, b, c, d in zip(*terms, strict=True))
-        contrasts[f, g] = contrasts[g, f] = float(value), np.asarray(samples)
     found = []
-    for f in present:
-        ours = [contrasts[f, g] for g in present if g != f]
-        if ours:
-            mean = np.mean([samples for _, samples in ours], axis=0)
-            found.append(OwnFamily(f, float(np.mean([value for value, _ in ours])), percentile_interval(mean)))
+    for family in present if len(present) > 1 else ():
+        value, samples = loss(family, parts[family])
+        others = [loss(other, parts[family]) for other in present if other != family]
+        value -= float(np.mean([points for points, _ in others]))
+        samples = samples - np.mean([drawn for _, drawn in others], axis=0)
+        found.append(OwnFamily(family, value, percentile_interval(samples)))
     return found

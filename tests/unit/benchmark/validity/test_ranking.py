@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.validity.ranking import Scores, chance_of, compare_pairs, kendall, own_family, rank, score_parts
+from cgbench.benchmark.validity.ranking import (
+    OwnFamily,
+    Scores,
+    chance_of,
+    compare_pairs,
+    kendall,
+    own_family,
+    rank,
+    score_parts,
+)
 
 
 def slow_tau(first, second):
@@ -86,14 +95,42 @@ def test_a_part_that_reverses_the_order_shows():
     assert rank(found, "whole", "whole").tau == 1
 
 
-def test_what_a_family_loses_where_its_own_kind_selected():
-    """Both lose 10 points on b's part and a is better by 20: that cancels; each loses 6 more on its own."""
-    values = {"a": np.array([64.0, 50.0]), "b": np.array([60.0, 34.0])}  # a on a's: 70 - 6; b on a's: 50
-    samples = {part: np.tile(value, (100, 1)) for part, value in values.items()}
-    found = own_family(Scores(("s", "t"), {}, values, samples), {"a": "a", "b": "b"}, ["a", "b"])
-    assert [(one.family, one.points) for one in found] == [("a", 6.0), ("b", 6.0)]
-    assert found[0].interval == (6.0, 6.0)
-    lower = own_family(Scores(("s", "t"), {}, values, samples), {"a": "a", "b": "b"}, ["a", "b"], True)
-    assert lower[0].points == -6.0
+def fixed(**values):
+    """Scores of systems by part, the same in every sample."""
+    arrays = {part: np.array(one) for part, one in values.items()}
+    samples = {part: np.tile(one, (100, 1)) for part, one in arrays.items()}
+    return Scores(tuple(map(str, range(len(arrays["whole"])))), {}, arrays, samples)
+
+
+def test_what_a_family_loses_where_its_own_kind_selected_is_its_own():
+    """f is at 50 on every part; g loses 10 points on its own part alone: the loss is g's, and not f's."""
+    scores = fixed(f=[50.0, 70.0], g=[50.0, 60.0], whole=[50.0, 70.0])
+    found = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole")
+    assert [(one.family, one.points, one.interval) for one in found] == [("f", 0.0, (0.0, 0.0)), ("g", 10.0, (10, 10))]
+    lower = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole", lower_is_better=True)
+    assert [one.points for one in lower] == [0.0, -10.0]
     # Without a system of the other family there is nothing to compare with.
-    assert own_family(Scores(("s", "t"), {}, values, samples), {"a": "a", "b": "b"}, ["a", None]) == []
+    assert own_family(scores, {"f": "f", "g": "g"}, ["f", None], "whole") == []
+
+
+def test_what_a_family_loses_is_less_the_mean_of_the_other_families():
+    """On f's part f loses 9, g 4 and h 1: 9 less 2.5. A family counts once, however many systems it has."""
+    scores = fixed(f=[41.0, 59.0, 27.0, 31.0], g=[50.0] * 4, h=[50.0] * 4, whole=[50.0, 63.0, 29.0, 31.0])
+    families = ["f", "g", "h", "h"]
+    found = own_family(scores, {name: name for name in "fgh"}, families, "whole")
+    assert found[0] == OwnFamily("f", 6.5, (6.5, 6.5))
+
+
+def test_the_interval_of_what_a_family_loses_is_of_its_own_draws():
+    n = 400
+    rng = np.random.default_rng(3)
+    parts = {"f": np.arange(0, n, 4), "g": np.arange(1, n, 4), "whole": np.arange(n)}
+    runs = {name: right(0.6, n, rng) for name in "fg"}
+    scores = scored(n, parts, **runs)
+    for own, other in ((0, 1), (1, 0)):
+        part = "fg"[own]
+        lost = scores.samples["whole"] - scores.samples[part]
+        expected = np.percentile(lost[:, own] - lost[:, other], [2.5, 97.5])
+        one = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole")[own]
+        assert one.interval == pytest.approx(expected, abs=1.0)
+        assert one.interval[0] < one.points < one.interval[1]
