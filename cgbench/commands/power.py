@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--preset", help="Of the metric, as score has it.")
 @SAID
 @click.option("--variance", type=float, metavar="V", help="No pilot: the variance of an example's difference.")
+@click.option("--binary", is_flag=True, help="The variance is of answers that are right or wrong, in percent.")
 @click.option("--seed-variance", type=float, metavar="V", help="No pilot: the variance between runs, of both systems.")
 @click.option("--examples", type=click.IntRange(2), multiple=True, metavar="N", help="So many examples; repeatable.")
 @click.option("--seeds", type=click.IntRange(1), metavar="K", help="So many runs of each system.")
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
               show_default=True, help="What is printed.")  # fmt: skip
 def power_command(
     variance: float | None,
+    binary: bool,
     seed_variance: float | None,
     examples: tuple[int, ...],
     seeds: int | None,
@@ -65,15 +68,20 @@ def power_command(
     if len(pilots) + (variance is not None) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
     if variance is not None:
-        if not variance >= 0 or not (seed_variance or 0) >= 0:
+        if not 0 <= variance < math.inf or not 0 <= (seed_variance or 0) < math.inf:
             raise InputError("--variance and --seed-variance are numbers from 0 on")
+        if binary and variance > 10_000:
+            raise InputError(f"--variance {variance:g} --binary: right or wrong, in percent, has at most 10,000")
         if not examples:
             raise InputError("--variance needs the number of examples that is asked about: --examples")
         found = Variance(variance, between=seed_variance or 0.0, units=examples[0], runs=seeds or 1)
+        found = dataclasses.replace(found, step=100.0 if binary else 0.0)
         metric = "score"
     else:
         if seed_variance is not None:
             raise InputError("--seed-variance belongs to --variance; a pilot with several runs tells it")
+        if binary:
+            raise InputError("--binary belongs to --variance; a pilot shows it")
         pilot = _pilot(given)
         found = variance_of(pilot.scored.metric, pilot.results, samples=samples)
         metric = pilot.scored.metric.name
@@ -120,8 +128,10 @@ def _shown(found: Enough, form: str) -> str:
             indent=1,
         )  # fmt: skip
     share = f"{100 * found.test.power:g} % power"
-    rows = [["any number" if units is None else f"{units:,}", str(found.runs), f"{value:.3g}"]
-            for units, value in found.smallest]  # fmt: skip
+    rows = [
+        ["any number" if units is None else f"{units:,}", str(found.runs), "none" if one is None else f"{one:.3g}"]
+        for units, one in found.smallest
+    ]
     parts = [render(["examples", "seeds", f"smallest difference in {found.metric} at {share}"], rows, form)]
     if found.needs:
         rows = [

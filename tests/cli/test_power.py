@@ -52,12 +52,29 @@ def test_a_variance_alone(run):
     assert run(*words).stdout.splitlines()[-1].split()[1:] in (["80.0", "%", "100"], ["80.0", "%", "101"])
 
 
+def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
+    words = ["power", "--variance", "2400", "--examples", "5", "--examples", "200", "--format", "json"]
+    smooth = json.loads(run(*words).stdout)["smallest"]
+    binary = json.loads(run(*words, "--binary").stdout)["smallest"]
+    assert smooth[0] == binary[0] == {"examples": 5, "difference": None}  # no five examples are significant
+    assert binary[1]["difference"] > smooth[1]["difference"]
+    assert "none" in run(*words[:-2], "--binary").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "give a pilot, --scores or --hyp of two systems, or --variance"),
         (["--variance", "1"], "--variance needs the number of examples"),
         (["--variance", "-1", "--examples", "10"], "are numbers from 0 on"),
+        (["--variance", "0", "--examples", "10"], "a variance of 0 says nothing"),
+        (["--variance", "20000", "--examples", "10", "--binary"], "has at most 10,000"),
+        (
+            ["--variance", "9", "--examples", "10", "--seed-variance", "4"],
+            "a test that counts it needs --seeds 2 or more",
+        ),
+        (["--scores", "a1", "--scores", "b1", "--binary"], "--binary belongs to --variance"),
+        (["--scores", "a1", "--scores", "b=a1"], "differ by the same amount on every example"),
         (["--hyp", "a1"], "references are needed"),
         (["--scores", "a1"], "a pilot has two systems, and 1 are given"),
         (["--scores", "a1", "--scores", "b=b1,b2"], "a pilot has as many runs of each system: a1 1, b 2"),

@@ -5,9 +5,12 @@ systems share: it falls with more of them. Of each run's own luck on them: it fa
 of the runs themselves (training seeds): no number of examples removes it. A pilot tells them apart, by the bootstrap of
 its units and by the figures of its runs; a single run a system tells nothing of the last.
 
-Power is that of the calibrated test (:func:`~cgbench.benchmark.metrics.significance.calibrated_test`): it rejects where
-the difference is above 1.96 times its standard error as the test estimates it, which from few runs is uncertain itself.
-``perf/coverage.py --only power`` holds what is stated here against simulated tests.
+Power is that of the calibrated test (:func:`~cgbench.benchmark.metrics.significance.calibrated_test`). Single runs are
+tested by approximate randomisation. Where every example is right or wrong, its power is that of McNemar's exact test,
+which randomisation approaches, and is summed exactly while few examples differ; otherwise it is that of a normal
+variable. With several runs the test rejects where the difference is above 1.96 times its standard error as the test
+estimates it, which from few runs is uncertain itself. ``perf/power_single.py`` compares what is stated here with
+simulated tests of single runs, ``perf/interval_coverage.py --only power`` with those of several.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 import numpy as np
@@ -28,6 +31,8 @@ from cgbench.errors import InputError, argument
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
 DRAWS = 2000  # of the variance that few runs show
+EXACT = 200
+"""Examples on which two systems differ, up to which the power of right and wrong examples is summed exactly."""
 _NORMAL = NormalDist()
 
 
@@ -37,7 +42,7 @@ class Variance:
 
     ``shared``: of the units, times their number; ``own``: of each run's luck on them, times units and runs;
     ``between``: of runs, times their number. ``units`` and ``runs`` (of each system) are those of the pilot.
-    ``step``: half of what a difference changes by where a unit changes sides, times units; 0 where there are no steps.
+    ``step``: 100 where a unit is right or wrong, so that a difference, in percent, changes in steps; else 0.
     """
 
     shared: float
@@ -59,7 +64,8 @@ class Variance:
 def variance_of(metric: Metric, results: Sequence[Result], *, samples: int | None = None, seed: int = SEED) -> Variance:
     """The parts of the variance of the difference between two systems, from a pilot.
 
-    :raises InputError: there are not two systems, runs differ in number, or there is nothing to resample.
+    :raises InputError: there are not two systems, runs differ in number, there is nothing to resample, or differences
+        do not vary.
     """
     if len(results) != 2:
         raise InputError(f"a pilot has two systems, and {len(results)} are given; give {argument('systems')} twice")
@@ -81,8 +87,15 @@ def variance_of(metric: Metric, results: Sequence[Result], *, samples: int | Non
     covariance = np.cov(figures.T, ddof=1).reshape(2 * runs, 2 * runs) * (units / (units - 1))
     signs = np.repeat((1.0, -1.0), runs) / runs
     of_units = float(signs @ covariance @ signs)
+    size = max(float(np.abs(one).max()) for one in values)
+    if covariance.trace() <= 0 or (runs == 1 and of_units <= (1e-9 * size) ** 2):  # 1e-9: rounding
+        raise InputError(
+            "the two systems of the pilot differ by the same amount on every example: such a pilot says nothing of how "
+            "differences vary; take one with more examples, or state the variance"
+        )
     if runs == 1:
         right_or_wrong = metric.outcomes(results[0].statistics[0], rows) is not None and len(metric.figures) == 1
+        right_or_wrong &= metric.top == 100.0
         return Variance(of_units * units, units=units, step=100.0 if right_or_wrong else 0.0)
     own = between = 0.0
     for place, figure in enumerate(values):
@@ -116,16 +129,12 @@ class Test:
 
     def power_of(self, difference: float, variance: Variance, units: float, runs: int) -> float:
         """How often the test rejects where the true difference is ``difference``."""
+        if runs == 1:
+            return self._power_of_single(abs(difference), variance, units)
         total = variance.of(units, runs)
         if total <= 0:
             return 1.0 if difference else self.level
         error = math.sqrt(total)
-        if runs == 1:
-            # Differences that change their signs vary around 0, not around their mean; and of steps, one that is as
-            # large as what was observed counts as larger: half a step is lost.
-            seen = math.sqrt((total + difference**2 / units) / total)
-            lost = variance.step / units / error
-            return _rejects(np.array([self.critical * seen + lost]), abs(difference) / error)
         # The bootstrap sees a run's luck three times: in the units that it draws, in how runs differ, and in how they
         # differ on drawn units; and it knows how runs vary from runs - 1 differences of each system.
         luck = variance.own / (units * runs)
@@ -133,14 +142,32 @@ class Test:
         seen_squared = variance.shared / units + 2 * luck + (luck + variance.floor(runs)) * noise
         return _rejects(self.critical * np.sqrt(seen_squared / total), abs(difference) / error)
 
-    def smallest(self, variance: Variance, units: float, runs: int) -> float:
-        """The smallest difference that is significant with the power asked for."""
-        if variance.of(units, runs) <= 0:
-            return 0.0
+    def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:
+        """That of approximate randomisation."""
+        if 2.0 ** (1 - min(units, 1000)) >= self.level:
+            return 0.0  # where all examples change sides the difference is as large, so that p is at least this
+        of_example = variance.shared + variance.own
+        if variance.step:
+            apart = difference / variance.step
+            differ = min(1.0, max(of_example / variance.step**2 + apart**2, apart))  # examples where systems differ
+            if units * differ <= EXACT:
+                return _mcnemar_power(int(units), differ, apart, self.level)
+        if of_example <= 0:
+            return 1.0 if difference else 0.0
+        # Differences that change their signs vary around 0, not around their mean; and of steps, one that is as
+        # large as what was observed counts as larger: half a step is lost.
+        error = math.sqrt(of_example / units)
+        seen = math.sqrt((of_example + difference**2) / of_example)
+        lost = variance.step / units / error
+        return _rejects(np.array([self.critical * seen + lost]), difference / error)
+
+    def smallest(self, variance: Variance, units: float, runs: int) -> float | None:
+        """The smallest difference that is significant with the power asked for; None where none is."""
         error = math.sqrt(variance.of(units, runs))
-        return (
-            _least(lambda times: self.power_of(times * error, variance, units, runs) >= self.power, 0.0, 1000.0) * error
-        )
+        top = variance.step if runs == 1 and variance.step else 1000.0 * error
+        if self.power_of(top, variance, units, runs) < self.power:
+            return None
+        return _least(lambda one: self.power_of(one, variance, units, runs) >= self.power, 0.0, top)
 
     def units_for(self, difference: float, variance: Variance, runs: int) -> int | None:
         """So many units show a difference; None where no number does."""
@@ -163,6 +190,40 @@ def _chi_squares(degrees: int) -> np.ndarray:
 def _rejects(critical: np.ndarray, shift: float) -> float:
     """How often a normal variable around ``shift`` is beyond the critical values, of either sign."""
     return float(np.mean([_NORMAL.cdf(shift - one) + _NORMAL.cdf(-shift - one) for one in critical.tolist()]))
+
+
+@lru_cache
+def _criticals(level: float) -> np.ndarray:
+    """Of 0 to ``2 * EXACT`` examples on which two systems differ: up to how many of them may favour one system where
+    McNemar's exact test rejects; -1 where it never does.
+    """
+    two_sided = (2 * np.cumsum(_binomial(differ // 2, differ, 0.5)) for differ in range(2 * EXACT + 1))
+    return np.array([int(np.searchsorted(one, level)) - 1 for one in two_sided])
+
+
+def _mcnemar_power(units: int, differ: float, apart: float, level: float) -> float:
+    """The power of McNemar's exact test: ``differ`` is the chance that the systems differ on an example, ``apart`` the
+    difference of their chances to be right.
+    """
+    weights = _binomial(min(units, 2 * EXACT), units, differ)
+    criticals = _criticals(level)[: len(weights)]
+    first = (1 + apart / differ) / 2 if differ else 0.5
+    power = 0.0
+    for count in np.flatnonzero((weights > 1e-9) & (criticals >= 0)).tolist():
+        favour = _binomial(count, count, first)
+        tail = int(criticals[count]) + 1
+        power += float(weights[count] * (favour[:tail].sum() + favour[-tail:].sum()))
+    return power
+
+
+def _binomial(most: int, of: int, chance: float) -> np.ndarray:
+    """The binomial distribution at 0 to ``most`` of ``of``."""
+    if chance in (0.0, 1.0):
+        return (np.arange(most + 1) == of * chance).astype(np.float64)
+    counts = np.arange(most)
+    logs = np.concatenate([[0.0], np.cumsum(np.log((of - counts) / (counts + 1)))])
+    counts = np.arange(most + 1)
+    return np.asarray(np.exp(logs + counts * math.log(chance) + (of - counts) * math.log1p(-chance)))
 
 
 def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
@@ -200,8 +261,8 @@ class Enough:
     variance: Variance
     test: Test
     runs: int
-    smallest: tuple[tuple[int | None, float], ...]
-    """By units (None: any number of them)."""
+    smallest: tuple[tuple[int | None, float | None], ...]
+    """By units (None: any number of them); a difference is None where none is found with that power."""
     needs: tuple[Needs, ...]
 
 
@@ -218,7 +279,8 @@ def enough(
 
     :param units: numbers of units; by default half, once, twice, four and ten times those of the pilot.
     :param runs: of each system; by default those of the pilot.
-    :raises InputError: a number is not above 0, or runs are asked about that the pilot says nothing of.
+    :raises InputError: a number is not above 0, differences do not vary, runs are asked about that the pilot says
+        nothing of, or one run of each system with a variance between runs.
     """
     count = variance.runs if runs is None else runs
     if variance.runs == 1 and count > 1 and not variance.between:
@@ -226,11 +288,20 @@ def enough(
             f"{argument('seeds', count)}: a pilot of one run a system says nothing of the variance between runs; give "
             f"several files a system, or {argument('seed_variance')}"
         )
+    if count == 1 and variance.between:
+        raise InputError(
+            "one run of each system is tested by randomisation of the examples, which leaves the variance between runs "
+            f"out: a test that counts it needs {argument('seeds', 2)} or more"
+        )
+    if variance.of(1, 1) <= 0:
+        raise InputError("a variance of 0 says nothing of how differences vary; a number above 0 is needed")
+    if variance.step and (bad := [one for one in differences if abs(one) > variance.step]):
+        raise InputError(f"{argument('difference', bad[0])}: a difference in percent is at most {variance.step:g}")
     numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
     bad = [one for one in (*numbers, count) if one < 1] + [one for one in differences if not 0 < abs(one) < math.inf]
     if bad:
         raise InputError(f"{bad[0]:g}: numbers of examples and of seeds, and differences, are above 0")
-    smallest: list[tuple[int | None, float]] = [(one, test.smallest(variance, one, count)) for one in numbers]
+    smallest: list[tuple[int | None, float | None]] = [(one, test.smallest(variance, one, count)) for one in numbers]
     if variance.floor(count):
         smallest.append((None, test.smallest(variance, math.inf, count)))
     own = variance.units or numbers[0]

@@ -6,10 +6,12 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from cgbench.benchmark.metrics import power
 from cgbench.benchmark.metrics.evaluation import Part, Result
 from cgbench.benchmark.metrics.power import Test as PowerTest
 from cgbench.benchmark.metrics.power import Variance, enough, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
+from cgbench.benchmark.metrics.significance import mcnemar_p
 from cgbench.errors import InputError
 
 
@@ -35,9 +37,45 @@ def test_the_smallest_difference_of_single_runs_is_the_textbooks():
 
 
 def test_steps_cost_half_of_one():
-    smooth, steps = Variance(2500.0, units=100), Variance(2500.0, units=100, step=100.0)
-    gap = PowerTest().smallest(steps, 100, 1) - PowerTest().smallest(smooth, 100, 1)
-    assert gap == pytest.approx(1.0, rel=0.1)  # a point of 100 examples is a step of two
+    smooth, steps = Variance(2500.0, units=2000), Variance(2500.0, units=2000, step=100.0)
+    gap = PowerTest().smallest(steps, 2000, 1) - PowerTest().smallest(smooth, 2000, 1)
+    assert gap == pytest.approx(0.05, rel=0.1)  # 0.05 points of 2,000 examples are a step of two
+
+
+@pytest.mark.parametrize(("units", "gained", "lost"), [(5, 1.0, 0.0), (12, 0.5, 0.1), (30, 0.2, 0.05), (40, 0.3, 0.3)])
+def test_the_power_of_right_and_wrong_examples_is_that_of_every_outcome(units, gained, lost):
+    expected = 0.0
+    for one in range(units + 1):
+        for other in range(units + 1 - one):
+            same = units - one - other
+            ways = math.factorial(units) / (math.factorial(one) * math.factorial(other) * math.factorial(same))
+            outcome = np.zeros((2, units))
+            outcome[0, :one], outcome[1, one : one + other] = 1, 1
+            if mcnemar_p(*outcome) < 0.05:
+                expected += ways * gained**one * lost**other * (1 - gained - lost) ** same
+    variance = Variance(1e4 * (gained + lost - (gained - lost) ** 2), units=units, step=100.0)
+    assert PowerTest().power_of(100 * (gained - lost), variance, units, 1) == pytest.approx(expected, abs=1e-6)
+
+
+def test_summed_and_approximate_power_meet(monkeypatch):
+    variance = Variance(2500.0, units=750, step=100.0)
+    summed = PowerTest().power_of(5.2, variance, 750, 1)
+    monkeypatch.setattr(power, "EXACT", 0)
+    assert PowerTest().power_of(5.2, variance, 750, 1) == pytest.approx(summed, abs=0.005)
+
+
+def test_five_examples_reject_nothing():
+    variance = Variance(1.0, units=5)
+    test = PowerTest()
+    assert test.power_of(1e6, variance, 5, 1) == 0.0
+    assert test.smallest(variance, 5, 1) is None
+    assert test.smallest(Variance(100.0, units=5, step=100.0), 5, 1) is None
+    assert test.units_for(100.0, Variance(100.0, units=5, step=100.0), 1) == 6
+    all_right, all_wrong = np.ones((1, 5)), np.zeros((1, 5))
+    for first, second in ((all_right, all_wrong), (all_right, all_right)):
+        metric = SegmentScores(5, scale=(0.0, 1.0), binary=True)
+        with pytest.raises(InputError, match="says nothing of how differences vary"):
+            variance_of(metric, results_of(1, first, second))
 
 
 def test_a_pilot_of_single_runs_has_the_variance_of_its_differences():
@@ -87,6 +125,9 @@ def test_few_runs_need_more_than_their_variance_says():
         (lambda: PowerTest(power=0.01), "is not above the level"),
         (lambda: enough(Variance(1.0, units=10), PowerTest(), runs=3), "says nothing of the variance between runs"),
         (lambda: enough(Variance(1.0, units=10), PowerTest(), differences=[0.0]), "are above 0"),
+        (lambda: enough(Variance(0.0, units=10), PowerTest()), "a variance of 0 says nothing"),
+        (lambda: enough(Variance(1.0, between=1.0, units=10), PowerTest()), "leaves the variance between runs out"),
+        (lambda: enough(Variance(1.0, units=9, step=100.0), PowerTest(), differences=[101]), "percent is at most 100"),
         (lambda: variance_of(SegmentScores(2), results_of(1, np.ones((1, 2)), np.ones((1, 2)))[:1]), "a pilot has two"),
         (lambda: variance_of(SegmentScores(1), results_of(1, np.ones((1, 1)), np.ones((1, 1)))), "nothing to resample"),
     ],
