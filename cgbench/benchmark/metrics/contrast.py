@@ -95,7 +95,7 @@ def contrast(
                 commons[one] = block[..., 0, 0] - luck
         common = commons[0] + commons[1] - 2 * cross.mean(axis=(-2, -1))
         seeds = spreads[0] / a + spreads[1] / b
-        degrees = _degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
+        degrees = degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
     common = np.maximum(common, 0.0)
     return Contrast(value, np.sqrt(seeds + common), degrees_of_freedom(seeds, common, degrees, units), units)
 
@@ -136,7 +136,7 @@ def degrees_of_freedom(seeds: np.ndarray, common: np.ndarray, of_seeds: np.ndarr
     return 1 / np.maximum(few + (1 - share) ** 2 / max(units - 1, 1), 1e-12)
 
 
-def _degrees_of_seeds(ours: np.ndarray, theirs: np.ndarray, a: int, b: int) -> np.ndarray:
+def degrees_of_seeds(ours: np.ndarray, theirs: np.ndarray, a: int, b: int) -> np.ndarray:
     """Welch's degrees of freedom of ``ours + theirs``, variances of means of ``a`` and ``b`` runs."""
     if min(a, b) == 1:
         return np.full(ours.shape, max(a, b) - 1.0)

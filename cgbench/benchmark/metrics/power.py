@@ -8,9 +8,9 @@ its units and by the figures of its runs; a single run a system tells nothing of
 Power is that of the calibrated test (:func:`~cgbench.benchmark.metrics.significance.calibrated_test`). Single runs are
 tested by approximate randomisation. Where every example is right or wrong, its power is that of McNemar's exact test,
 which randomisation approaches, and is summed exactly while few examples differ; otherwise it is that of a normal
-variable. With several runs the test rejects where the difference is above 1.96 times its standard error as the test
-estimates it, which from few runs is uncertain itself. ``perf/power_single.py`` compares what is stated here with
-simulated tests of single runs, ``perf/interval_coverage.py --only power`` with those of several.
+variable. With several runs the test is that of variance components: its standard error and its degrees of freedom are
+those of variances that few runs show, drawn from chi-squares. ``perf/power_single.py`` compares what is stated here
+with simulated tests of single runs, ``perf/interval_coverage.py --only power`` with those of several.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from statistics import NormalDist
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.contrast import degrees_of_freedom, degrees_of_seeds
 from cgbench.benchmark.metrics.evaluation import Result
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
 from cgbench.errors import InputError, argument
@@ -131,16 +132,17 @@ class Test:
         """How often the test rejects where the true difference is ``difference``."""
         if runs == 1:
             return self._power_of_single(abs(difference), variance, units)
+        from scipy.special import stdtrit
+
         total = variance.of(units, runs)
         if total <= 0:
             return 1.0 if difference else self.level
         error = math.sqrt(total)
-        # The bootstrap sees a run's luck three times: in the units that it draws, in how runs differ, and in how they
-        # differ on drawn units; and it knows how runs vary from runs - 1 differences of each system.
-        luck = variance.own / (units * runs)
-        noise = _chi_squares(2 * (runs - 1))
-        seen_squared = variance.shared / units + 2 * luck + (luck + variance.floor(runs)) * noise
-        return _rejects(self.critical * np.sqrt(seen_squared / total), abs(difference) / error)
+        common = np.array(variance.shared / units)
+        ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # seeds of both systems are taken to vary alike
+        degrees = degrees_of_freedom(ours + theirs, common, degrees_of_seeds(ours, theirs, runs, runs), units)
+        critical = stdtrit(degrees, 1 - self.level / 2) * np.sqrt(ours + theirs + common)
+        return _rejects(critical / error, abs(difference) / error)
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:
         """That of approximate randomisation."""
@@ -183,13 +185,15 @@ class Test:
 
 
 def _chi_squares(degrees: int) -> np.ndarray:
-    """Draws of a chi-square over its degrees of freedom, always the same."""
-    return np.random.default_rng([SEED, degrees]).chisquare(degrees, DRAWS) / degrees
+    """Draws of two chi-squares over their degrees of freedom ``[2, draws]``, always the same."""
+    return np.random.default_rng([SEED, degrees]).chisquare(degrees, (2, DRAWS)) / degrees
 
 
 def _rejects(critical: np.ndarray, shift: float) -> float:
     """How often a normal variable around ``shift`` is beyond the critical values, of either sign."""
-    return float(np.mean([_NORMAL.cdf(shift - one) + _NORMAL.cdf(-shift - one) for one in critical.tolist()]))
+    from scipy.special import ndtr
+
+    return float(np.mean(ndtr(shift - critical) + ndtr(-shift - critical)))
 
 
 @lru_cache
