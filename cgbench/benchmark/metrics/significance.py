@@ -1,8 +1,7 @@
 """Honest statistics for every metric: the bootstrap, paired tests, Holm's correction. Intervals: ``intervals.py``.
 
 All of it works on sums of sufficient statistics. A system is an array ``[runs, units, k]``: the same units (examples,
-or groups of them) for every system, one run a training seed. With several runs the bootstrap is hierarchical: it draws
-units and, for each system, runs.
+or groups of them) for every system, one run per training seed. Tests of systems with several runs: ``contrast.py``.
 
 Draws are sacrebleu's own (``significance.py`` there): the same seed gives the same samples. Its p-value of the paired
 bootstrap (Koehn 2004, as Moses and MultEval have it) centres the absolute differences and so rejects too often;
@@ -51,14 +50,6 @@ def bootstrap_counts(units: int, samples: int, seed: int | Sequence[int]) -> Ite
         drawn = rng.choice(units, size=(size, units), replace=True)
         drawn += np.arange(size)[:, None] * units
         yield np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
-
-
-def bootstrap(systems: Sequence[np.ndarray], compute: Compute, samples: int, seed: int) -> list[np.ndarray]:
-    """The figures of each system on each sample, ``[samples, figures]``; the samples are the same for all systems.
-
-    :param systems: ``[runs, units, k]`` each.
-    """
-    return draw_runs(resampled_runs(systems, compute, samples, seed), seed)
 
 
 def resampled_runs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,6 @@ from cgbench.benchmark.validity.members import Draws, candidate_texts, draw_memb
 from cgbench.benchmark.validity.overlap import Overlap, overlaps, select_alike
 from cgbench.benchmark.validity.ranking import (
     FEWEST_SYSTEMS,
-    LEVEL,
     OwnFamily,
     Ranking,
     Scores,
@@ -123,10 +121,10 @@ def validate(
         scored = _score(
             make_metric(metric, [[reference] for reference in references], **options),
             *(read, parts, list(releases)),
-            samples=samples or max(SAMPLES["bootstrap"], 2 * fewest_samples(len(read))),
+            samples=samples or SAMPLES["bootstrap"],
             seed=seed,
         )
-        notes += _cautions(scored, samples)
+        notes += _cautions(scored)
     return Validity(
         release=opened,
         correlations=opened.correlations(),
@@ -205,19 +203,9 @@ def _score(metric: Any, systems: list[System], parts: Parts, families: list[str]
     )
 
 
-def fewest_samples(systems: int) -> int:
-    """Samples of the bootstrap below which no pair can differ after Holm's correction."""
-    return math.ceil(systems * (systems - 1) / 2 / LEVEL)
-
-
-def _cautions(scored: Scored, samples: int | None) -> list[str]:
+def _cautions(scored: Scored) -> list[str]:
     systems = len(scored.scores.systems)
     notes = []
-    if samples and samples < (fewest := fewest_samples(systems)):
-        pairs = systems * (systems - 1) // 2
-        notes.append(
-            f"{samples:,} samples are too few for {pairs} pairs: none can differ at 5 %; take {fewest:,} at least"
-        )
     if systems < 6:
         best = min((one.chance for one in scored.rankings.values() if one.chance is not None), default=None)
         said = "" if best is None else f"; a random order would reach the highest tau here with p = {best:.2g}"

@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval
-from cgbench.benchmark.metrics.significance import bootstrap_counts, bootstrap_p, draw_runs, holm
+from cgbench.benchmark.metrics.significance import bootstrap_counts, draw_runs, holm
 
 Interval = tuple[float, float] | None
 LEVEL = 0.05
@@ -28,13 +29,15 @@ FEWEST_SYSTEMS = 3
 class Scores:
     """Figures of systems on parts of the same examples.
 
-    ``values`` [systems] by part; ``samples`` [samples, systems] by part, the same draws of the examples in all.
+    ``values`` [systems] by part; ``samples`` [samples, systems] by part, the same draws of the examples in all;
+    ``contrasts`` by part: differences between systems, with the variance of examples and of runs.
     """
 
     systems: tuple[str, ...]
     sizes: dict[str, int]
     values: dict[str, np.ndarray]
     samples: dict[str, np.ndarray]
+    contrasts: dict[str, Contrasts] = field(default_factory=dict)
 
     def interval(self, part: str, system: int) -> Interval:
         """The 95 % interval of a figure."""
@@ -56,15 +59,11 @@ def score_parts(
     names = tuple(systems)
     found = iter(metric.all_statistics([run for runs in systems.values() for run in runs]))
     statistics = [[next(found) for _ in runs] for runs in systems.values()]
-    values = {
-        part: np.array(
-            [
-                np.mean([metric.compute(run[rows].sum(axis=0, keepdims=True))[0, 0] for run in runs])
-                for runs in statistics
-            ]
-        )
+    of_runs = {
+        part: [np.stack([metric.compute(run[rows].sum(axis=0, keepdims=True))[0, :1] for run in runs])
+               for runs in statistics]
         for part, rows in parts.items()
-    }
+    }  # fmt: skip
     drawn: dict[str, list[list[np.ndarray]]] = {part: [[] for _ in names] for part in parts}
     for counts in bootstrap_counts(metric.n, samples, seed):
         for part, rows in parts.items():
@@ -72,12 +71,16 @@ def score_parts(
             for number, runs in enumerate(statistics):
                 figures = [metric.compute(weights @ run[rows])[:, :1] for run in runs]
                 drawn[part][number].append(np.stack(figures, axis=1))
-    resampled = {
+    joined = {part: [np.concatenate(blocks) for blocks in of] for part, of in drawn.items()}
+    sizes = {part: len(rows) for part, rows in parts.items()}
+    return Scores(
+        names,
+        sizes,
+        {part: np.array([float(runs.mean()) for runs in of]) for part, of in of_runs.items()},
         # The same draw of runs on each part: the generator begins anew.
-        part: np.stack([one[:, 0] for one in draw_runs([np.concatenate(blocks) for blocks in of], seed)], axis=1)
-        for part, of in drawn.items()
-    }
-    return Scores(names, {part: len(rows) for part, rows in parts.items()}, values, resampled)
+        {part: np.stack([one[:, 0] for one in draw_runs(of, seed)], axis=1) for part, of in joined.items()},
+        {part: Contrasts(of_runs[part], of, sizes[part]) for part, of in joined.items() if sizes[part] > 1},
+    )
 
 
 def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:
@@ -104,7 +107,8 @@ def chance_of(tau: float, systems: int) -> float:
 
 @dataclass(frozen=True)
 class Tests:
-    """Every pair of systems on one part: whether they differ, by the paired bootstrap and Holm's correction.
+    """Every pair of systems on one part: whether they differ, by :mod:`cgbench.benchmark.metrics.contrast` and Holm's
+    correction.
 
     ``p`` [systems, systems], adjusted; ``clusters``: the systems from the best down, those together between which no
     line can be drawn. A line stands where every system above differs from every system below.
@@ -120,9 +124,11 @@ class Tests:
 
 def compare_pairs(scores: Scores, part: str, lower_is_better: bool = False) -> Tests:
     """Test every pair of systems on a part."""
-    values, samples = scores.values[part], scores.samples[part]
+    values = scores.values[part]
     pairs = list(itertools.combinations(range(len(values)), 2))
-    adjusted = holm([bootstrap_p(samples[:, a], samples[:, b], float(values[a] - values[b])) for a, b in pairs])
+    contrasts = scores.contrasts.get(part)
+    found = [float(contrasts.of(a, b).p_value()[0]) if contrasts else math.nan for a, b in pairs]
+    adjusted = holm([None if math.isnan(p) else p for p in found])
     p = np.ones((len(values), len(values)))
     for (a, b), value in zip(pairs, adjusted, strict=True):
         p[a, b] = p[b, a] = 1.0 if value is None else value

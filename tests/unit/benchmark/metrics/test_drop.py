@@ -197,3 +197,23 @@ def test_resamples_of_one_seed_are_those_of_a_number():
                      for seed in (7, [7]))  # fmt: skip
     assert first[0].shape == second[0].shape == (64, 1, 1)
     assert np.array_equal(first[0], second[0])
+
+
+@pytest.mark.filterwarnings("ignore::cgbench.errors.InputWarning")
+def test_equal_drops_are_called_different_as_often_as_the_level_says():
+    """The bootstrap that drew runs called 0.0 to 0.8 % different: it counted the luck of examples twice."""
+    rng = np.random.default_rng(3)
+    rejected = []
+
+    def runs(share):
+        return [["a" if right else "b" for right in rng.random(100) < share] for _ in range(3)]
+
+    for _ in range(200):
+        found = evaluate(
+            "exact", {"A": runs(0.7), "B": runs(0.7)}, ["a"] * 100, paired=True, samples=60,
+            control_systems={"A": runs(0.9), "B": runs(0.9)}, control_references=["a"] * 100,
+        )  # fmt: skip
+        one = found.scored.drops["B"]["exact"]
+        assert (one.p_value < 0.05) == (one.difference_low > 0 or one.difference_high < 0)
+        rejected.append(one.p_value < 0.05)
+    assert 0.02 <= np.mean(rejected) <= 0.1

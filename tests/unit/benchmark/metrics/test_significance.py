@@ -12,14 +12,20 @@ from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.intervals import percentile_interval
 from cgbench.benchmark.metrics.significance import (
-    bootstrap,
     bootstrap_counts,
     bootstrap_p,
+    draw_runs,
     holm,
     mcnemar_p,
     randomization_p,
+    resampled_runs,
 )
 from cgbench.errors import InputError
+
+
+def bootstrap(systems, compute, samples, seed):
+    """The hierarchical bootstrap: draws of units, and of runs on each."""
+    return draw_runs(resampled_runs(systems, compute, samples, seed), seed)
 
 
 def share(sums):

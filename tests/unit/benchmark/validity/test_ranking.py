@@ -134,3 +134,18 @@ def test_the_interval_of_what_a_family_loses_is_of_its_own_draws():
         one = own_family(scores, {"f": "f", "g": "g"}, ["f", "g"], "whole")[own]
         assert one.interval == pytest.approx(expected, abs=1.0)
         assert one.interval[0] < one.points < one.interval[1]
+
+
+def test_pairs_of_systems_are_tested_with_the_variance_of_their_runs():
+    rng = np.random.default_rng(8)
+    systems = {name: [right(share, 400, rng) for share in shares] for name, shares in
+               (("wide", (0.4, 0.6, 0.8)), ("also wide", (0.3, 0.5, 0.65)), ("narrow", (0.95, 0.96, 0.95)))}  # fmt: skip
+    metric = ExactMatch([["x"]] * 400)
+    found = score_parts(metric, systems, {"whole": np.arange(400)}, samples=200, seed=1)
+    tests = compare_pairs(found, "whole")
+    alone = found.contrasts["whole"].of(0, 1)
+    assert alone.p_value()[0] > 0.05 and not tests.differ(0, 1)
+    # Runs that lie as far apart are no evidence, however many examples there are; single runs of them would be.
+    single = {name: [runs[place]] for (name, runs), place in zip(systems.items(), (2, 0, 0), strict=True)}
+    found = score_parts(metric, single, {"whole": np.arange(400)}, samples=200, seed=1)
+    assert compare_pairs(found, "whole").differ(0, 1)
