@@ -12,11 +12,11 @@ runs() { printf '%s,' "$data/$1".[0-9]* | sed 's/,$//'; }
 systems=(--hyp "base=$(runs base)" --hyp "new=$(runs new)")
 
 echo "== BLEU, by degree"
-cgbench score bleu --ref "$data/test.en" "${systems[@]}" --paired bootstrap \
+cgbench score bleu --ref "$data/test.en" "${systems[@]}" --paired \
   --by degree --train "$data/train.en" --bins quantiles:3
 
 echo "== exact match, by length, as a table for a paper"
-cgbench score exact --ref "$data/test.en" "${systems[@]}" --paired bootstrap --by length --bins 6,8 \
+cgbench score exact --ref "$data/test.en" "${systems[@]}" --paired --by length --bins 6,8 \
   --format latex | tee "$out/table.tex"
 
 echo "== every example"

@@ -56,12 +56,13 @@ class Contrast:
         return np.where(np.isnan(self.value + self.error), np.nan, p)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
-        """The ends of the interval of the difference; NaN where :meth:`p_value` is."""
+        """The ends of the interval of the difference; NaN where :meth:`p_value` is, or where nothing varies."""
         from scipy.special import stdtrit
 
         if self.units < FEWEST_UNITS:
             return np.full(self.value.shape, np.nan), np.full(self.value.shape, np.nan)
         half = stdtrit(self.degrees, (1 + confidence) / 2) * self.error
+        half = np.where(self.error > _CLOSE, half, np.nan)
         return self.value - half, self.value + half
 
 
@@ -96,7 +97,9 @@ def contrast(
         common = commons[0] + commons[1] - 2 * cross.mean(axis=(-2, -1))
         seeds = spreads[0] / a + spreads[1] / b
         degrees = degrees_of_seeds(spreads[0] / a, spreads[1] / b, a, b)
-    common = np.maximum(common, 0.0)
+    # Luck that cancels out leaves the rounding of sums, which is no variance.
+    rounding = 1e-12 * np.trace(covariance, axis1=-2, axis2=-1)
+    common = np.where(common > rounding, common, 0.0)
     return Contrast(value, np.sqrt(seeds + common), degrees_of_freedom(seeds, common, degrees, units), units)
 
 

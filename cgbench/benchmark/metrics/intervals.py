@@ -109,7 +109,8 @@ def _squared_error(samples: np.ndarray, figures: np.ndarray, units: int) -> floa
         between = float(figures.var(ddof=1)) / runs
         own = student_quantile(runs - 1) ** 2 * between
         error = max(error, own + student_quantile(units - 1) ** 2 * max(common, 0.0))
-    return error
+    # Runs whose luck cancels out leave the rounding of their sums, which is no variance.
+    return error if error > 1e-12 * float(np.trace(covariance)) else 0.0
 
 
 def _within(mean: float, error: float, units: int, top: float | None) -> tuple[float, float]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.base import Estimate, Metric, Pair, Signature
 from cgbench.benchmark.metrics.buckets import Bin, Feature, make_bins, table_6_bins
+from cgbench.benchmark.metrics.contrast import FEWEST_UNITS
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops
 from cgbench.benchmark.metrics.evaluation import (
@@ -103,6 +104,8 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
             )
     if metric.n == 1:
         lines.append("one example: there is nothing to resample, so there are no intervals and no tests")
+    elif comparison.paired and metric.n < FEWEST_UNITS:
+        lines.append(f"{metric.n} examples are too few for a test: {FEWEST_UNITS} is the least")
     if comparison.count("bootstrap") < FEWEST:
         lines.append(f"{comparison.samples} samples are too few for an interval of 95 %; take {FEWEST} at least")
     single = [system.name for system in systems if len(system.runs) == 1]

@@ -102,6 +102,7 @@ def test_many_at_once_are_each_by_itself(a, b):
 def test_data_without_variance_prove_no_more_than_randomisation_would():
     one, none = np.array([100.0, 100.0]), np.zeros((4, 4))
     assert contrast(one, np.zeros(2), none, 8).p_value() == 2**-7
+    assert np.isnan(contrast(one, np.zeros(2), none, 8).interval()).all()
     assert np.isnan(contrast(one, np.zeros(2), none, 5).p_value())
     assert np.isnan(contrast(one, np.zeros(2), none, 5).interval()).all()
     assert contrast(one, one, none, 8).p_value() == 1

@@ -100,6 +100,14 @@ def test_the_two_ways_to_a_quantile_meet():
     assert student_quantile(500) == pytest.approx(student_quantile(500.001), abs=1e-7)
 
 
+def test_runs_that_are_right_where_the_other_is_wrong_have_no_interval_of_a_point():
+    first = np.tile([1.0, 0.0], 3)
+    statistics = np.stack([np.stack([run, np.ones(6)], axis=1) for run in (first, 1 - first)])
+    resampled = resampled_runs([statistics], share, 1000, 1)[0][:, :, 0]
+    low, high = score_interval(resampled, np.array([50.0, 50.0]), 6)
+    assert low < 20 and high > 80  # Wilson's, of six draws; not 50 to 50
+
+
 def test_score_of_several_runs_stays_within_0_and_100():
     metric = ExactMatch([["1"]] * 200)
     runs = tuple(["1"] * right + ["0"] * (200 - right) for right in (200, 198, 150))
