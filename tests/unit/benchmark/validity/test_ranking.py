@@ -138,8 +138,8 @@ def test_the_interval_of_what_a_family_loses_is_of_its_own_draws():
 
 def test_pairs_of_systems_are_tested_with_the_variance_of_their_runs():
     rng = np.random.default_rng(8)
-    systems = {name: [right(share, 400, rng) for share in shares] for name, shares in
-               (("wide", (0.4, 0.6, 0.8)), ("also wide", (0.3, 0.5, 0.65)), ("narrow", (0.95, 0.96, 0.95)))}  # fmt: skip
+    shares = {"wide": (0.4, 0.6, 0.8), "also wide": (0.3, 0.5, 0.65), "narrow": (0.95, 0.96, 0.95)}
+    systems = {name: [right(share, 400, rng) for share in some] for name, some in shares.items()}
     metric = ExactMatch([["x"]] * 400)
     found = score_parts(metric, systems, {"whole": np.arange(400)}, samples=200, seed=1)
     tests = compare_pairs(found, "whole")
