@@ -271,6 +271,8 @@ class HuggingFaceMember:
         """Translate by transformers' ``generate``: beam search, greedy for a beam of 1; the best ``nbest`` of each.
 
         A line without a word has the empty translation. A hypothesis that reaches the limit of its length ends there.
+        Scores are ``generate``'s own, so the best comes first: log-probabilities divided by length^penalty, where the
+        length counts the end token and a forced first token (a language code), whose probability is 1.
 
         :raises InputError: a sentence is longer than the model has positions for.
         """
@@ -300,7 +302,7 @@ class HuggingFaceMember:
                         self.text(tokens.tolist()),
                         tokens,
                         log_prob,
-                        log_prob / len(tokens) ** length_penalty,
+                        log_prob / (len(tokens) + self._forced_tokens) ** length_penalty,
                         len(tokens) > limit,
                     )
                     for tokens, log_prob, limit in zip(found, log_probs, most, strict=True)
@@ -348,7 +350,12 @@ class HuggingFaceMember:
 
     def _begin_length(self, ids: Tensor) -> int:
         """Tokens of an output that come before its target."""
-        return ids.shape[1] if not self._encodes else 1 + (self._forced is not None)
+        return ids.shape[1] if not self._encodes else 1 + self._forced_tokens
+
+    @property
+    def _forced_tokens(self) -> int:
+        """How many forced tokens an output has: ``generate`` counts them in every length, a target has none."""
+        return int(self._encodes and self._forced is not None)
 
     def _search(self, beam: int, nbest: int, most: int, length_penalty: float) -> Any:
         """Settings of the search: those asked for, over what says how this model's outputs begin and end."""
@@ -359,8 +366,7 @@ class HuggingFaceMember:
             num_beams=beam,
             num_return_sequences=nbest,
             do_sample=False,
-            # The forced beginning is a token of the output for transformers.
-            max_new_tokens=most + (self._encodes and self._forced is not None),
+            max_new_tokens=most + self._forced_tokens,
             early_stopping=beam > 1,
             length_penalty=length_penalty,
             bos_token_id=own.bos_token_id,

@@ -55,7 +55,8 @@ def test_translations_have_the_probability_that_the_model_gives_them(member, bea
             log_probs = plain_log_probs(member, line, one.tokens.tolist())
             expected = float(log_probs[torch.arange(len(one.tokens)), torch.from_numpy(one.tokens).long()].sum())
             assert one.log_prob == pytest.approx(expected, abs=1e-4)
-            assert one.score == pytest.approx(expected / len(one.tokens) ** 0.7, abs=1e-4)
+            length = len(one.tokens) + (member.model.generation_config.forced_bos_token_id is not None)
+            assert one.score == pytest.approx(expected / length**0.7, abs=1e-4)
             assert one.tokens[-1] == 1 and (one.tokens[:-1] != 1).all()
 
 
@@ -117,3 +118,47 @@ def test_a_model_whose_logits_are_more_than_its_last_layer(member):
     expected = float(log_probs[torch.arange(len(one.tokens)), torch.from_numpy(one.tokens).long()].sum())
     assert one.log_prob == pytest.approx(expected, abs=1e-4)
     assert abs(one.log_prob - before.log_prob) > 1e-2
+
+
+@pytest.mark.parametrize("kind", ["M2M100", "MBart"])
+def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generate(kind, monkeypatch):
+    """generate divides by a length that counts the code of the language, which is no token of the translation."""
+    member = multilingual(kind)
+    generate, expected = member.model.generate, []
+
+    def noting(**given):
+        given["generation_config"].update(output_scores=True, return_dict_in_generate=True)
+        found = generate(**given)
+        expected.append(found.sequences_scores.tolist())
+        return found.sequences
+
+    monkeypatch.setattr(member.model, "generate", noting)
+    found = [member.translate([line], beam=5, nbest=5)[0] for line in LINES]
+    for hypotheses, scores in zip(found, expected, strict=True):
+        assert [one.score for one in hypotheses] == pytest.approx(scores, abs=1e-5)
+        assert scores == sorted(scores, reverse=True)
+    # lists whose order another length would have changed are among them
+    others = [[one.log_prob / len(one.tokens) for one in hypotheses] for hypotheses in found]
+    assert any(scores != sorted(scores, reverse=True) for scores in others)
+
+
+def multilingual(kind):
+    """An untrained model whose outputs begin with the code of a language, and end sooner or later."""
+    import transformers
+    from outside_models import WORDS, tokenizer
+
+    from cgbench.models.outside.hugging_face import HuggingFaceMember
+
+    made = tokenizer(WORDS, ("de_XX", "en_XX"))
+    made.__class__ = type("Languages", (type(made),), {"src_lang": None, "tgt_lang": None})
+    sizes = {f"{side}_{what}": 2 for side in ("encoder", "decoder") for what in ("layers", "attention_heads")}
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(made), d_model=16, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=32,
+        pad_token_id=0, eos_token_id=1, bos_token_id=1, decoder_start_token_id=1, **sizes,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = getattr(transformers, f"{kind}ForConditionalGeneration")(config).eval()
+    with torch.no_grad():
+        model.lm_head = torch.nn.Linear(16, len(made))
+        model.lm_head.bias[1] += 0.5
+    return HuggingFaceMember(model, made, identity={}, vocabulary="", source="de_XX", target="en_XX")
