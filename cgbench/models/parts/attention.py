@@ -69,7 +69,7 @@ def scaled_dot_product_attention(
 
     :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys, d_head].
     :param attn_mask: added to the scaled logits (0 and -inf, what distances add, or both), broadcast to [rows, heads,
-        queries, keys].
+        queries, keys]. The result of a query from which all keys are hidden is 0.
     :param dropout_p: probability to drop an attention weight.
     """
     attn_mask = None if attn_mask is None else attn_mask.to(query.dtype)

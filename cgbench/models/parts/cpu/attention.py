@@ -33,6 +33,9 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, p: float) -> Tensor:
         weights = _softmax(query @ keys.transpose(-1, -2), mask, 1 / math.sqrt(query.shape[-1]))
+        # Nothing to attend to: NaN here, and 0 in torch, with no gradient. One number per row of weights shows it.
+        if mask is not None and math.isnan(weights[..., 0].sum()):
+            weights.masked_fill_((mask == -math.inf).all(-1, keepdim=True), 0)
         kept = keep_mask(weights.shape, p, weights.dtype) if p else None
         ctx.save_for_backward(query, keys, values, mask, weights, kept)
         return (weights if kept is None else weights * kept) @ values

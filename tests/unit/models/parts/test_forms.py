@@ -97,6 +97,25 @@ def test_attention(keys, kind):
 
 
 @pytest.mark.parametrize("length", [5, 20])
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_attention_to_no_key_at_all_is_zero(length, dropout):
+    torch.manual_seed(0)
+    inputs = [randn(2, 3, count, 4) for count in (6, length, length)]
+    hidden = torch.zeros(2, 1, 6, length, dtype=torch.float64)
+    hidden[0, :, 1], hidden[1, :, :, 2:] = -math.inf, -math.inf
+    found, expected = both(attention.scaled_dot_product_attention, *inputs, hidden, dropout)
+    assert (found[0, :, 1] == 0).all() and (expected[0, :, 1] == 0).all()
+    assert found.isfinite().all()
+    if not dropout:
+        assert_equal(found, expected, inputs)
+        assert gradcheck(attention.scaled_dot_product_attention, (*inputs, hidden, 0.0))
+    # what is not a number for another reason stays so
+    inputs[0].data[1, :, 1] = math.nan
+    found, expected = both(attention.scaled_dot_product_attention, *inputs, hidden, 0.0)
+    assert torch.equal(found.isnan(), expected.isnan()) and found[1, :, 1].isnan().all()
+
+
+@pytest.mark.parametrize("length", [5, 20])
 @pytest.mark.parametrize("masked", [False, True])
 def test_softmax(length, masked):
     torch.manual_seed(0)
