@@ -320,17 +320,18 @@ class Run:
     def _validate(self, validation: Validation) -> None:
         self._settle()
         progress = self.progress
-        figures, goodness = {}, 0.0
+        figures, goodness, loss = {}, 0.0, 0.0
         if self.processes.is_main:
             result = validation(self.model)
-            figures, goodness = result.figures, result.goodness
-            if not math.isfinite(figures["valid_loss"]):
+            figures, goodness, loss = result.figures, result.goodness, result.figures["valid_loss"]
+            if not math.isfinite(loss):
                 raise self._not_finite(f"validation loss after update {progress.update}")
         self._write(update=progress.update, **figures)
-        goodness = self.processes.broadcast(goodness)
-        progress.stale += 1
-        if goodness > progress.best:
-            progress.best, progress.best_update, progress.stale = goodness, progress.update, 0
+        goodness, loss = self.processes.broadcast(goodness), self.processes.broadcast(loss)
+        # Patience goes by the metric alone: a loss may fall for ever.
+        progress.stale = 0 if goodness > progress.best else progress.stale + 1
+        if (goodness, -loss) > (progress.best, -progress.best_loss):
+            progress.best, progress.best_loss, progress.best_update = goodness, loss, progress.update
             # The last ones are published from memory: a longer run may know of the best before them alone.
             if self.config.keep == "best" and self.processes.is_main and not self._is_last():
                 write_tensors(self.out / BEST, self.model.state_dict())

@@ -29,7 +29,9 @@ class Progress:
     :param epoch and batch: the next batch to read.
     :param loss, plain, count: sums since the last line of the log, of the loss and of the nll loss (``plain`` in files
         of earlier versions, too), and what they are divided by.
-    :param best: goodness of the best validation so far; ``best_update``: where; ``stale``: validations since.
+    :param best: goodness of the best validation so far; ``best_loss``: its loss, by which one that is as good is better
+        (-infinity where a state of an earlier version does not say it: the earlier one stays); ``best_update``: where;
+        ``stale``: validations since ``best`` rose.
     :param log_bytes: length of the log that belongs to this state.
     :param reported: whether the log, the validation and the checkpoint that are due at ``update`` have been seen to;
         not in the last state of a run, since a longer one may have none there.
@@ -44,6 +46,7 @@ class Progress:
     plain: float = 0.0
     count: int = 0
     best: float = -math.inf
+    best_loss: float = -math.inf
     best_update: int = 0
     stale: int = 0
     log_bytes: int = 0
@@ -120,7 +123,7 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> St
         )
         raise InputError(f"{error.message}; {again}") from None
     try:
-        stored = json.loads(text or "{}")  # with the -Infinity of a best that is none yet
+        stored = json.loads(text or "{}")  # with the -Infinity of what is not known yet
     except (ValueError, RecursionError):
         stored = None
     check_shape(stored, _SHAPE, path, f"no state of training; remove {folder}")

@@ -25,7 +25,8 @@ class Validated:
 
     :param figures: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and, in
         percent, ``valid_bleu`` or ``valid_exact_match``.
-    :param goodness: the figure that decides which model is best, higher for better ones.
+    :param goodness: the figure that decides which model is best, higher for better ones; of equals the one with the
+        lower ``valid_loss``.
     """
 
     figures: dict[str, float]

@@ -16,7 +16,7 @@ from cgbench.models.config.common import to_dict
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search, greedy_search
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training import validation
+from cgbench.models.training import state, validation
 from cgbench.models.training.data import Data
 from cgbench.models.training.validation import Validation
 
@@ -143,7 +143,48 @@ def test_the_metric_decides_what_is_best(corpus, tmp_path, monkeypatch):
     train(corpus, tmp_path / "model", PRESET.replace({"training.validate_metric": "bleu"}))
     log = [json.loads(line) for line in (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()]
     assert [entry["valid_bleu"] for entry in log if "valid_loss" in entry] == [5.0, 9.0, 9.0, 7.0]
-    assert read_config(tmp_path / "model").updates == 8
+    found = [(entry["valid_bleu"], -entry["valid_loss"], entry["update"]) for entry in log if "valid_loss" in entry]
+    assert read_config(tmp_path / "model").updates == max(found)[2]
+
+
+@pytest.mark.parametrize(
+    ("scores", "losses", "best"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], [4.0, 2.0, 3.0, 2.5], 8),
+        ([0.0, 0.0, 0.0, 0.0], [4.0, 3.0, 2.0, 1.0], 14),
+        ([0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0], 4),
+        ([1.0, 0.0, 0.0, 0.0], [4.0, 3.0, 2.0, 1.0], 4),
+        ([0.0, 5.0, 5.0, 1.0], [1.0, 3.0, 2.0, 0.5], 12),
+    ],
+)
+def test_of_validations_that_are_as_good_the_one_of_lower_loss_is_the_best(
+    corpus, tmp_path, monkeypatch, scores, losses, best
+):
+    def validate(self, model):
+        number = validated(self.folder)
+        return validation.Validated({"valid_loss": losses[len(number)]}, scores[len(number)])
+
+    monkeypatch.setattr(Validation, "__call__", validate)
+    for name in ("whole", "parts"):
+        monkeypatch.setattr(Validation, "folder", tmp_path / name, raising=False)
+        for stop in (5, 8, 9, 12) if name == "parts" else ():
+            assert not train(corpus, tmp_path / name, stop_after_updates=stop)
+        assert train(corpus, tmp_path / name)
+    assert validated(tmp_path / "whole") == [4, 8, 12, 14]
+    assert read_config(tmp_path / "whole").updates == best
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_a_state_that_does_not_say_the_loss_of_its_best_goes_on(corpus, tmp_path, monkeypatch):
+    """As states of earlier versions: what they call the best stays it until the metric is better."""
+    real = state.asdict
+    monkeypatch.setattr(state, "asdict", lambda progress: {k: v for k, v in real(progress).items() if k != "best_loss"})
+    monkeypatch.setattr(Validation, "_score", lambda self, model: 0.0)
+    preset = PRESET.replace({"training.validate_metric": "exact_match"})
+    train(corpus, tmp_path / "model", preset, stop_after_updates=6)
+    monkeypatch.setattr(state, "asdict", real)
+    train(corpus, tmp_path / "model", preset)
+    assert read_config(tmp_path / "model").updates == 4
 
 
 def validated(folder):
