@@ -221,18 +221,14 @@ def _shortlist(path: Path, size: str, ensemble: Ensemble) -> Shortlist:
 
 def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:
     """Refuse sentences longer than those of training, or warn of them where they are cut."""
-    lengths = ensemble.lengths(lines)
-    over = (lengths > ensemble.max_length).nonzero()[0]
-    if not len(over):
+    from cgbench.models.lengths import longer_than_trained
+
+    count, said = longer_than_trained(ensemble.subwords, lines, ensemble.max_length)
+    if not count:
         return
-    first = over[0]
-    said = (
-        f"{name}, line {first + 1}: {lengths[first]} {ensemble.subwords.unit} with the end, where the model was "
-        f"trained on at most {ensemble.max_length}"
-    ) + (f" (and {_count(len(over) - 1, 'more line')})" if len(over) > 1 else "")
     if not truncate:
-        raise InputError(f"{said}; cut them with --truncate, or train with a larger training.max_length")
-    note(f"warning: {said}; {_count(len(over), 'line')} cut")
+        raise InputError(f"{name}, {said}; cut them with --truncate, or train with a larger training.max_length")
+    note(f"warning: {name}, {said}; {_count(count, 'line')} cut")
 
 
 def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> None:

@@ -125,6 +125,19 @@ def read_config(folder: Path) -> CheckpointConfig:
     return config
 
 
+def check_native(folder: Path, config: CheckpointConfig) -> None:
+    """Check that a checkpoint is a model of cgbench's own.
+
+    :raises InputError: transformers loads it; the message has its name.
+    """
+    if config.model.architecture in OUTSIDE:
+        name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
+        raise InputError(
+            f"{folder}: is a Hugging Face model, trained further; name it {name} (translate --system, "
+            "uncertainty --member, train --init)"
+        )
+
+
 def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwords, CheckpointConfig]:
     """Return the model (in evaluation mode, float32), its subwords and its configuration.
 
@@ -133,12 +146,7 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
     import torch
 
     config = read_config(folder)
-    if config.model.architecture in OUTSIDE:
-        name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
-        raise InputError(
-            f"{folder}: is a Hugging Face model, trained further; name it {name} (translate --system, "
-            "uncertainty --member, train --init)"
-        )
+    check_native(folder, config)
     subwords = Subwords.load(folder)
     if (subwords.digest, subwords.source_size, subwords.target_size) != (
         config.subwords,

@@ -21,6 +21,7 @@ from torch import nn
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import one_thread
+from cgbench.models.lengths import check_positions
 from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.search import longest as longest_of
@@ -167,7 +168,7 @@ class Ensemble:
         :returns: name -> float64 ``[lines]``.
         """
         sources = self._sources(lines, longest)
-        self._check_positions("target", hypotheses)
+        check_positions("target", hypotheses, longest_of(self.members, "target"))
         with self._running(len(lines), "scoring", progress) as done:
             return score_hypotheses(
                 self.members,
@@ -182,21 +183,8 @@ class Ensemble:
         sources = self.subwords.encode_source(lines)
         if longest is not None:
             sources = [ids if len(ids) <= longest else np.append(ids[: longest - 1], np.int32(EOS)) for ids in sources]
-        self._check_positions("source", sources)
+        check_positions("source", sources, longest_of(self.members, "source"))
         return sources
-
-    def _check_positions(self, side: str, given: Sequence[np.ndarray]) -> None:
-        """Check that no member runs out of positions.
-
-        :raises InputError: one does; the first sentence is named.
-        """
-        most = longest_of(self.members, side)
-        for number, ids in enumerate(given, 1):
-            if most is not None and len(ids) > most:
-                raise InputError(
-                    f"sentence {number}: its {side} has {len(ids):,} tokens with the end, and the model has positions "
-                    f"for {most:,}; shorten or leave out such sentences"
-                )
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         text = self.subwords.decode_target(hypothesis.tokens.tolist())

@@ -46,12 +46,15 @@ def measure_text(
     :param hypotheses: translations made before, a line a sentence; else the first member makes them.
     :param text_space: the measures of members whose vocabularies differ (:mod:`.text_space`).
     :param search: how the first member translates: arguments of :meth:`.member.Member.translate`.
-    :raises InputError: there are not as many hypotheses as sentences, or the members' vocabularies differ.
+    :raises InputError: there are not as many hypotheses as sentences, the members' vocabularies differ, or a
+        sentence is too long for a checkpoint.
     """
     if hypotheses is not None and len(hypotheses) != len(lines):
         raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; a line each is needed")
     if not text_space:
         check_together(members)
+    for member in members:
+        member.check_lengths(lines, hypotheses)
     searched = dict(search or {}) if hypotheses is None or text_space else {}
     config = {"device": device, "search": searched, **({"space": "text"} if text_space else {})}
     inputs = {"source": hash_value(list(lines))}

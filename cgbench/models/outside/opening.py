@@ -46,6 +46,16 @@ class Planned:
         """Whether it may have been trained on text that nobody here knows."""
         return self.address.kind != "own"
 
+    def check_lengths(self, lines: Sequence[str], hypotheses: Sequence[str] | None = None) -> None:
+        """Check what can be checked before it is loaded: that a checkpoint's sentences are not too long.
+
+        :raises InputError: one is; the first is named.
+        """
+        if self.address.kind == "own":
+            from cgbench.models.outside.own import check_own_lengths
+
+            check_own_lengths(self.address.text, self.folder, lines, hypotheses)
+
     def open(self, device: str = "cpu") -> Member:
         """Load it.
 

@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 
 from cgbench.errors import InputError
-from cgbench.models.checkpoints import ensemble_identity, read_config
+from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
 from cgbench.models.ensemble import Ensemble, Translation
+from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.outside.dropout import check_dropout, masks
-from cgbench.models.outside.member import Done, Head
+from cgbench.models.outside.member import Done, Head, check_lengths
 from cgbench.models.text.batches import Rows, make_batches
+from cgbench.models.text.subwords import Subwords
 
 
 def describe_own(folder: Path) -> tuple[dict[str, Any], str, int]:
@@ -24,7 +26,26 @@ def describe_own(folder: Path) -> tuple[dict[str, Any], str, int]:
     :raises InputError: the folder is none.
     """
     config = read_config(folder)
+    check_native(folder, config)
     return {"kind": "cgbench", "weights": ensemble_identity(folder)}, config.subwords, config.target_size
+
+
+def check_own_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
+    """Check, before a checkpoint is loaded, that it can measure these sentences.
+
+    :raises InputError: a line is longer than those it was trained on, as ``cgbench translate`` has it, or a hypothesis
+        than it has positions for.
+    """
+    config, subwords = read_config(folder), Subwords.load(folder)
+    count, said = longer_than_trained(subwords, lines, config.training.max_length)
+    if count:
+        raise InputError(
+            f"{shown}: {said}; shorten or leave out such lines, or train with a larger training.max_length"
+        )
+    most = getattr(config.model, "longest_target", None)
+    if hypotheses is not None and most is not None:
+        lengths = [len(ids) for ids in subwords.encode_target(hypotheses)]
+        check_lengths(shown, lengths, most, "the hypothesis of line")
 
 
 class OwnMember:
@@ -89,10 +110,15 @@ class OwnMember:
         batch_tokens: int | None = None,
         done: Done | None = None,
     ) -> Tensor:
-        """As :meth:`.member.Member.states`."""
+        """As :meth:`.member.Member.states`.
+
+        :raises InputError: a sentence or a target is longer than the model has positions for.
+        """
         from cgbench.models.devices import one_thread
 
         sources = self._alone.subwords.encode_source(lines)
+        for side, given in (("source", sources), ("target", targets)):
+            check_positions(side, given, getattr(self._model, f"longest_{side}", None))
         source_rows, target_rows = Rows.pack(sources), Rows.pack(targets)
         budget = batch_tokens or (1024 if self._device.type == "cpu" else 16384)
         every = np.arange(len(lines))
