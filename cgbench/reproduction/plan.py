@@ -106,6 +106,9 @@ class Run:
             "more_words": {side: list(words) for side, words in benchmark.more_words.items()},
             "tests": {split: list(measures) for split, measures in benchmark.tests.items()},
         }
+        validated = bool(benchmark.valid or system.hold_out)
+        if preset and validated and preset.training.keep == "best" and preset.training.validate_metric != "loss":
+            config["best_of_equals"] = "lowest loss"  # it was the first
         if self.start:
             config["init"] = self.start.key
         if benchmark.empty_word:
@@ -233,6 +236,7 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
             "training.warmup_updates": round(training.warmup_updates * fraction),
             "training.validate_every": min(training.validate_every, updates) if not epochs else max(1, updates // 10),
             "training.validate_every_epochs": 0,  # ten times instead, each with a decoding
+            "training.validate_from_epoch": 0,
             "training.patience": 0,
         }
     changes |= {
@@ -242,6 +246,7 @@ def scaled(preset: Preset, scale: str, fraction: float) -> dict[str, Any]:
         "training.max_tokens": max(SMOKE["tokens"], training.max_length),
         "training.validate_every": SMOKE["updates"],
         "training.validate_every_epochs": 0,
+        "training.validate_from_epoch": 0,
         "training.validate_metric": "loss",
         "training.patience": 0,
         "training.keep_checkpoints": 0,

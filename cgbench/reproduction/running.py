@@ -322,8 +322,9 @@ def translate_test(
     path = folder / f"{split.replace('/', '.')}.hypotheses"
     if not path.is_file():
         ensemble = Ensemble.open([model], device)
-        # Beam search has the limits of the papers that use it; greedy search none that cuts a right answer.
-        limit = _length_limit(ensemble, sources, references) if run.system.beam == 1 else {}
+        # Translations have the limits of the papers with beam search; no right answer is cut short anywhere else.
+        exact = any("exact match" in name for name in run.benchmark.tests[split])
+        limit = _length_limit(ensemble, sources, references) if exact or run.system.beam == 1 else {}
         found = ensemble.translate(sources, run.system.beam, progress=True, **limit)
         write_atomic(path, "".join(f"{item.text}\n" for item in found))
     hypotheses = list(read_lines(path))

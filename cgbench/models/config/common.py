@@ -190,6 +190,11 @@ class TrainingConfig:
         "training in any case.",
         later=True,
     )
+    validate_from_epoch: int = setting(
+        0,
+        "number of the first epoch, from 1, at whose end ``validate_every_epochs`` validates.",
+        later=True,
+    )
     validate_metric: str = setting(
         "loss",
         "what is best: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in percent.",
@@ -257,6 +262,7 @@ class TrainingConfig:
             "clip_norm",
             "batch_sentences",
             "validate_every_epochs",
+            "validate_from_epoch",
             "validate_sentences",
             "patience",
             "keep_checkpoints",
@@ -272,6 +278,9 @@ class TrainingConfig:
         if self.batch_draw == "epoch":
             self._require("batch_draw", self.batch_sentences > 0, "replacement where training.batch_sentences is 0")
         self._choose("loss_mean", "tokens", "sentences")
+        if not self.validate_every_epochs:
+            rule = "0 where training.validate_every_epochs is 0"
+            self._require("validate_from_epoch", self.validate_from_epoch == 0, rule)
         self._choose("validate_metric", "loss", "bleu", "exact_match")
         self._choose("validate_length", "targets", "source")
         self._choose("validate_tokenize", "none", "13a")

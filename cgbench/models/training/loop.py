@@ -189,7 +189,7 @@ class Run:
         if not config.validate_every_epochs:
             return self._due(config.validate_every)
         ended = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
-        return ended or self._stage_done()
+        return (ended and progress.epoch >= config.validate_from_epoch) or self._stage_done()
 
     def _enough(self) -> bool:
         return self.limits.updates is not None and self.updates >= self.limits.updates

@@ -325,6 +325,47 @@ def test_the_limit_of_length_is_as_wide_as_the_longest_right_answer():
     assert _length_limit(ensemble, ["a b"], ["x"])["max_length_extra"] == 10
 
 
+@pytest.mark.parametrize(
+    ("beam", "measure", "limited"),
+    [(1, "exact match", True), (5, "exact match", True), (1, "BLEU cg-test", True), (5, "BLEU cg-test", False)],
+)
+def test_no_right_answer_is_cut_short_where_answers_are_compared_whole(tmp_path, monkeypatch, beam, measure, limited):
+    from dataclasses import replace
+    from types import SimpleNamespace
+
+    from cgbench.models import ensemble
+    from cgbench.reproduction import running, texts
+
+    asked = []
+
+    def translate(sources, beam, progress, **limit):
+        asked.append((beam, limit))
+        return [SimpleNamespace(text="x")] * len(sources)
+
+    opened = SimpleNamespace(
+        translate=translate,
+        lengths=lambda lines: np.array([len(line.split()) for line in lines]),
+        subwords=SimpleNamespace(encode_target=lambda lines: [line.split() for line in lines]),
+    )
+    monkeypatch.setattr(ensemble.Ensemble, "open", lambda *given: opened)
+    monkeypatch.setattr(texts, "read_side", lambda benchmark, data, split, side: {"s": ["a"], "t": ["x " * 40]}[side])
+    colors = all_benchmarks()["Colors"]
+    benchmark = replace(colors, tests={"test": [measure]})
+    run = SimpleNamespace(benchmark=benchmark, system=replace(colors.systems["LSTM"], beam=beam), rows=0)
+    running.translate_test(run, tmp_path, tmp_path, "test", ("s", "t"), tmp_path, "cpu")
+    ((found, limit),) = asked
+    assert found == beam and bool(limit) == limited
+    if limited:
+        assert 1.2 + limit["max_length_extra"] >= 40
+
+
+def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
+    systems = all_benchmarks()["CFQ MCD1"].systems
+    assert {name: system.beam for name, system in systems.items() if system.init} == dict.fromkeys(
+        ("RoBERTa", "RoBERTa Dangle", "RoBERTa+CReg", "RoBERTa COMPOSITION", "RoBERTa LRF"), 5
+    )
+
+
 def presets_of(benchmark):
     """Preset of every system of a benchmark, as it is run."""
     from cgbench.reproduction.plan import Run

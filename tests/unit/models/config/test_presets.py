@@ -162,6 +162,28 @@ def test_translation_is_trained_as_the_authors_scripts_do(name):
     assert training.validate_join == ("@@" if "cognition" in name else "")
 
 
+@pytest.mark.parametrize(
+    ("name", "embedding", "tokens", "updates", "first"),
+    [
+        ("roberta_cfq", "unit", 4096, 45_000, 0),
+        ("roberta_cfq_dangle", "fairseq", 4 * 1024, 45_000, 0),
+        ("roberta_cfq_creg", "fairseq", 8192, 50_000, 50),
+        ("roberta_cfq_lrf", "unit", 4096, 45_000, 0),
+    ],
+)
+def test_over_roberta_as_the_authors_scripts_do(name, embedding, tokens, updates, first):
+    """run_cfq.sh of mswellhao/Dangle and run_cfqcreg.sh of ARIES-LM/CSR4CG, with the defaults of their fairseq."""
+    preset = load_preset(name)
+    training = preset.training
+    assert preset.model.embedding == embedding
+    assert (training.max_tokens * training.accumulation, training.max_updates) == (tokens, updates)
+    assert (training.validate_metric, training.validate_beam, training.keep) == ("exact_match", 5, "best")
+    assert (training.validate_every_epochs, training.validate_from_epoch) == (1, first)
+    assert (training.adam_beta1, training.adam_beta2) == (0.9, 0.999)
+    assert (training.learning_rate, training.warmup_updates, training.schedule) == (1e-4, 4000, "inverse_sqrt")
+    assert (training.weight_decay, training.clip_norm, training.label_smoothing) == (1e-3, 1, 0)
+
+
 def test_prototypes_are_made_as_the_authors_script_does():
     """ARIES-LM/CatMT4CG train.sh, and the defaults of its code."""
     preset = load_preset("proto_cognition")

@@ -212,8 +212,24 @@ def test_validation_at_the_end_of_epochs(corpus, tmp_path, every):
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
+def test_validation_begins_at_an_epoch(corpus, tmp_path):
+    settings = {"training.validate_every_epochs": 1, "training.max_updates": 21}
+    train(corpus, tmp_path / "every", PRESET.replace(settings))
+    ends = validated(tmp_path / "every")
+    assert len(ends) > 4
+    for first in (1, 3):
+        preset = PRESET.replace({**settings, "training.validate_from_epoch": first})
+        train(corpus, tmp_path / str(first), preset)
+        assert validated(tmp_path / str(first)) == ends[first - 1 :]
+    late = PRESET.replace({**settings, "training.validate_from_epoch": 99})
+    train(corpus, tmp_path / "late", late)
+    assert validated(tmp_path / "late") == [21]
+    with pytest.raises(InputError, match=r"validate_from_epoch=2: must be 0 where training\.validate_every_epochs is 0"):
+        PRESET.replace({"training.validate_from_epoch": 2})
+
+
 def test_what_came_later_is_not_in_what_was_made_without_it(corpus, tmp_path):
-    later = {"validate_every_epochs", "validate_length", "validate_join", "validate_tokenize"}
+    later = {"validate_every_epochs", "validate_from_epoch", "validate_length", "validate_join", "validate_tokenize"}
     assert later <= asdict(PRESET.training).keys()
     assert not later & to_dict(PRESET.training).keys()
     changed = replace(PRESET.training, validate_join="@@", validate_length="source")
