@@ -109,6 +109,8 @@ class Run:
         validated = bool(benchmark.valid or system.hold_out)
         if preset and validated and preset.training.keep == "best" and preset.training.validate_metric != "loss":
             config["best_of_equals"] = "lowest loss"  # it was the first
+        if preset and getattr(preset.model, "values", "") == "separate_anew":
+            config["upper_layers"] = "two"  # they were shared
         if self.start:
             config["init"] = self.start.key
         if benchmark.empty_word:

@@ -182,7 +182,8 @@ def slow_states(model, source, target, points=None):
         if config.architecture == "r_dangle":
             keys = values = model.encoder_norm(keys) * config.key_scale
         if form in ("keys_once", "separate_anew"):
-            values = encoded(model, model.value_encoder, read, model.source_end, n, causal)
+            top = model.value_top if form == "separate_anew" else None
+            values = encoded(model, model.value_encoder, read, model.source_end, n, causal, top)
             values = model.value_norm(values) * config.value_scale
         if form == "keys_once":
             keys = once
@@ -220,10 +221,10 @@ def mixed(layers, read, end, n, causal=False):
     return z
 
 
-def encoded(model, layers, read, end, n, causal=False):
-    """The source's states of these mixed layers and the layers above."""
+def encoded(model, layers, read, end, n, causal=False, top=None):
+    """The source's states of these mixed layers and the layers above: ``top``, or the model's own."""
     z = mixed(layers, read, end, n, causal)[:n]
-    for layer in model.encoder:
+    for layer in top or model.encoder:
         z = plain_layer(layer, z)
     return z
 

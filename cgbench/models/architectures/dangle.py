@@ -167,16 +167,16 @@ class EncoderDecoderDangle(Dangle):
 
         :param y: target vectors as the mixed layers read them, the table that ``prefixes`` are gathered from.
         """
-        return self.run_anew(self.mixed_stack(), self.end, encoded, y, prefixes)
+        x = self.run_anew(self.mixed_stack(), self.end, encoded, y, prefixes)
+        return self.encode_top(x, prefixes.encodings)
 
     def run_anew(
         self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
     ) -> Tensor:
-        """The same with these mixed layers and this vector after each prefix, [width]."""
+        """What these mixed layers make of it, with this vector after each prefix, [width]."""
         table = torch.cat((encoded.states, y, end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
-        x = run_mixed(layers, table, prefixes.mixed(len(encoded.states), len(y)), sources)
-        return self.encode_top(x, prefixes.encodings)
+        return run_mixed(layers, table, prefixes.mixed(len(encoded.states), len(y)), sources)
 
     def encode_top(self, x: Tensor, layout: Layout) -> Tensor:
         """Apply the layers above the mixed ones to source states [tokens, width]."""

@@ -3,12 +3,13 @@
 At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as Dangle does at every position,
 and the decoder reads the whole prefix again with the new encodings; between these points it goes on as an ordinary one.
 With ``values=separate`` the values of cross-attention come from an encoder that sees the source alone. Of two encoders
-the other one may be run anew instead (``keys_once``), or both (``separate_anew``).
+the other one may be run anew instead (``keys_once``), or both (``separate_anew``: section 3.2's "two separately
+parameterized encoders", which share no layer).
 
 The paper leaves open, and the authors' code settles: the norms above both encoders, the constants that multiply what
-they return, and that the lowest layers of the value encoder are mixed layers, too, over the source and one learned
-vector; the forms that its code does not have are made of the same parts. What is marked "beyond the paper" in
-:class:`RDangleConfig` is neither's.
+they return, that the lowest layers of the value encoder are mixed layers, too, over the source and one learned vector,
+and that its upper layers are those of the keys; the forms that its code does not have are made of the same parts. What
+is marked "beyond the paper" in :class:`RDangleConfig` is neither's.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class RDangle(EncoderDecoderDangle):
             self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         if config.values != "shared" and config.value_encoder == "mixed":
             self.source_end = learned_vector(config.width)
+        if config.values == "separate_anew":
+            self.value_top = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Sources:
         """Run what does not see the target: the static layers and, if there is one, the encoder that is run once."""
@@ -121,20 +124,23 @@ class RDangle(EncoderDecoderDangle):
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
         """See :class:`EncoderDecoderDangle`; with ``values=separate_anew`` both encodings, [2, tokens, width]."""
         if self.config.values == "keys_once":
-            return self._as_values(self._run_anew(self.value_stack(), self.source_end, encoded, y, prefixes))
-        keys = self._as_keys(self._run_anew(self.mixed_stack(), self.end, encoded, y, prefixes))
+            values = self.run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
+            return self._as_values(self.encode_top(values, prefixes.encodings))
+        keys = self._as_keys(super().encode_anew(encoded, y, prefixes))
         if self.config.values != "separate_anew":
             return keys
-        values = self._run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
+        values = self.run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
+        for layer in self.value_top:
+            values = layer(values, prefixes.encodings)
         return torch.stack((keys, self._as_values(values)))
 
-    def _run_anew(
+    def run_anew(
         self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
     ) -> Tensor:
+        """See :class:`EncoderDecoderDangle`."""
         if not self.config.causal_target:
-            return self.run_anew(layers, end, encoded, y, prefixes)
-        x = run_causal(layers, encoded.states, y, end.to(y.dtype)[None], prefixes)
-        return self.encode_top(x, prefixes.encodings)
+            return super().run_anew(layers, end, encoded, y, prefixes)
+        return run_causal(layers, encoded.states, y, end.to(y.dtype)[None], prefixes)
 
     def decode_prefixes(
         self, encoded: Any, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState | None = None

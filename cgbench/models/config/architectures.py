@@ -122,7 +122,8 @@ class RDangleConfig(PrefixConfig):
         "separate",
         "which encodings are made anew, and by what: ``shared`` (one encoder; keys and values of cross-attention are "
         "the same encodings, made anew); or an encoder each, of which is run anew that of the keys (``separate``), "
-        "that of the values (``keys_once``) or both (``separate_anew``). The paper's figures are of the first two.",
+        "that of the values (``keys_once``) or both, which then share no layer (``separate_anew``). The paper has "
+        "figures of the first two.",
     )
     key_scale: float = setting(
         1.0,

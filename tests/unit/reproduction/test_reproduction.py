@@ -366,6 +366,15 @@ def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
     )
 
 
+def test_seeds_are_those_that_a_paper_or_its_code_names():
+    tables = all_tables()
+    for name in ("composition-1", "composition-7", "lrf-1", "lrf-4"):
+        assert tables[name].seeds_of("CoGnition") == [1, 7, 77, 777, 7777, 77777]
+    for name in ("r-dangle-4", "r-dangle-5"):  # "5 random runs on CoGnition and 3 random runs on ReaCT"
+        assert tables[name].seeds_of("CoGnition") == [1, 2, 3, 4, 5]
+        assert tables[name].seeds_of("ReaCT") == [1, 2, 3]
+
+
 def presets_of(benchmark):
     """Preset of every system of a benchmark, as it is run."""
     from cgbench.reproduction.plan import Run
