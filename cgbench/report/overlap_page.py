@@ -48,8 +48,8 @@ def overlap_page(found: Overlap, *, command: str = "") -> str:
                     name,
                     f"{one['examples']:,}",
                     f"{one[found.unit]:,}",
-                    f"{one['degree']:.4f}",
-                    f"{one['longest_mean']:.2f}",
+                    "" if one["degree"] is None else f"{one['degree']:.4f}",
+                    "" if one["longest_mean"] is None else f"{one['longest_mean']:.2f}",
                     f"{one['longest']:,}",
                     f"{one['whole']:,}",
                 ]
@@ -112,9 +112,12 @@ def _charts(found: Overlap) -> list[tuple[Any, str]]:
 
 
 def _examples(side: Side) -> dict[str, Any]:
-    """The examples most of which is in the corpus in one span; the longer ones, then the first, among equals."""
+    """The examples most of which is in the corpus in one span; the longer ones, then the first, among equals. One
+    without a word is left out.
+    """
     shares = side.longest / np.maximum(side.lengths, 1)
-    order = np.lexsort((np.arange(len(shares)), -side.longest, -shares))[:MOST]
+    order = np.lexsort((np.arange(len(shares)), -side.longest, -shares))
+    order = order[side.lengths[order] > 0][:MOST]
     rows = [
         {
             "number": place + 1,

@@ -47,7 +47,8 @@ class Task:
 def test_step(reading: Reading, sides: list[list[str]]) -> Step:
     """The step that makes the automaton of a test text, ``sides`` its texts."""
     lines = hashlib.sha256("\n".join("\n".join(["", *side]) for side in sides).encode()).hexdigest()
-    return Step("test", {"units": reading.units}, {"text": lines})
+    revision = 2 if reading.tokenizer else 1  # 2: lines are neither cut nor filled up
+    return Step("test", {"units": reading.units}, {"text": lines}, revision)
 
 
 def read_corpus(

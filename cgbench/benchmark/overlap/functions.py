@@ -57,7 +57,8 @@ def overlap(
     An n-gram is known when it occurs at least ``min_count`` times within lines (rows) of the corpus. The corpus is read
     once, whatever its size; memory is that of the test text.
 
-    :param test: a text, or the two sides of one, an example a line each.
+    :param test: a text, or the two sides of one, one example per line each. The two sides are read alike: with Moses'
+        tokeniser or ``detokenize``, which have rules for each language, only one side at a time is allowed.
     :param corpus: files, ``TABLE:COLUMN``, folders, patterns.
     :param orders: lengths of n-grams that are counted; the longest and the degree know no limit.
     :param documents: of so many documents that hold each longest span say where they are; reads the corpus again.
@@ -253,10 +254,18 @@ def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]
 def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:
     """The texts of a test text by side, normalised.
 
-    :raises InputError: one cannot be read, is empty, or the two are not aligned.
+    :raises InputError: one cannot be read, is empty, or the two are not aligned; or their words need rules of two
+        languages, where all of the corpus is read by one.
     """
     given = list(test) if isinstance(test, (tuple, list)) and len(test) in (1, 2) and not _is_text(test) else [test]
     names = SIDES if len(given) == 2 else ("text",)
+    first, second = normalisation.tokenizers
+    if len(given) == 2 and (first != second or first == "moses" or normalisation.detokenize):
+        which = argument("detokenize" if normalisation.detokenize else "tokenize")
+        raise InputError(
+            f"{which}: the corpus is read by the rules of one language, and there are two sides; run each side alone, "
+            f"with its own {argument('language')} and {argument('tokenize')}"
+        )
     texts = [as_column(one, name, "text", name) for one, name in zip(given, names, strict=True)]
     if len(texts) == 2 and len(texts[0]) != len(texts[1]):
         raise InputError(

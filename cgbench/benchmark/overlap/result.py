@@ -40,8 +40,8 @@ class Side:
 
     @property
     def degrees(self) -> np.ndarray:
-        """The compositional degree of each example against the corpus, float64; 0.0 for one without a word."""
-        return self.pieces / np.maximum(self.lengths, 1)
+        """The compositional degree of each example against the corpus, float64; NaN for one without a word."""
+        return np.where(self.lengths > 0, self.pieces / np.maximum(self.lengths, 1), np.nan)
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,16 @@ class Overlap:
 
     def _side(self, side: Side) -> dict[str, Any]:
         size, units = len(side.lengths), int(side.lengths.sum())
+        has_words = side.lengths > 0
         ngrams = side.ngrams(self.orders)
         return {
             "examples": size,
             self.unit: units,
             "pieces": int(side.pieces.sum()),
-            "degree": float(side.degrees.mean()) if size else None,
-            "longest_mean": float(side.longest.mean()) if size else None,
+            "degree": float(side.degrees[has_words].mean()) if has_words.any() else None,
+            "longest_mean": float(side.longest[has_words].mean()) if has_words.any() else None,
             "longest": int(side.longest.max(initial=0)),
-            "whole": int(np.count_nonzero((side.longest == side.lengths) & (side.lengths > 0))),
+            "whole": int(np.count_nonzero((side.longest == side.lengths) & has_words)),
             "covered": int(side.covered.sum()),
             "orders": {
                 str(order): {
@@ -145,7 +146,8 @@ class Overlap:
                 known = side.known[example].tolist()
                 shares = [_share(one, of) for one, of in zip(known, counts[example].tolist(), strict=True)]
                 row = [str(example + 1), side.name, str(side.lengths[example]), str(side.pieces[example])]
-                row += [_shown(float(side.degrees[example])), str(side.longest[example]), side.spans[example]]
+                degree = float(side.degrees[example]) if side.lengths[example] else None
+                row += [_shown(degree), str(side.longest[example]), side.spans[example]]
                 row += [str(side.covered[example]), *map(str, known), *(_shown(share) for share in shares)]
                 rows.append([*row, " ".join(side.documents[example])] if side.documents is not None else row)
         text = render([*head, *(["documents"] if with_documents else [])], rows, "tsv")

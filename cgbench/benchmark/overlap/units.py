@@ -124,10 +124,14 @@ def open_tokenizer(path: Path) -> Any:
     """
     library = require("tokenizers", "models")
     try:
-        return library.Tokenizer.from_str(_bytes_of(path).decode())
+        tokenizer = library.Tokenizer.from_str(_bytes_of(path).decode())
     except Exception as error:
         # The library raises Exception itself.
         raise InputError(f"{path}: no tokenizer.json ({' '.join(str(error).split())[:200]})") from None
+    # Files saved from a training run often cut or fill each line to a fixed number of ids.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -15,6 +15,7 @@ from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.functions import stats
 from cgbench.engines import Local
 from cgbench.errors import InputError
+from cgbench.report.overlap_page import overlap_page
 
 WORDS = st.lists(st.sampled_from("abcdé"), max_size=8).map(" ".join)
 ONE = Local(1)
@@ -133,6 +134,47 @@ def test_lower_case_and_tokens(tmp_path):
         for settings_ in ({}, {"lowercase": True}, {"lowercase": True, "tokenize": "13a"})
     )
     assert (plain, lower, tokens) == ("ist", "das ist", "das ist gut . oder ?")
+
+
+def test_a_line_without_a_word_counts_in_no_mean(tmp_path):
+    (tmp_path / "corpus.txt").write_text("the cat slept\n")
+    found = overlap(["the cat", "", " "], tmp_path / "corpus.txt", engine=ONE)
+    side = found.as_dict()["sides"]["text"]
+    assert (side["examples"], side["degree"], side["longest_mean"]) == (3, 0.5, 2.0)
+    assert [row["degree"] for row in rows(found)] == ["0.5000", "", ""]
+    assert found.report().splitlines()[3].split()[:4] == ["text", "3", "2", "0.5000"]
+    assert "1 of 3 examples, by the share" in overlap_page(found)
+    empty = overlap(["", ""], tmp_path / "corpus.txt", engine=ONE)
+    assert empty.as_dict()["sides"]["text"]["degree"] is None
+    assert "Most contained" in overlap_page(empty)
+
+
+def test_two_sides_need_rules_of_two_languages(tmp_path):
+    (tmp_path / "corpus.txt").write_text("l'homme dort.\nthe man's asleep.\n")
+    pair = (["l'homme dort."], ["the man's asleep."])
+    for more in ({"tokenize": "moses"}, {"detokenize": True}, {"tokenize": "source=moses"}):
+        with pytest.raises(InputError, match="two sides; run each side alone, with its own language"):
+            overlap(pair, tmp_path / "corpus.txt", engine=ONE, **more)
+    assert len(overlap(pair, tmp_path / "corpus.txt", tokenize="13a", lowercase=True, engine=ONE).sides) == 2
+    french = overlap(pair[0], tmp_path / "corpus.txt", tokenize="moses", language="fr", engine=ONE).sides[0]
+    assert french.lengths.tolist() == [4]  # l' homme dort .
+
+
+def test_a_tokeniser_that_would_cut_or_fill_lines(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    words = list("abcdefg")
+    made = tokenizers.Tokenizer(tokenizers.models.WordLevel({one: at for at, one in enumerate(["?", *words])}, "?"))
+    made.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    (tmp_path / "corpus.txt").write_text("a b c d e f g\n")
+    found = []
+    for change in (lambda: None, lambda: made.enable_truncation(3), lambda: made.enable_padding(length=9)):
+        change()
+        made.save(str(tmp_path / "tokenizer.json"))
+        test = ["c d e f g", "a b"]
+        one = overlap(test, tmp_path / "corpus.txt", tokenizer=tmp_path / "tokenizer.json", orders=(1, 2), engine=ONE)
+        found.append(one.table())
+    assert found[0] == found[1] == found[2]
+    assert found[0].splitlines()[1].split("\t")[2] == "5"
 
 
 def test_ids_of_a_tokeniser(tmp_path):
