@@ -329,7 +329,32 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
     assert [sample["doc"]["source"] for sample in samples] == text(release, "de")
     assert samples[0]["arguments"][0][0] == f"German: {text(release, 'de')[0]}\nEnglish:"
     assert [sample["target"] for sample in samples] == [f" {line}" for line in text(release, "en")]
-    assert {"bleu,none", "chrf,none", "ter,none"} <= set(found["results"]["cgbench_de_en"])
+    scores = found["results"]["cgbench_de_en"]
+    assert {"bleu,first-line", "chrf,first-line", "ter,first-line"} <= set(scores)
+    assert samples[0]["filtered_resps"] == ["lol"]
+
+    def evaluate(folder, **more):
+        manager = TaskManager(include_path=str(folder), include_defaults=False)
+        return lm_eval.simple_evaluate(
+            model="dummy", tasks=["cgbench_de_en"], task_manager=manager, bootstrap_iters=0, log_samples=True, **more
+        )
+
+    for sample in evaluate(tmp_path / "task", num_fewshot=3)["samples"]["cgbench_de_en"]:
+        *shots, last = sample["arguments"][0][0].split("\n\n")
+        assert last == f"German: {sample['doc']['source']}\nEnglish:" and len(shots) == 3
+        for shot in shots:
+            source, target = re.fullmatch("German: (.*)\nEnglish: (.*)", shot).groups()
+            assert source not in text(release, "de") and target not in text(release, "en")
+    # An answer that begins with line breaks, and goes on after its first line.
+    answers = iter(f"\n\n{line}\nGerman" for line in text(release, "en"))
+    monkeypatch.setattr(
+        "lm_eval.models.dummy.DummyLM.generate_until", lambda self, requests, **_: [next(answers) for _ in requests]
+    )
+    assert evaluate(tmp_path / "task")["results"]["cgbench_de_en"]["bleu,first-line"] == pytest.approx(100)
+    monkeypatch.setattr("cgbench.benchmark.export.lm_eval.sides_of", lambda *_: ())
+    run("export", release, "--to", "lm-eval", "--out", tmp_path / "none")
+    with pytest.raises(AssertionError, match="no documents available for sampling"):
+        evaluate(tmp_path / "none", num_fewshot=1)
 
 
 def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
@@ -340,8 +365,12 @@ def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
     lines = (tmp_path / "task/cgbench_de_en.yaml").read_text().splitlines()
     assert lines.pop() == "custom_dataset: !function pairs.load"
     task = yaml.safe_load("\n".join(lines))
-    assert task["task"] == "cgbench_de_en" and task["test_split"] == "test"
-    assert task["doc_to_text"] == "German: {{source}}\nEnglish:" and task["generation_kwargs"]["until"] == ["\n"]
+    assert task["task"] == "cgbench_de_en" and task["test_split"] == "test" and task["fewshot_split"] == "fewshot"
+    assert task["doc_to_text"] == "German: {{source}}\nEnglish:"
+    assert task["generation_kwargs"]["until"] == ["\nGerman:"]  # a line break would cut an answer that begins with one
+    pattern = task["filter_list"][0]["filter"][0]["regex_pattern"]
+    for answer in ("the cat", " the cat\nGerman", "\n\n the cat\n(or: a cat)"):
+        assert re.findall(pattern, answer)[0].strip() == "the cat"
     asked = []
     stub = types.ModuleType("datasets")
     stub.load_dataset = lambda *words, **options: asked.append((words, options))
@@ -354,7 +383,33 @@ def test_the_task_says_what_the_harness_asks_for(release, run, tmp_path):
     finally:
         sys.modules.pop("datasets")
         sys.modules.update({"datasets": before} if before else {})
-    assert asked == [(("parquet",), {"data_files": {"test": str(tmp_path / "task/test.parquet")}})]
+    files = [str(tmp_path / f"task/{name}.parquet") for name in ("fewshot", "test")]
+    assert asked == [(("parquet",), {"data_files": file, "split": "train"}) for file in files]
+
+
+def test_few_shot_examples_are_no_test_pairs(release, run, tmp_path, monkeypatch):
+    import pyarrow.parquet
+    import yaml
+
+    from cgbench.benchmark.export import lm_eval
+
+    run("export", release, "--to", "lm-eval", "--out", tmp_path / "task")
+    shots = pyarrow.parquet.read_table(tmp_path / "task/fewshot.parquet").to_pydict()
+    candidates = {
+        (row["source"], row["target"]): row["stage"] for _, row in Release.open(release).candidates.iterrows()
+    }
+    assert len(shots["source"]) > 100
+    assert {candidates[pair] for pair in zip(shots["source"], shots["target"], strict=True)} <= {"rest", "window"}
+    assert not set(shots["source"]) & set(text(release, "de")) and not set(shots["target"]) & set(text(release, "en"))
+    monkeypatch.setattr(lm_eval, "MOST_SHOTS", 7)
+    run("export", release, "--to", "lm-eval", "--out", tmp_path / "few")
+    assert 4 <= len(pyarrow.parquet.read_table(tmp_path / "few/fewshot.parquet")) <= 7
+    monkeypatch.setattr(lm_eval, "sides_of", lambda *_: ())
+    said = run("export", release, "--to", "lm-eval", "--out", tmp_path / "none").stderr
+    assert "no pairs beside its test set that could be few-shot examples" in said
+    assert not (tmp_path / "none/fewshot.parquet").exists()
+    lines = (tmp_path / "none/cgbench_de_en.yaml").read_text().splitlines()[:-1]
+    assert yaml.safe_load("\n".join(lines))["fewshot_config"] == {"samples": []}
 
 
 def test_mt_metrics_eval_reads_the_set_by_degree(release, run, tmp_path):
@@ -402,13 +457,23 @@ def test_a_test_suite_of_wmt(release, run, tmp_path):
         [json.loads(line) for line in (tmp_path / "suite" / name).read_text(encoding="utf-8").splitlines()]
         for name in ("testsuite.jsonl", "references.jsonl")
     )
-    assert [row["source_doc"] for row in suite] == text(release, "de")
-    assert {(row["src_lang"], row["tgt_lang"]) for row in suite} == {("deu_Latn", "eng_Latn")}
-    assert set(suite[0]) == {"doc_id", "source_doc", "src_lang", "tgt_lang", "instruction"}
+    for row in suite:
+        # What the collection of translations of 2026 requires, and what the published data of 2026 have.
+        assert {"doc_id", "source_doc", "tgt_lang", "instruction"} <= set(row)
+        assert {"doc_id", "domain", "src_lang", "tgt_lang", "src_text", "prompt_instruction", "refs"} <= set(row)
+        assert row["source_doc"] == row["src_text"] and row["instruction"] == row["prompt_instruction"]
+        assert row["doc_id"].split("_###_")[:4] == ["cgbench", row["domain"], "deu_Latn", "eng_Latn"]
+        assert (row["src_lang"], row["tgt_lang"], row["refs"]) == ("deu_Latn", "eng_Latn", {})
+    assert [row["src_text"] for row in suite] == text(release, "de")
     assert "from German into English" in suite[0]["instruction"]
     assert [row["doc_id"] for row in suite] == [row["doc_id"] for row in answers]
     assert len({row["doc_id"] for row in suite}) == 35
-    assert [row["reference"] for row in answers] == text(release, "en")
+    assert [row["refs"]["refA"]["ref"] for row in answers] == text(release, "en")
+    assert [row["figures"] for row in answers] == split(release)
+    # References stay at home.
+    assert not any(
+        line in (tmp_path / "suite/testsuite.jsonl").read_text(encoding="utf-8") for line in text(release, "en")
+    )
 
 
 def test_results_of_other_settings_and_half_written_files_are_swept(built, corpora, run, tmp_path):

@@ -2,20 +2,29 @@
 
 ``lm_eval --include_path FOLDER --tasks NAME`` runs it from anywhere. The format is that of the harness's
 ``docs/task_guide.md`` (0.4.13).
+
+Without a split for few-shot examples the harness draws them from the test documents. Ours are candidates that were not
+selected; where a release has none, a run that asks for few-shot examples ends with the harness's own error.
+
+An answer ends where the next source would begin, and its first line that is not empty counts: a stop at a line break
+would cut the answer of a chat model that begins with one.
 """
 
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.data_tables import write_table
+from cgbench.benchmark.data_tables import sides_of, write_table
 from cgbench.benchmark.export.language_names import in_english
 from cgbench.benchmark.export.pairs import Pairs, write_lines
+from cgbench.errors import InputWarning
 
-DATA = "test.parquet"
-LOADER = f'''"""Finds the pairs beside this file, wherever the harness was started."""
+TEST, SHOTS = "test", "fewshot"
+MOST_SHOTS = 500
+LOADER = '''"""Finds the pairs beside this file, wherever the harness was started."""
 
 from pathlib import Path
 
@@ -23,8 +32,8 @@ from pathlib import Path
 def load(**_):
     import datasets
 
-    path = Path(__file__).with_name("{DATA}")
-    return datasets.load_dataset("parquet", data_files={{"test": str(path)}})
+    files = sorted(Path(__file__).parent.glob("*.parquet"))  # each has columns of its own, so one call per file
+    return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
 '''
 
 
@@ -42,23 +51,64 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
     figures = [row["figures"] for row in pairs.rows]
     columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
-    write_table(pyarrow.table(columns), folder / DATA)
+    write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
+    shots = shots_of(pairs)
+    few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
+    if shots["source"]:
+        write_table(pyarrow.table(shots), folder / f"{SHOTS}.parquet")
+    else:
+        few_shot = {"fewshot_config": {"samples": []}}
+        warnings.warn(
+            InputWarning(
+                "the release has no pairs beside its test set that could be few-shot examples; the task runs without "
+                "any, and ends with an error where --num_fewshot is above 0"
+            ),
+            stacklevel=2,
+        )
     write_lines(folder / "pairs.py", LOADER.splitlines())
-    source, target = map(in_english, pairs.languages)
+    source, target = (_literal(in_english(language)) for language in pairs.languages)
     task = {
         "task": name,
         "output_type": "generate_until",
-        "test_split": "test",
-        "doc_to_text": f"{_literal(source)}: {{{{source}}}}\n{_literal(target)}:",
+        "test_split": TEST,
+        **few_shot,
+        "doc_to_text": f"{source}: {{{{source}}}}\n{target}:",
         "doc_to_target": " {{target}}",
-        "generation_kwargs": {"until": ["\n"], "do_sample": False},
+        "generation_kwargs": {"until": [f"\n{source}:"], "do_sample": False},
+        "filter_list": [
+            {
+                "name": "first-line",
+                "filter": [
+                    {"function": "regex", "regex_pattern": r"\S.*", "group_select": 0, "fallback": ""},
+                    {"function": "take_first"},
+                ],
+            }
+        ],
         "metric_list": [{"metric": metric} for metric in ("bleu", "chrf", "ter")],
         "should_decontaminate": True,
         "doc_to_decontamination_query": "{{target}}",
-        "metadata": {"version": 1.0, "cgbench": pairs.release.signature},
+        "metadata": {"version": 2.0, "cgbench": pairs.release.signature},
     }
     text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=1_000)
     write_lines(folder / f"{name}.yaml", [*text.splitlines(), "custom_dataset: !function pairs.load"])
+
+
+def shots_of(pairs: Pairs) -> dict[str, list[str]]:
+    """Few-shot examples by side: candidates that were neither selected nor dropped and share no sentence with the test
+    set, at most :data:`MOST_SHOTS`, evenly spread over the candidates.
+    """
+    table = pairs.release.table(text=True)
+    texts = sides_of(table, pairs.languages)
+    if not texts:
+        return {"source": [], "target": []}
+    tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
+    free = [
+        (source, target)
+        for stage, source, target in zip(table["stage"].to_pylist(), *texts, strict=True)
+        if stage in ("rest", "window") and source not in tests[0] and target not in tests[1]
+    ]
+    chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
+    return {"source": [source for source, _ in chosen], "target": [target for _, target in chosen]}
 
 
 def _literal(name: str) -> str:

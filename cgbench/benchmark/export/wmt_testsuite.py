@@ -1,7 +1,10 @@
-"""A test suite for WMT's sub-task: JSON lines of sources with a prompt each; what to score them by stays at home.
+"""A test suite for WMT's sub-task: JSON lines of sources with a prompt each; the references stay at home.
 
-The fields are those that the collection of translations of 2026 reads: ``doc_id``, ``source_doc``, ``tgt_lang`` (as
-``deu_Latn``) and ``instruction``; it returns the row with ``translation``.
+WMT's programs of 2026 name the same things in two ways, and a row of the suite has both. The blind set and the
+collection of translations (wmt-collect-translations, ``mtoc``) have ``source_doc`` and ``instruction``; the published
+data (wmt26-general-mt) ``src_text``, ``prompt_instruction`` and ``refs``. ``doc_id``, ``domain``, ``src_lang`` and
+``tgt_lang`` (``deu_Latn``) are common to both. The suite has no references (``refs`` is ``{}``); the rows of the other
+file have them, and the figures of the pair.
 """
 
 from __future__ import annotations
@@ -12,33 +15,25 @@ from cgbench.benchmark.export.language_names import in_english, with_script
 from cgbench.benchmark.export.pairs import Pairs, write_rows
 
 SUITE, ANSWERS = "testsuite.jsonl", "references.jsonl"
+SET = "cgbench"
 
 
 def write_wmt_testsuite(pairs: Pairs, folder: Path) -> None:
     """Write the suite, and beside it the references with their figures."""
-    source, target = pairs.languages
-    instruction = (
-        f"Translate the following text from {in_english(source)} into {in_english(target)}. Answer with the "
-        "translation alone."
-    )
-    names = [f"cgbench-{source}-{target}-{row['doc']}" for row in pairs.rows]
-    write_rows(
-        folder / SUITE,
-        (
-            {
-                "doc_id": name,
-                "source_doc": row["source"],
-                "src_lang": with_script(source),
-                "tgt_lang": with_script(target),
-                "instruction": instruction,
-            }
-            for name, row in zip(names, pairs.rows, strict=True)
-        ),
-    )
-    write_rows(
-        folder / ANSWERS,
-        (
-            {"doc_id": name, "reference": row["target"], **row["figures"]}
-            for name, row in zip(names, pairs.rows, strict=True)
-        ),
-    )
+    source, target = map(with_script, pairs.languages)
+    names = [in_english(language) for language in pairs.languages]
+    instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."
+    suite, answers = [], []
+    for row in pairs.rows:
+        common = {
+            "doc_id": "_###_".join([SET, row["domain"], source, target, row["doc"]]),
+            "domain": row["domain"],
+            "src_lang": source,
+            "tgt_lang": target,
+            "src_text": row["source"],
+            "prompt_instruction": instruction,
+        }
+        suite.append({**common, "refs": {}, "source_doc": row["source"], "instruction": instruction})
+        answers.append({**common, "refs": {"refA": {"ref": row["target"]}}, "figures": row["figures"]})
+    write_rows(folder / SUITE, suite)
+    write_rows(folder / ANSWERS, answers)
