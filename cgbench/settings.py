@@ -70,10 +70,10 @@ def help_texts(kind: type) -> dict[str, str]:
     return texts
 
 
-def did_you_mean(word: str, choices: Iterable[str]) -> str:
+def did_you_mean(word: object, choices: Iterable[str]) -> str:
     """``; did you mean X?`` for the nearest of ``choices``, whatever its case, else a list of them."""
     names = sorted(choices)
-    near = _nearest(word, names)
+    near = _nearest(str(word), names)
     return f"; did you mean {near}?" if near else f"; there is {', '.join(names)}"
 
 

@@ -44,6 +44,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.arguments import check_whole
 from cgbench.benchmark import saved_ngrams
 from cgbench.benchmark.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.vocabulary import Vocabulary
@@ -98,6 +99,8 @@ class KnownNgrams:
         """
         from cgbench.benchmark import disk_learning
 
+        check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+
         words, memory = estimate_words(Path(text)), free_memory()
         memory = 1 << 62 if memory is None else memory
         if words is not None and (BYTES_A_WORD * words > memory or words > LARGEST * 9 // 10):
@@ -116,6 +119,7 @@ class KnownNgrams:
         cls, lines: Iterable[str], *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
     ) -> KnownNgrams:
         """The same for lines in memory."""
+        check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         return cls._learn(join_blocks(lines), min_count, word_min_count, jobs)
 
     @classmethod

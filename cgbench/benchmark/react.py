@@ -18,6 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.arguments import check_whole
 from cgbench.benchmark.candidate_reverse import check_reverse, reverse_of_candidates
 from cgbench.benchmark.candidate_table import candidate_table, with_columns
 from cgbench.benchmark.candidate_uncertainty import (
@@ -129,6 +130,7 @@ def build_react(
     """
     from cgbench.benchmark.known_ngrams import preload
 
+    check_whole(1, jobs=jobs)
     folder, given = Path(out), Path(work) if work is not None else None
     notes = read_notes(Path(card_notes)) if card_notes is not None else {}
     beside = open_work(folder, given)

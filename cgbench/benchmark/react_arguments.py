@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.arguments import check_choice, check_flag, check_whole
 from cgbench.benchmark.candidate_uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.difficulty import check_difficulty
 from cgbench.benchmark.pair_measures import JOINT, NEEDS
@@ -26,7 +27,7 @@ from cgbench.benchmark.react_plan import Inputs, Plan, plan_react
 from cgbench.benchmark.shortage import check_shares
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import member_folders
-from cgbench.models.devices import choose_device
+from cgbench.models.devices import DEVICES, choose_device
 from cgbench.models.outside.opening import Planned, check_together, plan_member
 from cgbench.models.training.ensemble import check_processes
 from cgbench.settings import did_you_mean
@@ -63,8 +64,10 @@ def plan_of(
     accept_text: bool = False,
 ) -> Plan:
     """What :func:`build_react` was asked for, checked: the plan. ``texts`` is where lists of sentences are written."""
-    if until not in STAGES:
-        raise InputError(f"until: {until!r}{did_you_mean(str(until), STAGES)}")
+    check_choice(STAGES, until=until)
+    check_choice(DEVICES, device=device)
+    check_whole(1, gpus_per_member=gpus_per_member)
+    check_flag(accept_text=accept_text)
     config = make_config(preset, dict(settings))
     both = pair_of(columns, "columns")
     spec = corpus_of(train, "train", columns=both, texts=texts)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.arguments import check_whole
 from cgbench.benchmark.data_tables import TRANSLATION, sides_of
 from cgbench.benchmark.manifest import (
     CONTROL,
@@ -311,6 +312,7 @@ class Release:
         """
         from cgbench.benchmark.verify import verify
 
+        check_whole(0, again=again)
         return verify(self, again=again)
 
     def __repr__(self) -> str:

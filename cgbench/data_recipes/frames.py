@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.arguments import check_flag
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.writer import get
 from cgbench.engines import Engine, Local
@@ -42,6 +43,7 @@ def load_data(
     :raises InputError: there is no such set or split, its sources cannot be had, or pandas is not installed.
     """
     pandas = require("pandas", "analysis")
+    check_flag(offline=offline)
     recipe = find_recipe(name)
     names = [one.name for one in recipe.splits]
     if split is not None and split not in names:

@@ -17,6 +17,7 @@ from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
+from cgbench.arguments import check_whole
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
 from cgbench.errors import InputError, InputWarning
 from cgbench.progress import say_bars
@@ -49,6 +50,8 @@ class Local(Engine):
 
     def __init__(self, jobs: int | None = None, gpus: int | None = None, gpu_share: int = 1) -> None:
         super().__init__()
+        check_whole(1, jobs=jobs, gpu_share=gpu_share)
+        check_whole(0, gpus=gpus)
         self._jobs, self._gpus, self._share = jobs, gpus, gpu_share
 
     @property

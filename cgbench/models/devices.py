@@ -6,10 +6,14 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from cgbench.arguments import check_choice
 from cgbench.errors import InputError, argument, require
 
 if TYPE_CHECKING:
     import torch
+
+
+DEVICES = ("auto", "cpu", "cuda")
 
 
 def choose_device(name: str) -> str:
@@ -17,8 +21,7 @@ def choose_device(name: str) -> str:
 
     :raises InputError: a GPU is asked for and there is none, or the name is another.
     """
-    if name not in ("auto", "cpu", "cuda"):
-        raise InputError(f"device: {name!r} is not one of auto, cpu, cuda")
+    check_choice(DEVICES, device=name)
     if name == "cpu":
         return name
     found = require("torch", "models").cuda.is_available()

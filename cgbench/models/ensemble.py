@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from cgbench.arguments import check_number, check_whole
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import one_thread
@@ -70,6 +71,10 @@ class Ensemble:
         :param paths: a checkpoint, a folder that holds ``member-0``, ``member-1`` and so on, or several of either.
         :raises InputError: no checkpoint, a damaged one, or members with different subwords.
         """
+        try:
+            device = torch.device(device)
+        except (RuntimeError, TypeError):
+            raise InputError(f"{argument('device', device)}: no device of PyTorch's; there is cpu, and cuda") from None
         folders = [
             folder
             for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)
@@ -89,7 +94,7 @@ class Ensemble:
             members.append(model)
             lengths.append(config.training.max_length)
         assert shared is not None
-        return cls(tuple(members), shared, torch.device(device), min(lengths))
+        return cls(tuple(members), shared, device, min(lengths))
 
     def lengths(self, lines: Sequence[str]) -> np.ndarray:
         """Return the number of tokens of each source line, end token included."""
@@ -125,6 +130,10 @@ class Ensemble:
         :raises InputError: weights of eight bits, or a shortlist, on a GPU; a model that takes no shortlist.
         :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
+        check_whole(1, beam=beam, longest=longest, batch_tokens=batch_tokens)
+        check_whole(0, max_length_extra=max_length_extra)
+        check_number(0, max_length_ratio=max_length_ratio)
+        check_number(length_penalty=length_penalty)
         options: dict[str, Any] = {
             "max_length_ratio": max_length_ratio,
             "max_length_extra": max_length_extra,
@@ -167,6 +176,7 @@ class Ensemble:
         :param longest: as for :meth:`search`.
         :returns: name -> float64 ``[lines]``.
         """
+        check_whole(1, longest=longest, batch_tokens=batch_tokens)
         sources = self._sources(lines, longest)
         check_positions("target", hypotheses, longest_of(self.members, "target"))
         with self._running(len(lines), "scoring", progress) as done:

@@ -80,6 +80,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cgbench.errors import InputError
+
 DISTRIBUTION = (
     "expected_entropy",
     "entropy_of_expected",
@@ -108,7 +110,7 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
     :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or torch tensor.
     :param tokens: ``[tokens]`` ids of the hypothesis, the end token included.
     :returns: the names of :data:`TOKEN_MEASURES`, each a float64 array ``[tokens]``.
-    :raises ValueError: shapes that do not fit, ids outside the vocabulary, rows that are not distributions.
+    :raises InputError: shapes that do not fit, ids outside the vocabulary, rows that are not distributions.
     """
     log_p, y = _checked(log_probs, tokens)
     p = np.exp(log_p)
@@ -135,7 +137,7 @@ def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
     """
     log_p, y = _checked(log_probs, tokens)
     if not len(y):
-        raise ValueError("tokens is empty: a hypothesis has at least its end token")
+        raise InputError("tokens is empty: a hypothesis has at least its end token")
     values = token_measures(log_p, y)
     chosen = log_p[:, np.arange(len(y)), y]
     return {name: float(value[0]) for name, value in derive_sequences(values, chosen, np.array([len(y)])).items()}
@@ -251,20 +253,23 @@ def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -
 
 
 def _checked(log_probs: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
-    log_p, y = (
-        x.detach().cpu().to(kind).numpy() if isinstance(x, Tensor) else np.asarray(x)
-        for x, kind in ((log_probs, torch.float64), (tokens, torch.int64))
-    )
-    log_p = log_p.astype(np.float64, copy=False)
+    log_p = log_probs.detach().cpu().to(torch.float64).numpy() if isinstance(log_probs, Tensor) else log_probs
+    y = np.asarray(tokens.detach().cpu() if isinstance(tokens, Tensor) else tokens)
+    try:
+        log_p = np.asarray(log_p, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("log_probs must be an array of numbers, [members, tokens, vocabulary]") from None
     if log_p.ndim != 3 or not len(log_p):
-        raise ValueError(f"log_probs has shape {log_p.shape}; [members, tokens, vocabulary] was expected")
+        raise InputError(f"log_probs has shape {log_p.shape}; [members, tokens, vocabulary] was expected")
     if y.shape != log_p.shape[1:2]:
-        raise ValueError(f"tokens has shape {y.shape}; log_probs {log_p.shape} needs [{log_p.shape[1]}]")
+        raise InputError(f"tokens has shape {y.shape}; log_probs {log_p.shape} needs [{log_p.shape[1]}]")
+    if y.size and not np.issubdtype(y.dtype, np.integer):
+        raise InputError(f"tokens must be whole numbers, not {y.dtype}")
     if y.size and (y.min() < 0 or y.max() >= log_p.shape[2]):
-        raise ValueError(f"tokens must be ids from 0 to {log_p.shape[2] - 1}")
+        raise InputError(f"tokens must be ids from 0 to {log_p.shape[2] - 1}")
     # Wide enough for log-probabilities that went through bfloat16; logits and probabilities are far outside.
     if not np.all(np.abs(np.exp(log_p).sum(2) - 1) < 0.1):
-        raise ValueError("log_probs must be natural log-probabilities: exp of some row does not add up to 1")
+        raise InputError("log_probs must be natural log-probabilities: exp of some row does not add up to 1")
     return log_p, y.astype(np.int64)
 
 

@@ -105,6 +105,8 @@ def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:
 
     :raises InputError: there is no such tokeniser, or neither side is of that language.
     """
+    if not isinstance(given, str):
+        raise InputError(f"{argument('tokenize', given)}: the name of a tokeniser is needed, such as moses")
     found = ["none", "none"]
     for part in given.split(",") if "=" in given else [f"={given}"]:
         key, _, name = part.partition("=")

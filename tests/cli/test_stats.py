@@ -224,7 +224,10 @@ def test_both_sides_of_a_corpus_are_read(texts, run, more, packed):
         (["--train", "train.en", "--test", "hole"], "hole, row 2: an empty sentence"),
         (["--train", "latin", "--test", "test.en"], "latin, line 1: not UTF-8"),
         (["--train", "train.en", "--test", "test.en", "--orders", "2,x"], "--orders 2,x: numbers"),
-        (["--train", "train.en", "--test", "test.en", "--orders", "0"], "orders of n-grams go from 1 to 64"),
+        (
+            ["--train", "train.en", "--test", "test.en", "--orders", "0"],
+            "--orders 0: it must be a list of whole numbers, at least 1 each",
+        ),
         (["--train", "train.en", "--test", "test.en", "--side", "both"], "this is a text of one side"),
         (["--train", "train.en", "--test", "test.en", "--tags", "upos"], "--tags upos belongs to --pos"),
         (["--train", "train.en", "--test", "test.en", "--pos", "conllu:x"], "1 files for 2 texts"),

@@ -90,7 +90,7 @@ def kind_of(given: str, weights: str = "specific", name: str = "elements", trust
     :param trust: load a pipeline from a folder, which may run any code.
     :raises InputError: there is no such kind or pipeline, it needs a file, or lengths are no numbers.
     """
-    kind, sign, rest = given.partition(":")
+    kind, sign, rest = str(given).partition(":")
     if kind not in KINDS:
         raise InputError(f"{argument(name, given)}: no such kind{did_you_mean(kind, KINDS)}")
     if weights not in WEIGHTS:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.arguments import check_flag
 from cgbench.benchmark.imported.reading import common_order, read_systems
 from cgbench.benchmark.imported.score_files import ScoreColumn, split_field
 from cgbench.benchmark.metrics.features import release_files
@@ -70,6 +71,7 @@ def import_scores(
     :raises InputError: a file cannot be read, runs are not of the same examples, or a score is missing, or beyond the
         scale.
     """
+    check_flag(lower_is_better=lower_is_better, drop_missing=drop_missing, align=align)
     kind = Kind(name, statistic, read_scale(scale), lower_is_better, drop_missing)
     return score_columns(
         read_systems(systems, ids), kind, align=align, hypotheses=hypotheses,
@@ -132,7 +134,7 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
         return None
     try:
         low, high = map(float, given.split(":") if isinstance(given, str) else given)
-    except ValueError:
+    except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
         raise InputError(f"{argument('scale', given)}: the lowest and the highest score are needed, such as 0:1")

@@ -9,11 +9,13 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cgbench.arguments import check_choice, check_flag, check_names, check_whole
 from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.bleu import CLASSES, SacreMetric
 from cgbench.benchmark.metrics.buckets import Feature, coinciding, feature_of_column
@@ -22,7 +24,7 @@ from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
 from cgbench.benchmark.metrics.differences import find_differences
 from cgbench.benchmark.metrics.drop import ControlSet
-from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison
+from cgbench.benchmark.metrics.evaluation import CALIBRATED, TESTS, Comparison
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.features import Material, make_feature, release_files
 from cgbench.benchmark.metrics.given import Runs, absent, check_sources, read_references, read_systems, with_more
@@ -39,6 +41,7 @@ from cgbench.text.given import AnyPath, Corpus, Texts, as_column
 
 METRICS = (*CLASSES, "exact", "semantic", "cter")
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
+CTER_OPTIONS = ("compounds", "lexicon", "atoms", "grammar", "match", "lowercase", "group_size", "keep_blanks")
 FEATURES_OF: dict[str, tuple[str, ...] | None] = {
     "bins": None,
     "groups": ("column:",),
@@ -157,6 +160,14 @@ def evaluate(
         ``compounds``, ``lexicon``, ``atoms``, ``grammar``, ``match``, ``group_size``, ``keep_blanks`` for CTER.
     :raises InputError: lengths differ, or arguments do not fit together.
     """
+    check_whole(1, samples=samples, min_count=min_count)
+    check_whole(0, seed=seed)
+    check_choice(("source", "target"), side=side)
+    check_choice(("table6",), groups=groups)
+    check_choice(TESTS, paired=None if isinstance(paired, bool) else paired)
+    check_flag(all_pairs=all_pairs, confidence=confidence, differences=differences)
+    if isinstance(bins, Real):
+        check_whole(1, bins=bins)
     given = {"bins": bins, "groups": groups, "side": side, "train": train, "min_count": min_count, "lm": lm}
     given["table"] = None if release is not None else table
     if release is not None:
@@ -166,13 +177,16 @@ def evaluate(
         table = files.get("table") if table is None else table
     examples: list[list[str]] = []
     source_column = None if sources is None else as_column(sources, "sources", "source")
-    if metric == "cter":
+    if isinstance(metric, str) and metric == "cter":
+        check_names(CTER_OPTIONS, options, "CTER")
         if source_column is None:
             raise InputError(f"CTER is of compounds in sources: {argument('sources')} are needed")
         made: Metric = make_cter(source_column, **options)
         targets: Column | None = source_column
         against, names = source_column.name, [source_column.name]
     elif isinstance(metric, Metric):
+        if options:
+            raise InputError(f"{argument(next(iter(options)))}: the metric was made before, with its own options")
         made = metric
         examples, names = read_references(references) if references is not None else ([], [])
         targets = Column(names[0], [example[0] for example in examples]) if examples else source_column
@@ -299,13 +313,16 @@ def make_metric(name: str, references: Sequence[Sequence[str]], **options: Any) 
 
     :raises InputError: there is no such metric, or an option does not fit.
     """
-    if name in CLASSES:
+    check_flag(lowercase=options.get("lowercase"))
+    if name in tuple(CLASSES):
         return _sacre(name, references, **options)
     if name == "exact":
+        check_names(("preset", "lowercase"), options, "exact match")
         return _exact(references, **options)
     if name == "semantic":
+        check_names(("lowercase",), options, "semantic match")
         return SemanticMatch(references, **options)
-    raise InputError(f"metric {name!r}{did_you_mean(name, METRICS)}")
+    raise InputError(f"{argument('metric', name)}{did_you_mean(name, METRICS)}")
 
 
 def _sacre(
@@ -318,6 +335,7 @@ def _sacre(
     settings: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Metric:
+    check_whole(1, jobs=jobs)
     if options.get("tokenize", "") is None:
         del options["tokenize"]
     if lowercase:
@@ -351,6 +369,8 @@ def make_cter(
 
     :raises InputError: something is missing or malformed, or compounds, lexicon and sources do not belong together.
     """
+    check_whole(1, group_size=group_size)
+    check_flag(lowercase=lowercase, keep_blanks=keep_blanks)
     if compounds is None or lexicon is None:
         missing = "compounds" if compounds is None else "lexicon"
         raise InputError(f"CTER needs compounds and the translations of their atoms: give {argument(missing)}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.arguments import check_choice, check_whole
 from cgbench.benchmark.metrics.differences import Differences
 from cgbench.benchmark.metrics.differences_report import as_tables, as_values
 from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
@@ -16,7 +17,7 @@ from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, v
 from cgbench.benchmark.metrics.scoring import Scored, as_json, write_per_example
 from cgbench.errors import InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
-from cgbench.tables import safe_tsv
+from cgbench.tables import FORMS, safe_tsv
 
 if TYPE_CHECKING:
     import pandas
@@ -109,6 +110,8 @@ class Evaluation:
         :param reasons: for CTER, also why rows are wrong.
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
+        check_choice((*FORMS, "json"), form=form)
+        check_whole(0, width=width)
         if form == "json" and self.differences:
             rows = self.to_json()
             return json.dumps(rows, ensure_ascii=False, indent=1)

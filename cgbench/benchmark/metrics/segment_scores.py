@@ -48,7 +48,7 @@ def statistic_of(name: str) -> Statistic:
 
     :raises InputError: there is no such statistic.
     """
-    kind, sign, bound = name.partition(":")
+    kind, sign, bound = str(name).partition(":")
     if kind == "share" and sign:
         least = number_of(bound)
         if least is None or not np.isfinite(least):

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.arguments import check_flag, check_whole, check_wholes
 from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.counting import find_documents, read_corpus, test_step
 from cgbench.benchmark.overlap.result import Overlap, Side
@@ -70,6 +71,9 @@ def overlap(
     :raises InputError: a text cannot be read, the sides are not aligned, or a setting is wrong.
     """
     lengths = _check_orders(orders, min_count)
+    check_whole(0, documents=documents)
+    check_whole(1, shard_bytes=shard_bytes)
+    check_flag(detokenize=detokenize, lowercase=lowercase, skip_bad=skip_bad)
     normalisation = Normalisation(tokenize or "none", lowercase, (language, language), detokenize)
     reading = Reading(normalisation, Path(tokenizer) if tokenizer else None, column, skip_bad, max(3, min_count))
     sides = _sides(test, normalisation)
@@ -116,12 +120,9 @@ def overlap_from(
 
 
 def _check_orders(orders: Sequence[int], min_count: int) -> tuple[int, ...]:
-    lengths = tuple(sorted(set(orders)))
-    if not lengths or not 1 <= lengths[0] <= lengths[-1] <= LONGEST:
-        raise InputError(f"{argument('orders')}: lengths of n-grams, from 1 on, are needed")
-    if min_count < 1:
-        raise InputError(f"{argument('min_count', min_count)}: it must be at least 1")
-    return lengths
+    check_wholes(1, orders=orders)
+    check_whole(1, min_count=min_count)
+    return tuple(sorted({min(order, LONGEST) for order in orders}))
 
 
 def _overlap(

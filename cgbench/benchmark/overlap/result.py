@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.arguments import check_choice
 from cgbench.tables import render, safe_tsv
 
 
@@ -94,6 +95,7 @@ class Overlap:
 
     def report(self, form: str = "text") -> str:
         """Totals as ``text`` or ``json``."""
+        check_choice(("text", "json"), form=form)
         if form == "json":
             return json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
         read = self.corpus

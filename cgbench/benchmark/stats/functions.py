@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.arguments import check_choice, check_flag, check_whole, check_wholes
 from cgbench.benchmark.divergence.elements import OF_FILES, kind_of
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.of_release import open_release, release_rows
@@ -16,7 +17,7 @@ from cgbench.benchmark.stats.report import report
 from cgbench.benchmark.stats.rows import PublishedRow, Row, Wanted, as_json, published_rows, text_rows
 from cgbench.benchmark.stats.texts import Text
 from cgbench.errors import InputError, argument, require
-from cgbench.tables import safe_tsv
+from cgbench.tables import FORMS, safe_tsv
 from cgbench.text.columns import short_name
 from cgbench.text.given import AnyPath, as_column, as_path, is_path
 from cgbench.text.normalisation import Normalisation
@@ -58,6 +59,7 @@ class Statistics:
 
     def to_json(self, histogram: int = 0) -> list[dict[str, Any]]:
         """The rows as JSON values; ``docs/formats.md`` has the schema."""
+        check_whole(0, histogram=histogram)
         return [as_json(row, histogram) for row in self.rows]
 
     def to_latex(self, histogram: int = 0) -> str:
@@ -70,6 +72,8 @@ class Statistics:
         :param histogram: the degrees in so many equal bins; 0 for none.
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
+        check_choice((*FORMS, "json"), form=form)
+        check_whole(0, histogram=histogram)
         table = report(self.rows, self.published, histogram, form)
         return safe_tsv(table) if safe and form == "tsv" else table
 
@@ -126,6 +130,12 @@ def stats(
         compounds: ``specific`` (Keysers et al. 2020) or ``count``.
     :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit together.
     """
+    check_choice(("source", "target", "both"), side=side)
+    check_choice(("xpos", "upos"), tags=tags)
+    check_wholes(1, orders=orders)
+    check_whole(1, min_count=min_count)
+    check_whole(0, curve=curve, show=show)
+    check_flag(trust=trust, lowercase=lowercase, detokenize=detokenize, published=published)
     kind = kind_of(divergence, weights, "divergence", trust) if divergence else None
     if not kind and weights != "specific":
         raise InputError(f"{argument('weights', weights)} belongs to {argument('divergence')}")

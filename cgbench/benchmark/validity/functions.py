@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.arguments import check_choice, check_whole
 from cgbench.benchmark.correlations import Correlation
 from cgbench.benchmark.metrics.evaluation import System
 from cgbench.benchmark.metrics.functions import make_metric
@@ -26,7 +27,7 @@ from cgbench.benchmark.validity.ranking import (
     score_parts,
 )
 from cgbench.errors import InputError, argument
-from cgbench.settings import did_you_mean
+from cgbench.models.devices import choose_device
 from cgbench.text.given import AnyPath
 
 METRICS = ("bleu", "chrf", "ter", "exact")
@@ -65,6 +66,7 @@ class Validity:
 
     def report(self, form: str = "text") -> str:
         """As text, or as JSON."""
+        check_choice(("text", "json"), form=form)
         from cgbench.benchmark.validity.report import as_json, as_text
 
         return as_json(self) if form == "json" else as_text(self)
@@ -98,12 +100,13 @@ def validate(
     :raises InputError: the releases are not of the same candidates, files have other lengths, fewer than three systems,
         fewer than three members, or something that is needed is not here.
     """
+    check_choice(METRICS, metric=metric)
+    check_whole(1, samples=samples, sample=sample)
+    check_whole(0, seed=seed, draws=draws)
     opened = _open(release)
     releases = {name or "release": opened, **{key: _open(one) for key, one in (others or {}).items()}}
     if len(releases) <= len(others or {}):
         raise InputError(f"{argument('others')}: {name or 'release'} is the name of the release itself; take another")
-    if metric not in METRICS:
-        raise InputError(f"{argument('metric', metric)}{did_you_mean(metric, METRICS)}")
     if control_systems and not systems:
         raise InputError(f"{argument('control_systems')} goes with {argument('systems')}, those of the test set")
     notes: list[str] = []
@@ -129,7 +132,9 @@ def validate(
         release=opened,
         correlations=opened.correlations(),
         overlaps=overlaps(selected),
-        draws=draw_members(opened, draws=draws, sample=sample, seed=seed, device=device) if draws else None,
+        draws=draw_members(opened, draws=draws, sample=sample, seed=seed, device=choose_device(device))
+        if draws
+        else None,
         scored=scored,
         notes=tuple(notes),
     )

@@ -20,7 +20,7 @@ import numpy as np
 
 from cgbench import __version__
 from cgbench.digests import check_recorded, sums_beside, write_recorded
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import read_json
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
@@ -54,15 +54,19 @@ class Lexicon:
 
     @classmethod
     def of(cls, entries: Mapping[str, Mapping[str, float]]) -> Lexicon:
-        """Take ``entries[source word][target word]``; words without entries are left out."""
+        """Take ``entries[source word][target word]``; words without entries are left out.
+
+        :raises InputError: an entry is not a finite number.
+        """
         entries = {word: row for word, row in entries.items() if row}
         numbers: dict[str, int] = {}
         targets = [numbers.setdefault(target, len(numbers)) for row in entries.values() for target in row]
         values = [value for row in entries.values() for value in row.values()]
         lengths = [len(row) for row in entries.values()]
-        return cls(
-            list(entries), list(numbers), np.cumsum([0, *lengths]), np.array(targets, np.int64), np.array(values)
-        )
+        strengths = np.array(values)
+        if strengths.dtype.kind not in "iuf" or not np.isfinite(strengths).all():
+            raise InputError(f"{argument('entries')}: the strength of each entry must be a finite number")
+        return cls(list(entries), list(numbers), np.cumsum([0, *lengths]), np.array(targets, np.int64), strengths)
 
     @property
     def entries(self) -> dict[str, dict[str, float]]:

@@ -189,7 +189,7 @@ def test_bad_input_is_named(tmp_path: Path):
     bad.write_bytes(b"fine\n\xc3\xa9\nn\xe9\n")
     with pytest.raises(InputError, match="bad, line 3: not UTF-8"):
         KnownNgrams.learn(bad)
-    with pytest.raises(InputError, match="min_count is 0"):
+    with pytest.raises(InputError, match="min_count=0: it must be a whole number, at least 1"):
         KnownNgrams.learn_lines([], min_count=0)
 
 

@@ -117,7 +117,7 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"until": "candidate"}, "did you mean candidates"),
+        ({"until": "candidate"}, "until='candidate': it must be one of candidates, uncertainty, release"),
         ({"train": [["a b"], ["c", "d"]]}, "train: 1 source sentences for 2 target sentences"),
         ({"train": [["a\nb"], ["c"]]}, "train, source, sentence 1: holds a line break"),
         ({"train": [[], []]}, "train: the corpus is empty"),
@@ -130,7 +130,7 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
         ({"columns": (1, 2, 3)}, "columns"),
         ({"candidate": 5}, "unknown setting candidate; did you mean candidates"),
         ({"settings": {"out": "x"}}, "unknown setting out"),
-        ({"device": "gpu", "until": "uncertainty"}, "device: 'gpu' is not one of"),
+        ({"device": "gpu", "until": "uncertainty"}, "device='gpu': it must be one of auto, cpu, cuda"),
         (
             {"drop_by": "reference_rmo", "until": "uncertainty"},
             "unknown measure reference_rmo; did you mean reference_rmi",

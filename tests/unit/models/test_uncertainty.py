@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgbench.errors import InputError
 from cgbench.models.uncertainty import (
     DISAGREEMENT,
     DISTRIBUTION,
@@ -210,12 +211,15 @@ def test_a_prefix_every_member_rules_out():
         (EXAMPLE[:0], PRODUCED, "shape"),
         (EXAMPLE, [1], "needs"),
         (EXAMPLE, [1, 4], "ids from 0 to 3"),
+        (EXAMPLE, [1.5, 0.0], "tokens must be whole numbers"),
+        (EXAMPLE, [True, False], "tokens must be whole numbers"),
+        ("abc", PRODUCED, "log_probs must be an array"),
         (EXAMPLE + 3, PRODUCED, "add up to 1"),
         (np.exp(EXAMPLE), PRODUCED, "add up to 1"),
     ],
 )
 def test_wrong_arguments(log_probs, tokens, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         token_measures(log_probs, tokens)
 
 

@@ -216,8 +216,8 @@ def test_what_is_wrong_with_a_call(texts, tmp_path):
     test, corpus = texts / "test.txt", texts / "0.txt"
     (tmp_path / "empty").write_text("")
     for text, more, said in (
-        (test, {"orders": ()}, "orders: lengths of n-grams"),
-        (test, {"min_count": 0}, "min_count=0: it must be at least 1"),
+        (test, {"orders": ()}, r"orders=\(\): it must be a list of whole numbers"),
+        (test, {"min_count": 0}, "min_count=0: it must be a whole number, at least 1"),
         ((test, corpus), {}, r"has 80 lines and .*0.txt 300"),
         (tmp_path / "empty", {}, "empty: the test text is empty"),
         (test, {"out": texts}, "the folder holds something else"),

@@ -1,0 +1,232 @@
+"""Public functions refuse an argument of the wrong kind with one line: its name, what was given, what is allowed."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import cgbench
+from cgbench import arguments
+from cgbench.errors import InputError
+
+TRAIN = ["the cat saw a dog", "a dog ran", "the dog ran"] * 3
+TEST = ["the cat ran", "a dog saw the cat", "the dog saw a cat", "a cat ran"]
+OTHER = ["the cat ran", "a dog ran", "the dog saw", "a cat ran"]
+SYSTEMS = {"mine": TEST, "base": OTHER}
+NOT_WHOLE = (1.5, True, math.nan, math.inf, "3", [2])
+BELOW_1 = (0, -1, -5, *NOT_WHOLE)
+BELOW_0 = (-1, *NOT_WHOLE)
+NO_FLAG = ("no", 1, 0, 2.5)
+NO_LIST = (2, "2", [], [0], [-1], [1.5], [True], [math.nan])
+
+
+def evaluate(**more):
+    return cgbench.evaluate("exact", SYSTEMS, TEST, **more)
+
+
+def stats(**more):
+    return cgbench.stats(TRAIN, TEST, **more)
+
+
+def learn(**more):
+    return cgbench.KnownNgrams.learn_lines(TRAIN, **more)
+
+
+def cter(**more):
+    return cgbench.cter(TEST, TEST, TEST, lexicon="none.tsv", **more)
+
+
+@pytest.fixture
+def overlap(tmp_path):
+    (tmp_path / "corpus.txt").write_text("the cat ran\n")
+    return lambda **more: cgbench.overlap(TEST, tmp_path / "corpus.txt", **more)
+
+
+@pytest.fixture
+def build(tmp_path):
+    given = {"train": (TRAIN, TRAIN), "pools": (TEST, TEST), "out": tmp_path / "out", "languages": ("de", "en")}
+    return lambda **more: cgbench.build_react(**{**given, **more})
+
+
+@pytest.fixture
+def search(monkeypatch):
+    torch = pytest.importorskip("torch")
+    ensemble = cgbench.Ensemble((), None, torch.device("cpu"), 10)
+    return lambda **more: ensemble.search([], **more)
+
+
+@pytest.fixture
+def score():
+    torch = pytest.importorskip("torch")
+    ensemble = cgbench.Ensemble((), None, torch.device("cpu"), 10)
+    return lambda **more: ensemble.score([], [], **more)
+
+
+def validate(**more):
+    return cgbench.validate("no such release", **more)
+
+
+def import_scores(**more):
+    return cgbench.import_scores({"mine": [0.5, 1.0], "base": [0.1, 0.2]}, **more)
+
+
+def load_data(**more):
+    return cgbench.load_data("scan", **more)
+
+
+def report(**more):
+    return evaluate().report(**more)
+
+
+def stats_report(**more):
+    return stats().report(**more)
+
+
+@pytest.fixture
+def overlap_report(overlap):
+    return lambda **more: overlap().report(**more)
+
+
+CASES = [
+    # function, the argument, what goes with it, values that are refused
+    (evaluate, "samples", {"paired": True}, BELOW_1),
+    (evaluate, "seed", {"paired": True}, BELOW_0),
+    (evaluate, "paired", {}, ("McNemar", "foo", "", 1, 0.5, ["mcnemar"])),
+    (evaluate, "min_count", {"by": "degree", "train": TRAIN}, BELOW_1),
+    (evaluate, "side", {"by": "length"}, ("src", "both", "", 1, True)),
+    (evaluate, "bins", {"by": "length"}, (0, -1, 1.5, True, math.nan, "x", "0", [math.nan], ["a"], [3, 2])),
+    (evaluate, "groups", {"by": "length"}, ("table7", 6, True)),
+    (evaluate, "all_pairs", {}, NO_FLAG),
+    (evaluate, "confidence", {}, NO_FLAG),
+    (evaluate, "differences", {}, NO_FLAG),
+    (evaluate, "baseline", {}, ("nobody", 1)),
+    (evaluate, "lowercase", {}, NO_FLAG),
+    (evaluate, "tokenize", {}, ("13a",)),
+    (evaluate, "preset", {}, ("foo", 1)),
+    ("bleu", "jobs", {}, BELOW_1),
+    ("bleu", "lowercase", {}, NO_FLAG),
+    ("bleu", "preset", {}, ("foo", 1)),
+    ("bleu", "tokenise", {}, ("13a",)),
+    ("chrf", "word_order", {}, (-1, 1.5, True, math.nan, "x")),
+    ("exact_match", "tokenize", {}, ("13a",)),
+    (cter, "group_size", {}, BELOW_1),
+    (cter, "keep_blanks", {}, NO_FLAG),
+    (cter, "lowercase", {}, NO_FLAG),
+    (cter, "tokenize", {}, ("13a",)),
+    (import_scores, "scale", {}, (5, "0", (1, 0), (0, "x"), (0, math.nan))),
+    (import_scores, "statistic", {}, ("median", 5, "share:x")),
+    (import_scores, "lower_is_better", {}, NO_FLAG),
+    (import_scores, "drop_missing", {}, NO_FLAG),
+    (import_scores, "align", {}, NO_FLAG),
+    (import_scores, "preset", {}, ("sacrebleu",)),
+    (report, "form", {}, ("txt", "", 1)),
+    (report, "width", {}, BELOW_0),
+    (stats, "side", {}, ("src", "", 1)),
+    (stats, "orders", {}, NO_LIST),
+    (stats, "curve", {}, BELOW_0),
+    (stats, "show", {}, BELOW_0),
+    (stats, "min_count", {}, BELOW_1),
+    (stats, "tags", {"pos": "conllu:a,b"}, ("pos", 1)),
+    (stats, "weights", {"divergence": "words:2"}, ("foo", 1)),
+    (stats, "divergence", {}, ("foo", 5)),
+    (stats, "lowercase", {}, NO_FLAG),
+    (stats, "detokenize", {}, NO_FLAG),
+    (stats, "published", {}, NO_FLAG),
+    (stats, "trust", {}, NO_FLAG),
+    (stats_report, "form", {}, ("txt", 1)),
+    (stats_report, "histogram", {}, BELOW_0),
+    ("overlap", "orders", {}, NO_LIST),
+    ("overlap", "min_count", {}, BELOW_1),
+    ("overlap", "documents", {}, BELOW_0),
+    ("overlap", "shard_bytes", {}, BELOW_1),
+    ("overlap", "lowercase", {}, NO_FLAG),
+    ("overlap", "detokenize", {}, NO_FLAG),
+    ("overlap", "skip_bad", {}, NO_FLAG),
+    ("overlap", "tokenize", {}, ("foo", 5)),
+    ("overlap_report", "form", {}, ("txt", 1)),
+    (learn, "min_count", {}, BELOW_1),
+    (learn, "word_min_count", {}, BELOW_1),
+    (learn, "jobs", {}, BELOW_1),
+    ("search", "beam", {}, BELOW_1),
+    ("search", "longest", {}, BELOW_1),
+    ("search", "batch_tokens", {}, BELOW_1),
+    ("search", "max_length_extra", {}, BELOW_0),
+    ("search", "max_length_ratio", {}, (-0.1, math.nan, math.inf, True, "2")),
+    ("search", "length_penalty", {}, (math.nan, math.inf, True, "1")),
+    ("score", "longest", {}, BELOW_1),
+    ("score", "batch_tokens", {}, BELOW_1),
+    (validate, "metric", {}, ("comet", 1)),
+    (validate, "samples", {}, BELOW_1),
+    (validate, "seed", {}, BELOW_0),
+    (validate, "draws", {}, BELOW_0),
+    (validate, "sample", {}, BELOW_1),
+    ("build", "jobs", {}, BELOW_1),
+    ("build", "until", {}, ("foo", 1)),
+    ("build", "preset", {}, ("foo", 1)),
+    ("build", "device", {}, ("gpu", 0)),
+    ("build", "gpus_per_member", {}, BELOW_1),
+    ("build", "accept_text", {}, NO_FLAG),
+    ("build", "beam", {}, (0, -1, 1.5, True, math.nan)),
+    ("build", "seed", {}, (-1, 1.5, True, math.nan)),
+    (load_data, "split", {}, ("foo", 5)),
+    (load_data, "jobs", {}, BELOW_1),
+    (load_data, "offline", {}, NO_FLAG),
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "more", "values"),
+    CASES,
+    ids=[f"{getattr(one[0], '__name__', one[0])}-{one[1]}" for one in CASES],
+)
+def test_an_argument_of_the_wrong_kind(request, function, name, more, values, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if function in ("bleu", "chrf", "exact_match"):
+        which = getattr(cgbench, function)
+        call = lambda **given: which(TEST, TEST, **given)  # noqa: E731
+    else:
+        call = request.getfixturevalue(function) if isinstance(function, str) else function
+    for value in values:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(InputError) as error:
+                call(**more, **{name: value})
+        text = str(error.value)
+        assert name in text and "\n" not in text, value
+        assert not list(tmp_path.glob("out*")) and not list(tmp_path.glob("data")), value
+
+
+def test_a_metric_that_was_made_before_takes_no_options():
+    from cgbench.benchmark.metrics.exact_match import ExactMatch
+
+    made = ExactMatch([[line] for line in TEST])
+    assert cgbench.evaluate(made, TEST).score == 100
+    with pytest.raises(InputError, match="lowercase: the metric was made before"):
+        cgbench.evaluate(made, TEST, lowercase=True)
+    for metric in ("blue", 5, None, ["bleu"]):
+        with pytest.raises(InputError, match="metric"):
+            cgbench.evaluate(metric, TEST, TEST)
+
+
+def test_a_device_and_a_lexicon(tmp_path):
+    pytest.importorskip("torch")
+    for device in ("gpu", "", 1.5):
+        with pytest.raises(InputError, match="device="):
+            cgbench.Ensemble.open(tmp_path, device=device)
+    for value in (math.nan, math.inf, "x", None):
+        with pytest.raises(InputError, match="entries: the strength of each entry must be a finite number"):
+            cgbench.Lexicon.of({"dax": {"RED": value}})
+    assert len(cgbench.Lexicon.of({"dax": {"RED": 6, "BLUE": 0.5}, "lug": {}})) == 2
+
+
+def test_numbers_of_numpy_are_numbers():
+    arguments.check_whole(1, a=np.int64(3), b=np.uint8(1), c=None)
+    arguments.check_wholes(1, a=np.array([1, 2]), b=range(1, 3))
+    arguments.check_number(0, a=np.float32(0.5), b=np.int64(1), c=0)
+    arguments.check_flag(a=np.bool_(True), b=False)
+    for check, value in ((arguments.check_whole, np.bool_(True)), (arguments.check_whole, np.float64(1.0))):
+        with pytest.raises(InputError, match="must be a whole number, at least 1"):
+            check(1, a=value)
+    with pytest.raises(InputError, match="paired='McNemar': it must be one of bootstrap, mcnemar"):
+        arguments.check_choice(("bootstrap", "mcnemar"), paired="McNemar")
