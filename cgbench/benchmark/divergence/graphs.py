@@ -60,7 +60,8 @@ class Graph:
 def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences, list[str]]:
     """Atoms, compounds and templates of graphs, a row a graph.
 
-    :param specific: weight the compounds (:mod:`cgbench.benchmark.divergence.specificity`); else each counts 1.
+    :param specific: weight the compounds (:mod:`cgbench.benchmark.divergence.specificity`), the greatest weight in a
+        graph; else each occurrence counts 1.
     """
     atom_names, compound_names = Names(), Names()
     atoms: list[list[int]] = []
@@ -78,9 +79,9 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     examples = len(templates)
     first = from_entries(*_flat(atoms), examples, atom_names.listed())
     rows, ids = _flat(compounds)
-    if not specific or not parts:
+    if not specific:
         return first, from_entries(rows, ids, examples, compound_names.listed()), templates
-    weights = occurrence_weights(ids, np.array(parts), np.array(wholes))
+    weights = occurrence_weights(ids, np.array(parts, np.int64), np.array(wholes, np.int64))
     return first, from_weights(rows, ids, weights, examples, compound_names.listed()), templates
 
 

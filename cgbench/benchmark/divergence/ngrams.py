@@ -30,7 +30,8 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
     """Atoms and compounds of texts, a row a line.
 
     :param orders: lengths of the n-grams that are compounds.
-    :param specific: weight them (:mod:`cgbench.benchmark.divergence.specificity`); else each counts 1.
+    :param specific: weight them (:mod:`cgbench.benchmark.divergence.specificity`), the greatest weight in a line; else
+        each occurrence counts 1.
     """
     names, found, lengths = Names(), [], []
     for line in lines:
@@ -69,7 +70,7 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
     )
     at = np.concatenate([places[order] for order in orders])
     compounds = np.concatenate([numbers[order] + offsets[order] for order in orders])
-    if not specific or len(orders) == 1:
+    if not specific:
         return atoms, from_entries(rows[at], compounds, examples, listed)
     parts, wholes = _within(orders, places, numbers, offsets, len(ids))
     weights = occurrence_weights(compounds, parts, wholes)

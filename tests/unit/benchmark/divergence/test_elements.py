@@ -29,15 +29,27 @@ def rows(found):
 
 
 def test_words_and_their_ngrams():
-    atoms, compounds = words_and_ngrams(["a b a b", "c", ""], (2,), specific=True)
+    atoms, compounds = words_and_ngrams(["a b a b", "c", ""], (2,), specific=False)
     assert rows(atoms) == [{"a": 2, "b": 2}, {"c": 1}, {}]
     assert rows(compounds) == [{"a b": 2, "b a": 1}, {}, {}]
+
+
+def test_without_larger_compounds_a_specific_weight_is_1_however_often_it_occurs():
+    """The weight in an example is the greatest of its occurrences, not their sum: of one order all weigh 1."""
+    atoms, compounds = words_and_ngrams(["a b a b", "c", ""], (2,), specific=True)
+    assert rows(atoms) == [{"a": 2, "b": 2}, {"c": 1}, {}]
+    assert rows(compounds) == [{"a b": 1, "b a": 1}, {}, {}]
+    # "a b" has 2 of the 3 weights of training, not 3 of 4.
+    found = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), kind_of("words"))
+    assert found.compound == pytest.approx(1 - (2 / 3) ** 0.1)
+    counted = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), kind_of("words", "count"))
+    assert counted.compound == pytest.approx(1 - (3 / 4) ** 0.1)
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.lists(st.sampled_from("abc"), max_size=7).map(" ".join), max_size=5),
-    st.sampled_from([(2, 3), (2, 4), (2, 3, 4), (3, 5)]),
+    st.sampled_from([(2,), (2, 3), (2, 4), (2, 3, 4), (3, 5)]),
 )
 def test_specific_weights_are_those_of_the_definition(lines, orders):
     expected = ngram_weights(lines, orders)
@@ -65,7 +77,9 @@ def test_triples_and_lemmas(tmp_path):
     assert found.templates[0] == "NOUN VERB NOUN"
     found = elements_of(kind_of(f"lemmas:{file}"), text)
     assert rows(found.atoms)[0] == {"cat": 2, "see": 1, "Number=Plur": 2, "Tense=Past": 1}
-    assert rows(found.compounds) == [{"cat|Number=Plur": 2, "see|Tense=Past": 1}, {"go|VERB": 1}]
+    assert rows(found.compounds) == [{"cat|Number=Plur": 1, "see|Tense=Past": 1}, {"go|VERB": 1}]
+    counted = elements_of(kind_of(f"lemmas:{file}", "count"), text)
+    assert rows(counted.compounds) == [{"cat|Number=Plur": 2, "see|Tense=Past": 1}, {"go|VERB": 1}]
 
 
 def test_tags(tmp_path):
