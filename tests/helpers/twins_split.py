@@ -73,6 +73,8 @@ def score(rows, side_of, goal):
         found.append(1 - chernoff(train, test, alpha))
     target, limit, weight, exact = goal
     excess = abs(found[0] - limit) if exact else max(0.0, found[0] - limit)
+    if weight == float("inf"):  # a bound: outside it how near it is, within it the target
+        return -2_000_000_000 - round(excess * 1e9) if round(excess * 1e9) else round(-abs(found[1] - target) * 1e9)
     return round((-abs(found[1] - target) - weight * excess) * 1e9)
 
 
@@ -97,10 +99,12 @@ def grown(rows, order, draws, goal, wanted, candidates, given=()):
     return side_of
 
 
-def exchanged(rows, side_of, draws, goal, tries, covered):
-    """Random exchanges, each kept if it helps."""
-    train = sorted(one for one, side in side_of.items() if side == 0)
-    test = sorted(one for one, side in side_of.items() if side == 1)
+def exchanged(rows, side_of, draws, goal, tries, covered, sets=None):
+    """Random exchanges, each kept if it helps.
+
+    ``sets``: training and test set as lists, in the order that an earlier call left them in; changed.
+    """
+    train, test = sets or [sorted(one for one, side in side_of.items() if side == which) for which in (0, 1)]
 
     def lone(sides):
         sums = [set(), set()]

@@ -160,7 +160,7 @@ def _reached(figures: Divergences, config: SplitConfig, pairs: int, fixed: bool)
 
     :raises InputError: it was not, and ``nearest`` does not allow that.
     """
-    limit = config.goal[1]
+    limit = config.atom_limit
     lines = []
     if config.method in DIVERGENT and config.divergence is not None:
         apart = abs(figures.compound - config.divergence)
@@ -182,8 +182,8 @@ def _reached(figures: Divergences, config: SplitConfig, pairs: int, fixed: bool)
             if not config.nearest:
                 raise InputError(f"{lines[0]}; {argument('nearest')} writes that split")
             lines[0] = str(InputWarning(lines[0]))  # for the manifest: arguments by their names
-    if config.method == "mcd" and figures.atom > limit + 1e-9:
-        lines.append(f"atom divergence {figures.atom:.4f} is above {limit:g}: what is new is not composition alone")
+    if config.bounded and figures.atom > limit + 1e-12:
+        lines.append(f"atom divergence {figures.atom:.6g} is above {limit:g}: what is new is not composition alone")
     return lines
 
 

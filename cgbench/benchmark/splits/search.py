@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA
+from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA, divergence
 from cgbench.benchmark.divergence.elements import Elements
 from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.benchmark.splits.greedy_kernels import exchange, grow
@@ -89,12 +89,27 @@ def search(
             steps = min(STEPS, tries - begin)
             exchange(atoms, compounds, goal, config.method == "tmcd", ones, others, random, steps)
             progress(steps)
+        if config.bounded and _atoms_above(atoms, config.atom_limit):
+            nearest = ones.copy(), others.copy()
+            bound = np.array([goal[0], goal[1], np.inf, 0.0])
+            for begin in range(0, tries, STEPS):
+                steps = min(STEPS, tries - begin)
+                exchange(atoms, compounds, bound, config.method == "tmcd", ones, others, random, steps)
+                if not _atoms_above(atoms, config.atom_limit):
+                    break
+            else:  # the bound is out of reach: what was given up for it is taken back
+                ones, others = nearest
         side_of[ones], side_of[others] = TRAIN, TEST
     return side_of
 
 
 def _both(found: Elements, side_of: np.ndarray) -> tuple[Counts, Counts]:
     return counts_of(found.atoms, ATOM_ALPHA, side_of), counts_of(found.compounds, COMPOUND_ALPHA, side_of)
+
+
+def _atoms_above(atoms: Counts, limit: float) -> bool:
+    """Whether the atom divergence is above a limit: as it will be printed, not as the kernels keep it."""
+    return divergence(atoms.state[:, 0], atoms.state[:, 1], ATOM_ALPHA) > limit
 
 
 def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:

@@ -13,6 +13,8 @@ DIVERGENT = ("mcd", "tmcd", "dbca")
 """The methods that look at divergences."""
 ATOM_LIMIT = 0.02
 """Of MCD (Keysers et al. 2020)."""
+ROUNDING = 1e-9
+"""A bound is met by so much, as the search knows divergences but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -62,15 +64,26 @@ class SplitConfig:
 
     @property
     def goal(self) -> tuple[float, float, float, float]:
-        """Target, limit of atoms, its weight, and 1.0 where the limit is to be met: what the search maximises.
+        """Target, limit of atoms, its weight, and 1.0 where the limit is to be met: what growing maximises.
 
         DBCA weighs both divergences alike (Moisio et al. 2023); where the limit is a bound, leaving it costs ten times
         what coming nearer the target gains.
         """
         if self.method == "dbca":
-            return self.target, self.atom_divergence or 0.0, 1.0, 1.0
-        limit = ATOM_LIMIT if self.method == "mcd" else 1.0
-        return self.target, limit if self.atom_divergence is None else self.atom_divergence, 10.0, 0.0
+            return self.target, self.atom_limit, 1.0, 1.0
+        return self.target, max(0.0, self.atom_limit - ROUNDING), 10.0, 0.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the limit of the atom divergence is a bound, not a target."""
+        return self.method in ("mcd", "tmcd")
+
+    @property
+    def atom_limit(self) -> float:
+        """The highest atom divergence (mcd, tmcd), or the one to be met (dbca)."""
+        if self.atom_divergence is not None:
+            return self.atom_divergence
+        return {"mcd": ATOM_LIMIT, "dbca": 0.0}.get(self.method, 1.0)
 
     @property
     def tries(self) -> int:

@@ -97,7 +97,8 @@ def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
     """What is maximised, in steps of 1e-9, so that sums in another order cannot tell two examples apart.
 
     How near the compound divergence is to a target, less a weight for each bit that the atom divergence is above a
-    limit, or away from it.
+    limit, or away from it. With an infinite weight the limit is a bound: what is above it is worse than whatever is
+    not, and of two that are above it the nearer is better.
 
     :param goal: target, limit, weight, and 1.0 for a limit that is to be met exactly, else 0.0.
     """
@@ -106,6 +107,9 @@ def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
         excess = abs(excess)
     elif excess < 0.0:
         excess = 0.0
+    if goal[2] == np.inf:
+        above = np.rint(excess * 1e9)
+        return float(-2e9 - above if above > 0.0 else np.rint(-abs(compound - goal[0]) * 1e9))
     return float(np.rint((-abs(compound - goal[0]) - goal[2] * excess) * 1e9))
 
 

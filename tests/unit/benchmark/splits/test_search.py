@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from twins_split import Draws, exchanged, grown
+from twins_split import Draws, exchanged, grown, score
 
 from cgbench.benchmark.divergence.elements import elements_of, kind_of
 from cgbench.benchmark.divergence.measure import divergences
@@ -37,9 +37,14 @@ def twin(found, config, fixed=None):
     begun = Draws(generator(config.seed, 1)[0])
     sides = grown(both, order, begun, config.goal, wanted, config.candidates, np.flatnonzero(given).tolist())
     if fixed is None:
-        sides = exchanged(
-            both, sides, Draws(generator(config.seed, 2)[0]), config.goal, config.tries * sum(wanted), False
-        )
+        drawn, tries = Draws(generator(config.seed, 2)[0]), config.tries * sum(wanted)
+        sets = [sorted(one for one, side in sides.items() if side == which) for which in (0, 1)]
+        sides = exchanged(both, sides, drawn, config.goal, tries, False, sets)
+        if config.bounded:
+            bound = (*config.goal[:2], np.inf, 0.0)
+            within = exchanged(both, sides, drawn, bound, tries, False, sets)
+            above = [score(both, one, bound) <= -2_000_000_000 for one in (sides, within)]
+            sides = within if above == [True, False] else sides
     expected = np.full(found.examples, -1, np.int8)
     for example, side in sides.items():
         expected[example] = side
@@ -52,6 +57,7 @@ def twin(found, config, fixed=None):
     [
         ("words", {"method": "mcd"}),
         ("words:2,3", {"method": "mcd", "divergence": 0.5, "exchanges": 3}),
+        ("words:2,3", {"method": "mcd", "atom_divergence": 0.01, "exchanges": 1}),
         ("words", {"method": "dbca", "divergence": 0.3, "candidates": 5}),
         ("words", {"method": "dbca", "train_size": 0.5, "test_size": 9, "exchanges": 2}),
     ],
@@ -78,7 +84,27 @@ def test_the_divergence_that_was_asked_for(method, target):
     side_of = search(found, SplitConfig(method=method, divergence=target, train_size=0.4, test_size=0.2))
     measured = divergences(found, side_of == 0, side_of == 1, kind_of("words:2,3"))
     assert measured.compound == pytest.approx(target, abs=0.01)
-    assert measured.atom <= 0.021
+    assert measured.atom <= (0.02 if method == "mcd" else 0.021)
+
+
+@pytest.mark.parametrize(("method", "seed"), [("mcd", 4), ("mcd", 5), ("tmcd", 2), ("tmcd", 5)])
+def test_an_atom_divergence_that_is_a_bound_is_kept_to_the_last_digit(method, seed):
+    """Of these the search for the highest compound divergence alone ends between 0.0201 and 0.0206."""
+    found = elements(lines(300), "words:2,3")
+    options = {"atom_divergence": 0.02, "train_size": 0.4, "test_size": 0.2, "exchanges": 2}
+    side_of = search(found, SplitConfig(method=method, seed=seed, **options))
+    measured = divergences(found, side_of == 0, side_of == 1, kind_of("words:2,3"))
+    assert measured.atom <= 0.02
+    assert measured.compound > (0.83 if method == "mcd" else 0.45)  # was 0.87 and 0.46 to 0.49 above the bound
+
+
+def test_a_bound_out_of_reach_costs_no_compound_divergence():
+    """Twenty examples of a few words each cannot be split that evenly: what is tried for the bound is undone."""
+    found = elements(lines(20))
+    config = SplitConfig(method="mcd", atom_divergence=0.001)
+    side_of = search(found, config)
+    assert divergences(found, side_of == 0, side_of == 1, kind_of("words")).atom > 0.001
+    np.testing.assert_array_equal(side_of, twin(found, config))
 
 
 def test_the_highest_divergence_is_above_that_of_chance():
