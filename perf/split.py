@@ -1,11 +1,14 @@
 """Speed of ``cgbench split --method dbca`` against the code of Moisio et al. 2023 on the same counts.
 
     python perf/split.py [--dbca CLONE] [--sentences 2000] [--large 1000000] [--divergence 0.5]
+    python perf/split.py --dbca CLONE --text FILE --sentences 800 --divergence 1 --drawn 100 --runs 8
 
 CLONE is a checkout of github.com/aalto-speech/dbca, whose ``divide.py`` is run as it is; nothing of it is here. Both
 draw 500 examples at each step and take the best, for the same sizes and divergences. ``--large`` times our own on so
-many sentences, with 100 drawn at each step, and says how much memory the process took. Texts are generated: words by
-Zipf's law, sentences of 5 to 15 words; atoms are words, compounds their bigrams.
+many sentences, with 100 drawn at each step, and says how much memory the process took. Texts are generated (words by
+Zipf's law, sentences of 5 to 15 words) or, with ``--text``, random lines of a file; atoms are words, compounds their
+bigrams. The objective is what both maximise: less the distance of the compound divergence from the one to reach, less
+the atom divergence. With several runs, each of other seeds and lines, times and figures are means.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ from cgbench.benchmark.splits.split_config import SplitConfig
 
 KIND = kind_of("words", "count")
 DRAWN = 500
+EVERY = 20
+"""Steps between two tries to move an example from set to set: the default of dbca's command."""
 
 
 def text(sentences: int, words: int, seed: int = 1) -> list[str]:
@@ -55,7 +60,7 @@ def ours(found: Elements, config: SplitConfig) -> dict[str, float]:
     return {"seconds": seconds, "cpu": worked, "atom": figures.atom, "compound": figures.compound, **sizes}
 
 
-def theirs(found: Elements, clone: Path, target: float) -> dict[str, float]:
+def theirs(found: Elements, options: argparse.Namespace, seed: int) -> dict[str, float]:
     """The same of dbca's code, in a process of its own."""
     import torch
 
@@ -69,26 +74,28 @@ def theirs(found: Elements, clone: Path, target: float) -> dict[str, float]:
             ids = {element: number for number, element in enumerate(one.names)}
             (folder / f"{file.replace('compound', 'com')}_ids.pkl").write_bytes(pickle.dumps(ids))
         (folder / "used_sent_ids.txt").write_text("".join(f"{number}\n" for number in range(found.examples)))
-        command = [sys.executable, __file__, "--peer", str(folder), "--dbca", str(clone), "--divergence", str(target)]
+        command = [sys.executable, __file__, "--peer", str(folder), "--dbca", str(options.dbca), "--seed", str(seed)]
+        command += ["--drawn", str(options.drawn), "--divergence", str(options.divergence), "--share", *options.share]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def peer(folder: Path, clone: Path, target: float) -> None:
+def peer(folder: Path, options: argparse.Namespace) -> None:
     """Run dbca's code on prepared counts and print what came out."""
-    sys.path.insert(0, str(clone))
+    sys.path.insert(0, str(options.dbca))
     import divide
     import torch
 
-    random.seed(1)
-    torch.manual_seed(1)
+    random.seed(options.seed)
+    torch.manual_seed(options.seed)
     # It stops with an error when fewer sentences are left than it draws; some are taken before the first step.
-    steps = -DRAWN - 10 + len((folder / "used_sent_ids.txt").read_text().splitlines())
-    made = divide.FromEmptySets(data_dir=str(folder), subsample_size=DRAWN, subsample_iter=1)
+    steps = -options.drawn - 10 + len((folder / "used_sent_ids.txt").read_text().splitlines())
+    low, high = map(float, options.share)
+    made = divide.FromEmptySets(data_dir=str(folder), subsample_size=options.drawn, subsample_iter=1)
     begin, worked = time.perf_counter(), time.process_time()
     made.divide_corpus(
-        target_atom_div=0.0, target_com_div=target, min_test_percent=0.19, max_test_percent=0.21, max_iters=steps,
-        save_cp=10**9, output_dir=str(folder),
+        target_atom_div=0.0, target_com_div=options.divergence, min_test_percent=low, max_test_percent=high,
+        max_iters=steps, save_cp=10**9, output_dir=str(folder), move_a_sample_iter=EVERY,
     )  # fmt: skip
     seconds, worked = time.perf_counter() - begin, time.process_time() - worked
     atom, compound = map(float, made.get_divergences())
@@ -97,45 +104,66 @@ def peer(folder: Path, clone: Path, target: float) -> None:
     print(json.dumps(said))
 
 
-def row(what: str, found: dict[str, float]) -> str:
+def row(what: str, runs: list[dict[str, float]], target: float) -> str:
+    """A row of the table: means over runs."""
+    mean = {name: sum(run[name] for run in runs) / len(runs) for name in runs[0]}
+    objective = sum(-abs(run["compound"] - target) - run["atom"] for run in runs) / len(runs)
     return (
-        f"| {what} | {found['seconds']:.2f} s ({found['cpu']:.2f} s CPU) | {found['atom']:.4f} | "
-        f"{found['compound']:.4f} | {found['train']:,} + {found['test']:,} |"
+        f"| {what} | {mean['seconds']:.2f} s ({mean['cpu']:.2f} s CPU) | {objective:.3f} | {mean['atom']:.4f} | "
+        f"{mean['compound']:.4f} | {mean['train']:,.0f} + {mean['test']:,.0f} |"
     )
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Ours and dbca's on the same counts, of the same sizes."""
+    mine, other = [], []
+    for seed in range(1, options.runs + 1):
+        if options.text:
+            lines = random.Random(seed).sample(options.text.read_text("utf-8").splitlines(), options.sentences)
+        else:
+            lines = text(options.sentences, options.words, seed)
+        found = elements_of(KIND, [("text", lines)])
+        other.append(theirs(found, options, seed))
+        sizes = {"train_size": float(other[-1]["train"]), "test_size": float(other[-1]["test"])}
+        given = {"divergence": options.divergence, "candidates": options.drawn, "seed": seed, **sizes}
+        mine.append(ours(found, SplitConfig(method="dbca", **given)))
+    print(row(f"`split`, {options.sentences:,} sentences, {options.runs} runs", mine, options.divergence))
+    times = [sum(run[name] for run in other) / sum(run[name] for run in mine) for name in ("seconds", "cpu")]
+    print(row(f"dbca, the same = {times[0]:.0f} x, of CPU {times[1]:.0f} x", other, options.divergence))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dbca", type=Path, help="a checkout of dbca")
-    parser.add_argument("--sentences", type=int, default=2_000, help="of the text that both split")
-    parser.add_argument("--words", type=int, default=300, help="different ones in it")
+    parser.add_argument("--sentences", type=int, default=2_000, help="sentences of the text that both split")
+    parser.add_argument("--words", type=int, default=300, help="different words in a generated text")
+    parser.add_argument("--text", type=Path, help="draw the sentences from this file")
+    parser.add_argument("--runs", type=int, default=1, help="number of seeds")
+    parser.add_argument("--drawn", type=int, default=DRAWN, help="examples that both draw at each step")
+    parser.add_argument("--share", nargs=2, default=["0.19", "0.21"], help="bounds of the test set's share, for dbca")
     parser.add_argument("--divergence", type=float, default=0.5, help="compound divergence to reach")
-    parser.add_argument("--large", type=int, help="sentences that our own splits alone")
+    parser.add_argument("--large", type=int, help="number of sentences that only our own code splits")
     parser.add_argument("--peer", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--seed", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
-        peer(options.peer, options.dbca, options.divergence)
+        peer(options.peer, options)
         return
     warm = elements_of(KIND, [("text", text(50, 20))])
     ours(warm, SplitConfig(method="dbca", divergence=0.5))  # compiles, where that has not been done
     print(f"{datetime.date.today()}, {machine()}\n")
-    print("| what | time | atom divergence | compound divergence | train + test |\n|---|---|---|---|---|")
+    head = "| what | time | objective | atom divergence | compound divergence | train + test |"
+    print(f"{head}\n|---|---|---|---|---|---|")
     if options.dbca:
-        found = elements_of(KIND, [("text", text(options.sentences, options.words))])
-        other = theirs(found, options.dbca, options.divergence)
-        sizes = {"train_size": float(other["train"]), "test_size": float(other["test"])}
-        config = SplitConfig(method="dbca", divergence=options.divergence, candidates=DRAWN, **sizes)
-        mine = ours(found, config)
-        print(row(f"`split`, {options.sentences:,} sentences", mine))
-        times = [other[name] / mine[name] for name in ("seconds", "cpu")]
-        print(row(f"dbca, the same = {times[0]:.0f} x, of CPU {times[1]:.0f} x", other))
+        compare(options)
     if options.large:
         lines = text(options.large, 50_000)
         begin = time.perf_counter()
         found = elements_of(KIND, [("text", lines)])
         counted = time.perf_counter() - begin
         mine = ours(found, SplitConfig(method="dbca", divergence=options.divergence))
-        print(row(f"`split`, {options.large:,} sentences; counting them {counted:.1f} s more", mine))
+        what = f"`split`, {options.large:,} sentences; counting them {counted:.1f} s more"
+        print(row(what, [mine], options.divergence))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"\nmemory, the text with it: {memory:,.0f} MB; {len(found.compounds.names):,} compounds")
 

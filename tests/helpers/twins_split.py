@@ -78,10 +78,10 @@ def score(rows, side_of, goal):
     return round((-abs(found[1] - target) - weight * excess) * 1e9)
 
 
-def grown(rows, order, draws, goal, wanted, candidates, given=()):
+def grown(rows, order, draws, goal, wanted, candidates, given=(), *, moving=False):
     """Two sets, grown greedily: a dict from example to side."""
     pool, side_of = list(order), dict.fromkeys(given, 0)
-    sizes = [0, 0]
+    sizes, members = [0, 0], [[], []]
     while sizes != list(wanted):
         side = 0 if sizes[0] * wanted[1] <= sizes[1] * wanted[0] else 1
         if sizes[side] >= wanted[side]:
@@ -96,7 +96,31 @@ def grown(rows, order, draws, goal, wanted, candidates, given=()):
         sizes[side] += 1
         pool[at] = pool[-1]
         pool.pop()
+        members[side].append(one)
+        if moving and sum(sizes) % 5 == 0:
+            for source in (0, 1):
+                if sizes[source] > 1 and sizes[1 - source] < wanted[1 - source]:
+                    moved_best(rows, side_of, sizes, members, source, draws, goal, max(1, candidates // 2))
     return side_of
+
+
+def moved_best(rows, side_of, sizes, members, side, draws, goal, candidates):
+    """The best of some examples of a side goes to the other one, if that helps; all arguments are changed."""
+    row = members[side]
+    drawn = min(candidates, len(row))
+    for number in range(drawn):
+        place = number + draws.below(len(row) - number)
+        row[number], row[place] = row[place], row[number]
+    scores = [(-score(rows, side_of | {one: 1 - side}, goal), one, at) for at, one in enumerate(row[:drawn])]
+    found, one, at = min(scores)
+    if -found <= score(rows, side_of, goal):
+        return
+    side_of[one] = 1 - side
+    row[at] = row[-1]
+    row.pop()
+    members[1 - side].append(one)
+    sizes[side] -= 1
+    sizes[1 - side] += 1
 
 
 def exchanged(rows, side_of, draws, goal, tries, covered, sets=None):

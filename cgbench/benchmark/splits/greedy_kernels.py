@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.benchmark.splits.state_kernels import Counts, change, move, now, refresh, score_of
+from cgbench.benchmark.splits.state_kernels import Counts, change, change_sides, move, now, refresh, score_of
 from cgbench.compiled import kernel, part
 
 REFRESHED = 20_000  # steps between two fresh sums
+MOVED = 5  # steps between two tries to move an example from set to set (the code of Moisio et al. 2023: 20, or 1)
 
 
 @part
@@ -19,6 +20,41 @@ def draw(random: np.ndarray, below: int) -> int:
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     value = value ^ (value >> np.uint64(31))
     return int(((value >> np.uint64(32)) * np.uint64(below)) >> np.uint64(32))
+
+
+@part
+def move_best(
+    atoms: Counts,
+    compounds: Counts,
+    goal: np.ndarray,
+    sizes: np.ndarray,
+    random: np.ndarray,
+    candidates: int,
+    side_of: np.ndarray,
+    members: np.ndarray,
+    side: int,
+) -> None:
+    """Move the best of some random examples of one side into the other, if that helps."""
+    row, size = members[side], sizes[side]
+    best, best_place = score_of(now(atoms), now(compounds), goal), -1
+    for number in range(min(candidates, size)):
+        place = number + draw(random, size - number)
+        row[number], row[place] = row[place], row[number]
+        example = row[number]
+        score = score_of(change_sides(atoms, example, side), change_sides(compounds, example, side), goal)
+        if score > best or (best_place >= 0 and score == best and example < row[best_place]):
+            best, best_place = score, number
+    if best_place < 0:
+        return
+    example = row[best_place]
+    sizes[side] -= 1
+    row[best_place] = row[sizes[side]]
+    members[1 - side, sizes[1 - side]] = example
+    sizes[1 - side] += 1
+    side_of[example] = 1 - side
+    for counts in (atoms, compounds):
+        move(counts, example, side, -1.0)
+        move(counts, example, 1 - side, 1.0)
 
 
 @kernel
@@ -33,14 +69,20 @@ def grow(
     random: np.ndarray,
     candidates: int,
     side_of: np.ndarray,
+    members: np.ndarray,
     steps: int,
 ) -> int:
     """Add ``steps`` examples, or as many as are wanted, each the best of ``candidates`` that are drawn of what is left.
+
+    What was best early may not be so later (Keysers et al. 2020 remove examples for that): every few steps an example
+    of each set may change sides, the best of half as many, where that helps.
 
     :param goal: see :func:`~cgbench.benchmark.splits.state_kernels.score_of`.
     :param wanted: the sizes of training and test set, int64 ``[2]``; ``sizes``: those so far.
     :param pool: the examples, those that are ``left`` in the first places.
     :param side_of: int8 ``[examples]``: 0 training, 1 test set; written.
+    :param members: the examples of each set in the first places, int64 ``[2, examples]``; written. Without any place,
+        ``[2, 0]``, none changes sides.
     :returns: how many examples are left.
     """
     for step in range(steps):
@@ -60,9 +102,15 @@ def grow(
         left -= 1
         pool[best_place], pool[left] = pool[left], pool[best_place]
         side_of[example] = side
-        sizes[side] += 1
         move(atoms, example, side, 1.0)
         move(compounds, example, side, 1.0)
+        if members.shape[1]:
+            members[side, sizes[side]] = example
+        sizes[side] += 1
+        if members.shape[1] and (sizes[0] + sizes[1]) % MOVED == 0:
+            for source in range(2):
+                if sizes[source] > 1 and sizes[1 - source] < wanted[1 - source]:
+                    move_best(atoms, compounds, goal, sizes, random, max(1, candidates // 2), side_of, members, source)
         if step % REFRESHED == REFRESHED - 1:
             refresh(atoms)
             refresh(compounds)

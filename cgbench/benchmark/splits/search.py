@@ -1,9 +1,10 @@
 """Splits of a wanted divergence: grown example by example, then improved by exchanges.
 
 MCD (Keysers et al. 2020) and DBCA (Moisio et al. 2023) grow both sets from nothing, at each step by the
-best of some random examples; TMCD (Shaw et al. 2021) starts from a random split in which training has
-every atom, and exchanges examples. Here all of them may go on with exchanges. What one step would do is computed from
-the elements of an example alone (:mod:`cgbench.benchmark.splits.state_kernels`).
+best of some random examples; DBCA also moves examples from set to set while they grow. TMCD (Shaw et al. 2021) starts
+from a random split in which training has every atom, and exchanges examples. Here all of them may go on with exchanges.
+What one step would do is computed from the elements of an example alone
+(:mod:`cgbench.benchmark.splits.state_kernels`).
 """
 
 from __future__ import annotations
@@ -76,11 +77,16 @@ def search(
     else:
         atoms, compounds = _both(found, side_of)
         wanted, sizes = np.array([train, test]), np.zeros(2, np.int64)
+        moving = config.method == "dbca" and fixed is None  # mcd exchanges afterwards, which moves do not help
+        members = np.zeros((2, len(pool) if moving else 0), np.int64)
         waiting, left, random = order.copy(), len(order), generator(config.seed, 1)
         total = train + test
         while (done := int(sizes.sum())) < total:
             steps = min(STEPS, total - done)
-            left = grow(atoms, compounds, goal, wanted, sizes, waiting, left, random, config.candidates, side_of, steps)
+            left = grow(
+                *(atoms, compounds, goal, wanted, sizes, waiting, left, random, config.candidates, side_of, members),
+                steps,
+            )
             progress(steps)
     if config.tries and fixed is None:
         ones, others = np.flatnonzero(side_of == TRAIN), np.flatnonzero(side_of == TEST)

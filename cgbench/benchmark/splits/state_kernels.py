@@ -69,6 +69,25 @@ def change(counts: Counts, example: int, side: int) -> float:
 
 
 @part
+def change_sides(counts: Counts, example: int, side: int) -> float:
+    """The divergence there would be with an example of one side in the other.
+
+    :param side: the one that it is in.
+    """
+    sign = 1.0 if side == 1 else -1.0  # what training gains, and the test set loses
+    grown, more = 0.0, 0.0
+    state = counts.state
+    for entry in range(counts.starts[example], counts.starts[example + 1]):
+        element, weight = counts.ids[entry], sign * counts.weights[entry]
+        grown += weight
+        train = power(state[element, 0] + weight, counts.alpha, counts.tables[0])
+        test = power(state[element, 1] - weight, 1.0 - counts.alpha, counts.tables[1])
+        more += train * test - state[element, 2] * state[element, 3]
+    totals = counts.totals
+    return divergence_of(totals[0] + grown, totals[1] - grown, totals[2] + more, counts.alpha)
+
+
+@part
 def move(counts: Counts, example: int, side: int, sign: float) -> int:
     """Put an example into a side (``sign`` 1.0) or take it out (-1.0).
 
