@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.control import Control
-from cgbench.benchmark.overlap.units import Words
-from cgbench.text.blocks import join_blocks
+from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 SIDES = ("source", "target")
 RAREST = "{}_rarest"  # of one side: how often the sentence's rarest word is in the training text
 ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
+CONTROL_KEYS = (*ROW_KEYS, *map(RAREST.format, SIDES))
 
 
 def candidate_table(
@@ -54,38 +54,28 @@ def control_rows(control: Control, pools: Sequence[ParallelText]) -> list[dict[s
     """The rows of a control set: where each pair is from, and its figures."""
     columns = control.rows | places(control.rows["line"], control.rows["pool"], pools)
     return [
-        dict(zip(ROW_KEYS, values, strict=True))
-        for values in zip(*(columns[name].tolist() for name in ROW_KEYS), strict=True)
+        dict(zip(CONTROL_KEYS, values, strict=True))
+        for values in zip(*(columns[name].tolist() for name in CONTROL_KEYS), strict=True)
     ]
 
 
 def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:
-    from cgbench.benchmark.vocabulary import Vocabulary
-
-    folders = {degree_side: learned / "ngrams", SIDES[degree_side == "source"]: learned / "other-words"}
+    texts = [(candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1] for side in SIDES]
     return {
-        RAREST.format(side): rarest_counts(
-            Vocabulary.load(folders[side]),
-            (candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1],
-        )
-        for side in SIDES
+        RAREST.format(side): word_frequency(vocabulary, lines).rarest
+        for side, vocabulary, lines in zip(SIDES, vocabularies_of(learned, degree_side), texts, strict=True)
     }
 
 
-def rarest_counts(vocabulary: Vocabulary, lines: Sequence[str]) -> np.ndarray:
-    """How often each line's rarest word is in the training text, int64 ``[lines]``; 0 for a word too rare to be
-    known, and for a line without words."""
-    words, held = Words(vocabulary), np.append(vocabulary.counts, 0)
-    found = [np.zeros(0, np.int64)]
-    for block in join_blocks(lines):
-        ids, lengths = words.read(block)
-        lowest = np.zeros(len(lengths), np.int64)
-        if len(ids):
-            filled = np.flatnonzero(lengths)
-            begins = np.cumsum(lengths, dtype=np.int64) - lengths
-            lowest[filled] = np.minimum.reduceat(held[np.minimum(ids, len(vocabulary))], begins[filled])
-        found.append(lowest)
-    return np.concatenate(found)
+def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabulary]:
+    """The words of the source and of the target that a build knows.
+
+    :param learned: the step that holds the known n-grams of ``degree_side`` and the words of the other.
+    """
+    from cgbench.benchmark.vocabulary import Vocabulary
+
+    ngrams, others = Vocabulary.load(learned / "ngrams"), Vocabulary.load(learned / "other-words")
+    return (ngrams, others) if degree_side == "source" else (others, ngrams)
 
 
 def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:

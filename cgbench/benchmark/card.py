@@ -9,6 +9,7 @@ from cgbench.benchmark.card_front import front_matter
 from cgbench.benchmark.card_notes import PARTS, part
 from cgbench.benchmark.correlations import CENTRAL
 from cgbench.benchmark.manifest import candidates_file, control_text, stem_of, table_file
+from cgbench.benchmark.matching import HEAD, shown_balance
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.terminal import printable
 
@@ -28,7 +29,10 @@ COUNTS = (
     ("dropped", "dropped: the most uncertain, mostly noise"),
     ("window", "next most uncertain, drawn from"),
     ("selected", "in the test set"),
-    ("control", "in the control set: of the same corpora and lengths, whatever their degree and uncertainty"),
+    (
+        "control",
+        "in the control set: matched in corpus, length and word frequency, of any degree and uncertainty",
+    ),
 )
 
 
@@ -288,16 +292,21 @@ def _of_control(release: Release) -> list[str]:
     lines = [
         "",
         f"{texts} are the control set ({counts['control']:,} pairs; `control.jsonl` says where they come from): pairs "
-        "of the pool that have passed the same filters, with the lengths of the test set's and from the same corpora, "
-        "drawn whatever their degree and uncertainty. What a system loses from it to the test set is what the choice "
-        "costs it: `cgbench score bleu --release DIR --hyp A=test.hyp --control-hyp A=control.hyp`. No noise was "
-        "dropped from it.",
+        "of the pool that have passed the same filters, matched to the test set's in corpus, length and the frequency "
+        "of their words, whatever their degree and uncertainty. What a system loses from it to the test set is what "
+        "the choice costs it: `cgbench score bleu --release DIR --hyp A=test.hyp --control-hyp A=control.hyp`. No "
+        "noise was dropped from it.",
     ]
-    if short := counts["control_short_bins"]:
-        lines[-1] += (
-            f" {short:,} of {counts['control_bins']:,} bins of corpus and lengths had too few such pairs; the nearest "
-            "bins gave the rest, as far as there were any."
-        )
+    if rows := release.manifest.get("balance"):
+        lines += [
+            "",
+            "Balance of the match: means, and the difference in pooled standard deviations (below 0.1 is negligible). "
+            "Log count is the natural logarithm of how often a word is in the training text.",
+            "",
+            f"| {' | '.join(HEAD)} |",
+            "|---|---:|---:|---:|",
+            *(f"| {' | '.join(row)} |" for row in shown_balance(rows)),
+        ]
     return lines
 
 

@@ -1,14 +1,14 @@
 """A control set: pairs of the pool that are like those of the test set, but for what makes these hard.
 
-What a system loses from the control set to the test set is what combinations and uncertainty cost it, and not length
-or domain: DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every filter that the test
-set has passed (rare words, length bounds, seen text, repeats), has the same number of words on both sides as a test
-pair and comes from the same corpus of the pool; neither its source nor its target is in the test set. Its degree and
-its uncertainty may be any.
+What a system loses from the control set to the test set is then what combinations and uncertainty cost it, and not
+length, domain or rare words: DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every
+filter that the test set has passed (rare words, length bounds, seen text, repeats); neither its source nor its target
+is in the test set. Its degree and its uncertainty may be any. For each test pair one pair of the same corpus is chosen
+that is near it in length and in the frequency of its words (:mod:`cgbench.benchmark.matching`).
 
-Pairs of a corpus and of equal lengths are a *bin*. In every bin as many pairs are drawn as the test set has, those of
-the smallest seeded hash of content, so that neither the order of the pool nor the number of workers matters. Where a
-bin has too few, the nearest bins of the same corpus give the rest. Memory grows with the test set, not with the pool.
+It is chosen from the :data:`NEAR` pairs for each test pair that are nearest in length, of equally near ones those of
+the smallest seeded hash of content, so that neither the order of the pool nor the number of workers matters. Memory
+grows with the test set, not with the pool.
 """
 
 from __future__ import annotations
@@ -16,67 +16,62 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cgbench.benchmark.cut import COLUMNS, fetch_texts, read_parts, seen_texts, within_bounds
+from cgbench.benchmark.matching import BALANCED, LENGTHS, RAREST, SHOWN, balance, covariates_of, match, scaled, worst
 from cgbench.benchmark.selection import seeded_hash
+from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
+if TYPE_CHECKING:
+    from cgbench.benchmark.vocabulary import Vocabulary
+
 SIDES = ("source", "target")
+NEAR = 16
 _BITS = 25  # of a length in a bin's number: a line of 64 MiB has fewer than 2^25 words
+Texts = tuple[Sequence[bytes], Sequence[bytes]]
 
 
 @dataclass(frozen=True)
 class Control:
-    """The pairs of a control set in the order of the pool: ``rows`` (a scan's columns, by name) and their texts.
-
-    ``short`` bins had too few pairs, which ``missing`` in all; ``moved`` of these were drawn from bins that are up to
-    ``farthest`` words away, both sides together. The others are not to be had.
-    """
+    """The pairs of a control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest
+    words, by name) and their texts; ``missing`` pairs are not to be had. ``balance``: a row for each covariate
+    (:func:`~cgbench.benchmark.matching.balance`)."""
 
     rows: dict[str, np.ndarray]
     sources: list[str]
     targets: list[str]
-    bins: int
-    short: int = 0
     missing: int = 0
-    moved: int = 0
-    farthest: int = 0
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The figures for a manifest."""
-        return {"control": len(self.sources), "control_bins": self.bins, "control_short_bins": self.short}
+    balance: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def warning(self) -> str | None:
-        """One line on bins with too few pairs, and what was done."""
-        if not self.short:
+        """One line where the pool could not supply a match: the worst difference, and how many pairs are missing."""
+        problems = []
+        difference, name = worst(self.balance)
+        if difference >= BALANCED:
+            problems.append(
+                f"differs from the test set by {difference:.2f} standard deviations ({SHOWN[name]}), where below "
+                f"{BALANCED} is balanced"
+            )
+        if self.missing:
+            problems.append(f"is {self.missing:,} pairs smaller than the test set")
+        if not problems:
             return None
-        line = (
-            f"control set: {self.short:,} of {self.bins:,} bins of corpus and lengths have too few pairs for those of "
-            f"the test set ({self.missing:,} missing); {self.moved:,} were drawn from the nearest bins of the same "
-            f"corpus (up to {self.farthest:,} words away)"
-        )
-        if self.moved < self.missing:
-            line += f", {self.missing - self.moved:,} are not to be had, so that it is smaller than the test set"
-        return line
-
-
-def bins_of(rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The bin of each row as a number [rows] int64, from its corpus and its two lengths."""
-    pool, source, target = (rows[name].astype(np.int64) for name in ("pool", "source_length", "target_length"))
-    return (((pool << _BITS) + source) << _BITS) + target
+        return f"control set: {' and '.join(problems)}: the pool has too few pairs like those of the test set"
 
 
 def draw_control(
     parts: Sequence[Path],
     pools: Sequence[ParallelText],
     test: Mapping[str, np.ndarray],
-    texts: tuple[Sequence[bytes], Sequence[bytes]],
+    texts: Texts,
+    vocabularies: tuple[Vocabulary, Vocabulary],
     *,
     seed: int,
     min_length: int = 1,
@@ -89,71 +84,103 @@ def draw_control(
     :param parts: the files of :func:`~cgbench.benchmark.scan.scan`, for all ``pools``.
     :param test: of the test set ``pool`` (as in the scan), ``source_length``, ``target_length``, an array each;
         ``texts``: its sources and targets, words joined by one blank.
+    :param vocabularies: the words of the training text, source and target.
     :param min_length: as of the cut (:func:`~cgbench.benchmark.cut.cut`), with ``max_length``, ``seen`` and
         ``degree_side``.
     """
-    wanted = Counter(bins_of(test).tolist())
     reader = _Reader(parts, degree_side, min_length, max_length, seed)
-    there = reader.sizes()
-    usable = dict(there)  # of each bin, the most pairs that may be drawn from it
-    slack: Counter[int] = Counter()
-    pick = _Pick(pools, seen, texts)
+    wanted, there, near = Counter(bins_of(test).tolist()), reader.sizes(), NEAR
+    pairs = Counter(test["pool"].tolist())
     while True:
-        quota, moves = allocate(wanted, usable)
-        ask = {key: min(there[key], count + max(8, count // 4) + slack[key]) for key, count in quota.items()}
-        rows = reader.smallest(ask)
-        chosen, drawn = pick(rows, quota)
-        too_few = [key for key, count in quota.items() if drawn[key] < count]
-        if not too_few:
+        ask = nearest_bins(wanted, there, near)
+        rows, found = _usable(reader.smallest(ask), pools, seen, texts)
+        held = Counter(rows["pool"].tolist())
+        if all(held[pool] >= count for pool, count in pairs.items()):
             break
-        if unread := [key for key in too_few if ask[key] < there[key]]:
-            slack.update({key: 3 * slack[key] + 32 for key in unread})  # look at more of these rows
-        else:
-            usable |= {key: drawn[key] for key in too_few}
+        if ask == {key: count for key, count in there.items() if key >> 2 * _BITS in pairs}:
+            break  # everything was read
+        near *= 4
+    ours, rows = (_with_frequency(one, lines, vocabularies) for one, lines in ((test, _decoded(texts)), (rows, found)))
+    points = scaled(covariates_of(ours), covariates_of(rows))
+    chosen = np.zeros(0, np.int64)
+    for pool in sorted(pairs):
+        mine = np.flatnonzero(rows["pool"] == pool)
+        chosen = np.append(chosen, mine[match(points[0][test["pool"] == pool], points[1][mine])])
     chosen = chosen[np.lexsort((rows["line"][chosen], rows["pool"][chosen]))]
-    sources, targets = (pick.texts_of(rows, chosen, side) for side in SIDES)
-    missing = {key: count - min(count, usable.get(key, 0)) for key, count in wanted.items()}
+    drawn = {name: values[chosen] for name, values in rows.items()}
+    sources, targets = ([lines[place] for place in chosen.tolist()] for lines in found)
     return Control(
-        {name: rows[name][chosen] for name in COLUMNS},
+        {name: drawn[name] for name in (*COLUMNS, *RAREST)},
         sources,
         targets,
-        bins=len(wanted),
-        short=sum(count > 0 for count in missing.values()),
-        missing=sum(missing.values()),
-        moved=sum(count for _, _, count in moves),
-        farthest=max((distance(one, other) for one, other, _ in moves), default=0),
+        missing=len(texts[0]) - len(chosen),
+        balance=balance(covariates_of(ours), covariates_of(drawn)) if len(chosen) else [],
     )
 
 
-def distance(one: int, other: int) -> int:
-    """By how many words, both sides together, the lengths of two bins differ."""
-    mask = (1 << _BITS) - 1
-    return abs((one >> _BITS & mask) - (other >> _BITS & mask)) + abs((one & mask) - (other & mask))
+def bins_of(rows: Mapping[str, np.ndarray]) -> np.ndarray:
+    """A number for the corpus and the two lengths of each row, int64 [rows]."""
+    pool, source, target = (rows[name].astype(np.int64) for name in ("pool", *LENGTHS))
+    return (((pool << _BITS) + source) << _BITS) + target
 
 
-def allocate(wanted: Mapping[int, int], usable: Mapping[int, int]) -> tuple[dict[int, int], list[tuple[int, int, int]]]:
-    """How many pairs are drawn from each bin, and the moves (bin, nearest bin, pairs) where one has too few.
+def nearest_bins(wanted: Mapping[int, int], there: Mapping[int, int], near: int) -> dict[int, int]:
+    """How many pairs of each bin are looked at: for each bin of the test set ``near`` times as many as it has, of the
+    bins of the same corpus whose two lengths are nearest.
 
-    :param wanted: pairs of the test set, by bin; ``usable``: the most that can be drawn.
+    :param wanted: pairs of the test set, by bin; ``there``: pairs of the pool.
     """
-    quota = {key: min(count, usable.get(key, 0)) for key, count in sorted(wanted.items())}
-    moves = []
+    keys = np.array(sorted(there), np.int64)
+    sizes, ask = np.array([there[key] for key in keys.tolist()], np.int64), np.zeros(len(keys), np.int64)
+    corpus, source, target = _parts(keys)
     for key, count in sorted(wanted.items()):
-        lacking = count - min(count, usable.get(key, 0))
-        if not lacking:
-            continue
-        corpus = key >> 2 * _BITS
-        near = sorted((distance(key, other), other) for other in usable if other >> 2 * _BITS == corpus)
-        for _, other in near:
-            taken = min(lacking, usable[other] - quota.get(other, 0))
-            # What a bin needs for its own pairs is set aside already.
-            if other != key and taken > 0:
-                quota[other] = quota.get(other, 0) + taken
-                moves.append((key, other, taken))
-                lacking -= taken
-            if not lacking:
-                break
-    return {key: count for key, count in quota.items() if count}, moves
+        ours, one, other = _parts(np.int64(key))
+        same = np.flatnonzero(corpus == ours)
+        order = same[np.argsort(np.abs(source[same] - one) + np.abs(target[same] - other), kind="stable")]
+        before = np.cumsum(sizes[order]) - sizes[order]
+        ask[order] += np.clip(near * count - before, 0, sizes[order])
+    ask = np.minimum(ask, sizes)
+    return {key: count for key, count in zip(keys.tolist(), ask.tolist(), strict=True) if count}
+
+
+def _parts(keys: Any) -> tuple[Any, Any, Any]:
+    mask = (1 << _BITS) - 1
+    return keys >> 2 * _BITS, keys >> _BITS & mask, keys & mask
+
+
+def _usable(
+    rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], test: Texts
+) -> tuple[dict[str, np.ndarray], tuple[list[str], list[str]]]:
+    """The rows that are neither seen, nor of the test set, nor a repeat of one before them; and their texts."""
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda side: fetch_texts(rows, pools, side), SIDES))
+        files = [[getattr(corpus, side) for corpus in seen] for side in SIDES]
+        known = list(threads.map(lambda number: seen_texts(found[number], files[number]), (0, 1)))
+    taken = [known[number] | set(test[number]) for number in (0, 1)]
+    kept = []
+    for place, (source, target) in enumerate(zip(found[0][0], found[1][0], strict=True)):
+        if source not in taken[0] and target not in taken[1]:
+            kept.append(place)
+            taken[0].add(source)
+            taken[1].add(target)
+    left = _decoded(tuple([texts[place] for place in kept] for texts, _ in found))
+    return {name: values[kept] for name, values in rows.items()}, left
+
+
+def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
+    source, target = ([line.decode("utf-8") for line in side] for side in texts)
+    return source, target
+
+
+def _with_frequency(
+    rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
+) -> dict[str, np.ndarray]:
+    """``rows`` with what :func:`~cgbench.benchmark.matching.covariates_of` needs to know of their words."""
+    found = dict(rows)
+    for side, lines, vocabulary in zip(SIDES, texts, vocabularies, strict=True):
+        frequency = word_frequency(vocabulary, lines)
+        found |= {f"{side}_{name}": values for name, values in frequency._asdict().items()}
+    return found
 
 
 class _Reader:
@@ -205,41 +232,3 @@ def _smallest(parts: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np
     place = np.arange(len(order)) - begin[np.searchsorted(keys, bins)]
     kept = order[place < most[np.searchsorted(keys, bins)]]
     return {name: values[kept] for name, values in rows.items()}
-
-
-class _Pick:
-    """Goes down rows and takes those that are neither seen, nor a repeat, nor of the test set."""
-
-    def __init__(
-        self,
-        pools: Sequence[ParallelText],
-        seen: Sequence[ParallelText],
-        texts: tuple[Sequence[bytes], Sequence[bytes]],
-    ) -> None:
-        self.pools, self.seen, self.test = pools, seen, texts
-        self.texts: tuple[list[bytes], list[bytes]] = ([], [])
-
-    def __call__(self, rows: dict[str, np.ndarray], quota: Mapping[int, int]) -> tuple[np.ndarray, Counter[int]]:
-        """The places of the rows that are taken, ``quota[bin]`` of each bin if there are so many, and how many."""
-        with ThreadPoolExecutor(2) as threads:
-            found = list(threads.map(lambda side: fetch_texts(rows, self.pools, side), SIDES))
-            seen = [[getattr(corpus, side) for corpus in self.seen] for side in SIDES]
-            known = list(threads.map(lambda number: seen_texts(found[number], seen[number]), (0, 1)))
-        self.texts = found[0][0], found[1][0]
-        taken = [set(side) for side in self.test]
-        drawn: Counter[int] = Counter()
-        chosen = []
-        for place, (key, source, target) in enumerate(zip(rows["bin"].tolist(), *self.texts, strict=True)):
-            if drawn[key] == quota[key] or source in known[0] or target in known[1]:
-                continue
-            if source not in taken[0] and target not in taken[1]:
-                drawn[key] += 1
-                chosen.append(place)
-                taken[0].add(source)
-                taken[1].add(target)
-        return np.array(chosen, np.int64), drawn
-
-    def texts_of(self, rows: dict[str, np.ndarray], places: np.ndarray, side: str) -> list[str]:
-        """The texts of one side of some rows of the last call."""
-        texts = self.texts[SIDES.index(side)]
-        return [texts[place].decode("utf-8") for place in places.tolist()]

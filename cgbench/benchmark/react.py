@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.arguments import check_whole
 from cgbench.benchmark.candidate_reverse import check_reverse, reverse_of_candidates
-from cgbench.benchmark.candidate_table import candidate_table, with_columns
+from cgbench.benchmark.candidate_table import candidate_table, vocabularies_of, with_columns
 from cgbench.benchmark.candidate_uncertainty import (
     candidate_lines,
     read_uncertainty,
@@ -273,11 +273,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         sizes = selection_sizes(config.as_dict(), table.num_rows)
         ranks, stages = select_rows(table.to_pydict(), config.as_dict(), sizes)
         table = with_columns(table, [{"rank": rank, "stage": stage} for rank, stage in zip(ranks, stages, strict=True)])
-    # Beside it, if that is asked for: pairs of the same lengths that nothing was chosen by.
+    # Beside it, if that is asked for: pairs that are like those, but for what they were chosen by.
     control = None
     if plan.until == "release" and config.control:
         with working("control"):
-            control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table)
+            control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
 
     return Built(
         plan=plan,
@@ -285,7 +285,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         pools=pools,
         candidates=candidates,
         table=table,
-        counts={**counts, **(control.counts if control else {})},
+        counts={**counts, **({"control": len(control.sources)} if control else {})},
         warnings=[
             *_warnings(plan, train, exclude, scans, counts),
             *([control.warning] if control and control.warning else []),
@@ -336,6 +336,7 @@ def _draw_control(
     seen: Sequence[ParallelText],
     candidates: Path,
     table: Any,
+    learned: Path,
 ) -> Control:
     """The control set for the test set that ``table`` has as its stage ``selected``."""
     config = plan.config
@@ -348,6 +349,7 @@ def _draw_control(
         pools,
         test,
         ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),
+        vocabularies_of(learned, config.degree_side),
         seed=config.seed,
         min_length=config.min_length,
         max_length=config.max_length,

@@ -111,8 +111,8 @@ class ReactConfig:
     )
     control: bool = setting(
         False,
-        "whether a control set is drawn, too: as many pairs of the same corpora and lengths that pass the same "
-        "filters, whatever their degree and uncertainty.",
+        "whether to draw a control set: as many pairs that pass the same filters, matched in corpus, length and word "
+        "frequency, whatever their degree and uncertainty.",
         later=True,
     )
     seed: int = setting(1, "seed of every random choice, and of the first member.")

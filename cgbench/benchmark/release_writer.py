@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
-from cgbench.benchmark.candidate_table import ROW_KEYS, control_rows
+from cgbench.benchmark.candidate_table import CONTROL_KEYS, ROW_KEYS, control_rows
 from cgbench.benchmark.card import write_card
 from cgbench.benchmark.card_notes import parts_of_bytes
 from cgbench.benchmark.control import Control
@@ -116,7 +116,7 @@ def _control_table(built: Built, control: Control) -> Any:
     """The control set as a table, with the hashes that its pairs are found by."""
     import pyarrow
 
-    columns: dict[str, Any] = {key: [row[key] for row in control_rows(control, built.pools)] for key in ROW_KEYS}
+    columns: dict[str, Any] = {key: [row[key] for row in control_rows(control, built.pools)] for key in CONTROL_KEYS}
     columns["content"] = content_of(control.sources, control.targets)
     return with_text(pyarrow.table(columns), (control.sources, control.targets), built.plan.inputs.languages)
 
@@ -213,6 +213,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "licence": config.licence,
         "counts": counts,
         "figures": figures,
+        **({"balance": built.control.balance} if built.control else {}),
         "seeds": seeds,
         "command": command(built, names),
         "warnings": [_renamed(as_given(warning), names) for warning in built.warnings],

@@ -35,6 +35,7 @@ from cgbench.benchmark.manifest import (
     table_names,
     timings_digest,
 )
+from cgbench.benchmark.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.overlap.saved import sums_of
 from cgbench.benchmark.pair_measures import DUAL, JOINT, pair_measures
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
@@ -326,7 +327,7 @@ def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) ->
 
 
 def _check_control(release: Release) -> str:
-    """The control set: its rows against its text, apart from the test set, and of the same corpora and lengths."""
+    """The control set: its rows against its text, apart from the test set, of the same corpora, matched as recorded."""
     counts, rows = release.manifest["counts"], release.control_rows()
     texts = [release.control_lines(side) for side in SIDES] if release.has_text else []
     for name, found in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
@@ -339,14 +340,21 @@ def _check_control(release: Release) -> str:
             return f"{len(both):,} lines of the {side} are in the test set, too"
         if len(set(ours)) < len(ours):
             return f"a line of the {side} is there twice"
-    bins = [
-        Counter((row["pool"], row["source_length"], row["target_length"]) for row in some)
-        for some in (release.split(), rows)
-    ]
-    short = len(bins[0] - bins[1])
-    if len(bins[0]) != counts["control_bins"] or short != counts["control_short_bins"]:
-        return f"{short:,} of {len(bins[0]):,} bins of corpus and lengths have too few pairs, not as the manifest says"
-    return ""
+    test = release.split()
+    short = Counter(row["pool"] for row in rows) - Counter(row["pool"] for row in test)
+    if short:
+        return f"{short.total():,} pairs of corpora that the test set has fewer of"
+    return _check_balance(release, test, rows)
+
+
+def _check_balance(release: Release, test: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    """What the manifest says of the control set's lengths and rarest words, against the rows of both sets."""
+    recorded = {row["covariate"]: row for row in release.manifest.get("balance", [])}
+    names = [name for name in (*LENGTHS, *RAREST) if name in recorded]
+    columns = [{name: np.array([row[name] for row in some]) for name in names} for some in (test, rows)]
+    found = balance(*map(covariates_of, columns)) if names else []
+    wrong = [str(row["covariate"]) for row in found if row != recorded[row["covariate"]]]
+    return f"balance of {', '.join(wrong)}: not what the rows give" if wrong else ""
 
 
 def _check_split(release: Release) -> str:

@@ -58,7 +58,12 @@ PATH = click.Path(path_type=Path)
     "--known-from", multiple=True, metavar="[SIDE=]FOLDER",
     help="What cgbench overlap --out found the pool to be made of, instead of that side of the training text.",
 )  # fmt: skip
-@click.option("--control", is_flag=True, default=None, help="Also draw a control set: pairs of the same lengths.")
+@click.option(
+    "--control",
+    is_flag=True,
+    default=None,
+    help="Also draw a control set, matched in corpus, length and word frequency.",
+)
 @click.option("--lm", type=PATH, help="Language model (lm train) that gives each candidate a perplexity.")
 @click.option(
     "--difficulty", type=PATH, multiple=True, metavar="F",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.card import COUNTS, EXAMPLES, shown_counts
+from cgbench.benchmark.matching import HEAD, shown_balance
 from cgbench.tables import render
 from cgbench.terminal import printable
 
@@ -44,6 +45,11 @@ def quantile_table(figures: dict[str, Any], measure: str) -> str:
     return render(("", "mean", "min", "25 %", "median", "75 %", "max"), body)
 
 
+def balance_table(rows: list[dict[str, Any]]) -> str:
+    """How the control set was matched: means, and their differences in standard deviations."""
+    return render(HEAD, shown_balance(rows)) if rows else ""
+
+
 def report(release: Release) -> str:
     """The whole report."""
     manifest, config, languages = release.manifest, release.configuration, release.languages
@@ -51,6 +57,7 @@ def report(release: Release) -> str:
     ngrams = release.ngrams()
     assert ngrams is not None  # the build has just made or kept them
     parts = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
+    parts.append(balance_table(manifest.get("balance", [])))
     texts = [release.lines(side)[:EXAMPLES] if release.has_text else [] for side in ("source", "target")]
     rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []

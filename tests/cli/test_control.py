@@ -1,6 +1,7 @@
 """``build-react --control``: a control set beside the test set, in the release, checked by verify."""
 
 import json
+import re
 import shutil
 from collections import Counter
 
@@ -22,6 +23,7 @@ def built(tmp_path_factory, corpora):
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output + result.stderr
     assert "in the control set" in result.output and "degree of the control set" in result.output
+    assert re.search(r"target: log count of its rarest word +\d+\.\d\d +\d+\.\d\d +-?0\.\d{3}\n", result.output)
     return out
 
 
@@ -35,17 +37,17 @@ def failed(result):
     return {check["check"]: check["detail"] for check in json.loads(result.stdout)["checks"] if check["ok"] is False}
 
 
-def bins(rows):
-    return Counter((row["pool"], row["source_length"], row["target_length"]) for row in rows)
-
-
 def test_a_control_set_is_like_the_test_set_but_easier(built, demo, run):
     release = Release.open(built)
     rows, test = release.control_rows(), release.split()
     counts = release.manifest["counts"]
     assert len(rows) == len(test) == counts["control"] == counts["selected"]
-    assert counts["control_bins"] == len(bins(test))
-    assert len(bins(test) - bins(rows)) == counts["control_short_bins"]
+    assert Counter(row["pool"] for row in rows) == Counter(row["pool"] for row in test)
+    balance = {row["covariate"]: row for row in release.manifest["balance"]}
+    assert all(abs(row["difference"]) < 0.1 for row in balance.values())
+    for name in ("source_length", "target_length"):
+        assert balance[name]["control"] == pytest.approx(sum(row[name] for row in rows) / len(rows), abs=1e-6)
+        assert balance[name]["test"] == pytest.approx(sum(row[name] for row in test) / len(test), abs=1e-6)
     pool = [(demo / f"pool.{language}").read_text().split("\n") for language in release.languages]
     for side, lines in zip(("source", "target"), pool, strict=True):
         assert [lines[row["line"] - 1] for row in rows] == release.control_lines(side)
@@ -54,6 +56,7 @@ def test_a_control_set_is_like_the_test_set_but_easier(built, demo, run):
     assert figures["control"]["degree"]["mean"] < figures["selected"]["degree"]["mean"]
     card = (built / "README.md").read_text()
     assert "`control.de` and `control.en` are the control set" in card and "--control-hyp" in card
+    assert "| target: mean log count of its words |" in card
     text = run("verify", built).stdout
     assert "DIFFERS" not in text and "control set" in text
 
@@ -105,6 +108,12 @@ def test_verify_names_what_was_changed_in_a_control_set(release, run):
     assert (
         "control.jsonl: 34 rows for 35" in failed(run("verify", release, "--format", "json", status=1))["control set"]
     )
+    write_rows(release, [{**rows[0], "source_rarest": rows[0]["source_rarest"] + 999}, *rows[1:]])
+    found = failed(run("verify", release, "--format", "json", status=1))
+    assert found["control set"] == "balance of source_rarest: not what the rows give"
+    write_rows(release, [{**rows[0], "pool": 2}, *rows[1:]])
+    found = failed(run("verify", release, "--format", "json", status=1))
+    assert found["control set"] == "1 pairs of corpora that the test set has fewer of"
     # A pair of the test set in the place of one: hashes and rows agree with the forgery.
     write_rows(release, [json.loads((release / "split.jsonl").read_text().split("\n")[0]), *rows[1:]])
     for language in ("de", "en"):

@@ -105,38 +105,98 @@ def cter_flag(atoms: Mapping[str, str], lexicon: Mapping[str, str], hypothesis: 
     return flag + "/" + "-".join("P0" if behind(kind) else "P1" for kind in rules)
 
 
-def control(rows, wanted, test, hashes, distance):
-    """Places of a control set in ``rows``, (bin, source, target) each, taken one by one by rising hash of content.
+def log_steps(count: int) -> int:
+    """The logarithm of a count to the base of 2, in 64ths, rounded down; of 0 as of 1."""
+    step = 0
+    while 2 ** (step + 1) <= max(1, count) ** 64:
+        step += 1
+    return step
 
-    ``wanted`` pairs of a bin; ``test``: the texts that must not occur; ``distance``: of two bins, None for those of
-    different corpora. Bins that turn out to have too few pass the rest on to their nearest ones.
+
+def covariates(source: str, target: str, counts: Sequence[Mapping[str, int]]) -> list[float]:
+    """What a control set is matched on: both lengths, both mean logarithms of counts, those of both rarest words."""
+    sides = [source.split(), target.split()]
+    known = [[of.get(word, 0) for word in words] for words, of in zip(sides, counts, strict=True)]
+    step = math.log(2) / 64
+    return [
+        *(float(len(words)) for words in sides),
+        *(sum(map(log_steps, side)) / len(side) * step for side in known),
+        *(log_steps(min(side)) * step for side in known),
+    ]
+
+
+def control(
+    rows: Sequence[tuple[int, str, str]],
+    test: Sequence[tuple[int, str, str]],
+    held: Sequence[Iterable[str]],
+    hashes: Sequence[int],
+    near: int,
+    counts: Sequence[Mapping[str, int]],
+) -> list[int]:
+    """Places of a control set in ``rows``, (corpus, source, target) each, matched one by one.
+
+    ``test``: rows of the test set; ``held``: texts of either side that must not occur; ``near``: how many pairs are
+    looked at for each of the test set, the nearest in length, of equally near ones those of the least ``hashes``.
     """
-    usable = {}
-    for key, *_ in rows:
-        usable[key] = usable.get(key, 0) + 1
+
+    def key_of(row: tuple[int, str, str]) -> tuple[int, int, int]:
+        return row[0], len(row[1].split()), len(row[2].split())
+
+    there: dict[tuple[int, int, int], list[int]] = {}
+    for place in sorted(range(len(rows)), key=lambda place: hashes[place]):
+        there.setdefault(key_of(rows[place]), []).append(place)
+    corpora = sorted({row[0] for row in test})
     while True:
-        quota = {key: min(count, usable.get(key, 0)) for key, count in wanted.items()}
-        for key in sorted(wanted):
-            lacking = wanted[key] - min(wanted[key], usable.get(key, 0))
-            others = [other for other in usable if other != key and distance(key, other) is not None]
-            for other in sorted(others, key=lambda other: (distance(key, other), other)):
-                taken = min(lacking, usable[other] - quota.get(other, 0))
-                quota[other] = quota.get(other, 0) + taken
-                lacking -= taken
-        sources, targets = (set(side) for side in test)
-        drawn = dict.fromkeys(quota, 0)
-        chosen = []
-        for place in sorted(range(len(rows)), key=lambda place: hashes[place]):
-            key, source, target = rows[place]
-            if drawn.get(key, 0) < quota.get(key, 0) and source not in sources and target not in targets:
-                drawn[key] += 1
-                sources.add(source)
-                targets.add(target)
-                chosen.append(place)
-        too_few = [key for key in quota if drawn[key] < quota[key]]
-        if not too_few:
-            return sorted(chosen)
-        usable |= {key: drawn[key] for key in too_few}
+        ask = dict.fromkeys(there, 0)
+        for key, count in Counter(map(key_of, test)).items():
+            left, same = near * count, [other for other in there if other[0] == key[0]]
+            for other in sorted(same, key=lambda other: (abs(other[1] - key[1]) + abs(other[2] - key[2]), other)):
+                taken = min(left, len(there[other]))
+                ask[other] += taken
+                left -= taken
+        looked = [place for key in there for place in there[key][: ask[key]]]
+        without, usable = [set(side) for side in held], []
+        for place in sorted(looked, key=lambda place: hashes[place]):
+            if rows[place][1] not in without[0] and rows[place][2] not in without[1]:
+                usable.append(place)
+                without[0].add(rows[place][1])
+                without[1].add(rows[place][2])
+        enough = all(
+            sum(rows[place][0] == corpus for place in usable) >= sum(row[0] == corpus for row in test)
+            for corpus in corpora
+        )
+        if enough or len(looked) == sum(row[0] in corpora for row in rows):
+            break
+        near *= 4
+
+    def spread(values: list[float]) -> float:
+        mean = math.fsum(values) / len(values)
+        return math.sqrt(math.fsum((one - mean) * (one - mean) for one in values) / max(1, len(values) - 1)) or 1.0
+
+    ours = [covariates(*row[1:], counts) for row in test]
+    units = [1.0, 1.0] + [spread([row[k] for row in ours]) for k in range(2, 6)]
+    ours = [[value / unit for value, unit in zip(row, units, strict=True)] for row in ours]
+    points = {
+        place: [value / unit for value, unit in zip(covariates(*rows[place][1:], counts), units, strict=True)]
+        for place in usable
+    }
+    chosen = []
+    for corpus in corpora:
+        free = [place for place in usable if rows[place][0] == corpus]
+        middle = [math.fsum(points[place][k] for place in free) / max(1, len(free)) for k in range(6)]
+        mine = [row for row, pair in zip(ours, test, strict=True) if pair[0] == corpus]
+        total = [0.0] * 6
+        for row in sorted(mine, key=lambda row: -sum((row[k] - middle[k]) ** 2 for k in range(6))):
+            costs = {
+                place: sum((points[place][k] - row[k]) * (points[place][k] - row[k] + total[k]) for k in range(6))
+                for place in free
+            }
+            if costs:
+                best = min(costs, key=lambda place: costs[place])
+                total = [total[k] + (points[best][k] - row[k]) for k in range(6)]
+                free.remove(best)
+                chosen.append(best)
+    return sorted(chosen)
 
 
 def ranks(values: Sequence[float]) -> list[Fraction]:

@@ -6,14 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twins import spearman as slow_spearman
 
-from cgbench.benchmark.candidate_table import rarest_counts
 from cgbench.benchmark.correlations import as_jsonl, correlations, doubled_ranks, interval, partial, spearman
-from cgbench.benchmark.known_ngrams import KnownNgrams
-from cgbench.benchmark.vocabulary import Vocabulary
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2)), min_size=2, max_size=30))
@@ -133,17 +130,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say(truth):
         low, high = interval(spearman(x, truth * x + math.sqrt(1 - truth**2) * noise), 60)
         held += low <= rank_truth <= high
     assert 930 <= held <= 970
-
-
-@settings(deadline=None)  # the first call compiles
-@given(st.lists(st.lists(st.sampled_from("abcdé"), max_size=5), min_size=1, max_size=6))
-def test_the_rarest_word_is_counted_in_training(words):
-    training = ["a a a b", "b c", "a é"]
-    counts = {"a": 4, "b": 2}  # rarer words are not known
-    lines = [" ".join(line) for line in words]
-    expected = [min((counts.get(word, 0) for word in line), default=0) for line in words]
-    assert rarest_counts(Vocabulary.learn_lines(training, min_count=2), lines).tolist() == expected
-    assert rarest_counts(KnownNgrams.learn_lines(training, min_count=2).words, lines).tolist() == expected
 
 
 def test_all_pairs_of_central_figures_are_there_once():

@@ -1,0 +1,122 @@
+"""Match a control set to a test set: what its pairs are matched on, the greedy choice, and the balance it reaches.
+
+Pairs are matched on what makes a sentence hard whatever its combinations: its length, how frequent its words are on
+average, and how rare its rarest word is, of both sides. The balance is the table that studies with matched controls
+report (Austin 2011, "An Introduction to Propensity Score Methods", section "Balance diagnostics"): of each covariate
+the two means and their standardised difference, which below 0.1 is taken as negligible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.word_frequency import log_counts
+
+LENGTHS = ("source_length", "target_length")
+RAREST = ("source_rarest", "target_rarest")
+LOG_COUNTS = ("source_log_count", "target_log_count")
+COVARIATES = (*LENGTHS, *LOG_COUNTS, *RAREST)
+BALANCED = 0.1
+SHOWN = {
+    "source_length": "words of the source",
+    "target_length": "words of the target",
+    "source_log_count": "source: mean log count of its words",
+    "target_log_count": "target: mean log count of its words",
+    "source_rarest": "source: log count of its rarest word",
+    "target_rarest": "target: log count of its rarest word",
+}
+
+
+def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What pairs are matched on, float64 ``[pairs]`` by name: those of :data:`COVARIATES` that there are columns for;
+    the counts of the rarest words as logarithms."""
+    found = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
+    return {name: log_counts(row) if name in RAREST else row.astype(np.float64) for name, row in found.items()}
+
+
+def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
+    """A row for each covariate: its means in the test set and in the control set, and ``difference``, how much higher
+    that of the control set is in units of their pooled standard deviation; None where both are constant and differ.
+
+    :param test: of :func:`covariates_of`; ``control``: likewise. Neither is empty.
+    """
+    rows: list[dict[str, Any]] = []
+    for name in test:
+        (one, first), (other, second) = _mean_and_variance(test[name]), _mean_and_variance(control[name])
+        spread = math.sqrt((first + second) / 2)
+        difference = round((other - one) / spread, 6) if spread else None if other != one else 0.0
+        rows.append({"covariate": name, "test": round(one, 6), "control": round(other, 6), "difference": difference})
+    return rows
+
+
+HEAD = ("", "test set", "control set", "difference")
+
+
+def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """The cells of a table of :func:`balance`, under :data:`HEAD`."""
+    return [
+        (
+            SHOWN[row["covariate"]],
+            *(f"{row[name]:.2f}" for name in ("test", "control")),
+            "-" if row["difference"] is None else f"{round(row['difference'], 3) + 0.0:.3f}",
+        )
+        for row in rows
+    ]
+
+
+def worst(rows: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
+    """The greatest difference of a table of :func:`balance`, without its sign, and its covariate; infinite for None."""
+    found = [(math.inf if row["difference"] is None else abs(row["difference"]), str(row["covariate"])) for row in rows]
+    return max(found, default=(0.0, ""))
+
+
+def _mean_and_variance(values: np.ndarray) -> tuple[float, float]:
+    # math.fsum is exact: the same figure for any order of the pairs and on any machine.
+    mean = math.fsum(values.tolist()) / len(values)
+    return mean, math.fsum(((values - mean) ** 2).tolist()) / max(1, len(values) - 1)
+
+
+def scaled(test: Mapping[str, np.ndarray], *others: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    """Covariates as points ``[pairs, covariates]`` between which distances are taken: lengths in words, the others in
+    standard deviations of the test set. So a word more or less counts as much as a standard deviation of frequency,
+    and pairs of the same lengths are preferred where there are any."""
+    units = {
+        name: 1.0 if name in LENGTHS else math.sqrt(_mean_and_variance(values)[1]) or 1.0
+        for name, values in test.items()
+    }
+    return [np.stack([one[name] / units[name] for name in units], 1) for one in (test, *others)]
+
+
+def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
+    """For each test pair one pair of the pool, near it, such that the differences cancel out; greedily.
+
+    The test pairs that are farthest from the pool's mean choose first. Each takes the pair for which the squared
+    distance and the squared sum of all differences so far, this one included, are together least: the nearest pair
+    alone would always lie on the pool's side, and the means would differ. Sums run in a fixed order, so that every
+    machine takes the same pairs.
+
+    :param test: of :func:`scaled`, ``[n, covariates]``; ``pool``: ``[m, covariates]``, of equally good pairs the
+        first is taken.
+    :returns: places in ``pool``, at most ``n`` different ones.
+    """
+    if not len(pool):
+        return np.zeros(0, np.int64)
+    middle = [math.fsum(column.tolist()) / len(pool) for column in pool.T]
+    far = sum((column - mean) ** 2 for column, mean in zip(test.T, middle, strict=True))
+    columns, free = [np.ascontiguousarray(column) for column in pool.T], np.zeros(len(pool))
+    total = np.zeros(test.shape[1])
+    chosen = []
+    for row in np.argsort(-np.asarray(far), kind="stable")[: len(pool)].tolist():
+        cost = free.copy()
+        for column, value, so_far in zip(columns, test[row], total, strict=True):
+            difference = column - value
+            cost += difference * (difference + so_far)
+        place = int(np.argmin(cost))
+        free[place] = np.inf
+        total += pool[place] - test[row]
+        chosen.append(place)
+    return np.array(chosen, np.int64)
