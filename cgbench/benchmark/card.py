@@ -11,6 +11,7 @@ from cgbench.benchmark.correlations import CENTRAL
 from cgbench.benchmark.manifest import candidates_file, control_text, stem_of, table_file
 from cgbench.benchmark.matching import HEAD, shown_balance
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.selection import GIVEN_DEGREE
 from cgbench.terminal import printable
 
 if TYPE_CHECKING:
@@ -266,10 +267,11 @@ def _noise(config: dict[str, Any], counts: dict[str, int]) -> list[str]:
     if "dropped_reference" not in counts:
         return []
     measure = config.get("drop_by", REFERENCE_LIKELIHOOD)
+    among = " for candidates of like degree and length" if measure.endswith(GIVEN_DEGREE) else ""
     return [
         f"- Noise: the {counts['dropped_reference']:,} candidates whose given translation the ensemble finds least "
-        f"likely (`drop_reference`, by {_code(measure)}) dropped before the most uncertain; the paper drops none for "
-        "that.",
+        f"likely{among} (`drop_reference`, by {_code(measure)}) dropped before the most uncertain; the paper drops "
+        "none for that.",
     ]
 
 

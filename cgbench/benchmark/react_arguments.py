@@ -24,6 +24,7 @@ from cgbench.benchmark.react_inputs import (
     pair_of,
 )
 from cgbench.benchmark.react_plan import Inputs, Plan, plan_react
+from cgbench.benchmark.selection import GIVEN_DEGREE
 from cgbench.benchmark.shortage import check_shares
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import member_folders
@@ -155,7 +156,7 @@ def check_drop_by(config: ReactConfig, inputs: Inputs) -> None:
     """
     from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
 
-    name = config.drop_by
+    name = config.drop_by.removesuffix(GIVEN_DEGREE)
     known = [*(f"{REFERENCE}{measure}" for measure in SEQUENCE_MEASURES), *NEEDS]
     if name not in known:
         raise InputError(f"drop_by: unknown measure {name}{did_you_mean(name, known)}")

@@ -98,7 +98,8 @@ class ReactConfig:
     drop_by: str = setting(
         REFERENCE_LIKELIHOOD,
         "measure that ``drop_reference`` goes by, the highest first: ``reference_pe_stu`` is the negative "
-        "log-likelihood of the reference, a token; ``joint_cross_entropy`` that of the pair.",
+        "log-likelihood of the reference per token; ``joint_cross_entropy`` that of the pair. With ``_given_degree`` "
+        "after its name, a measure is compared among candidates of like degree and length.",
         later=True,
     )
     window: Amount = setting(

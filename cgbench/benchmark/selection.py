@@ -4,7 +4,8 @@ The most uncertain candidates are mostly noise and are dropped; the benchmark is
 uncertain ones. The draw goes by a seeded hash of each pair's content, so it depends neither on the order of the
 candidates nor on a random generator's version. Before all that, candidates may be dropped for what uncertainty, which
 looks at the source alone, cannot see: those of the highest perplexity under a language model, and those with the
-references that the ensemble finds least likely (docs/noise.md).
+references that the ensemble finds least likely (docs/noise.md), overall or among candidates of like degree and length
+(:func:`given_degree`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from cgbench.errors import InputError
 
 STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity", "dropped_reference")
 FIRST = ("dropped_perplexity", "dropped_reference")  # cuts before that of the most uncertain; not in every build
+GIVEN_DEGREE = "_given_degree"  # ends the name of a measure that is compared among candidates of like degree alone
+PARTS = 3  # equal ones by degree, and in each of them by length
 DROPS = ("drop", "drop_perplexity", "drop_reference")
 
 
@@ -95,6 +98,31 @@ def _from_the_highest(values: np.ndarray, tie: np.ndarray) -> np.ndarray:
     return np.lexsort((tie, -np.where(np.isnan(values), np.inf, values)))
 
 
+def given_degree(values: np.ndarray, degree: np.ndarray, length: np.ndarray, tie: np.ndarray) -> np.ndarray:
+    """How far each value is above those of the candidates of like degree and length, float64 [candidates].
+
+    What is compositional is unlikely, too: the loss on good pairs rises with their degree, and a cut by the plain
+    values takes those of the highest degrees first. So candidates are divided into :data:`PARTS` equal parts by degree,
+    and each of them into as many by length; a value becomes its distance from the median of its part, in units of the
+    part's interquartile range. Medians are not moved by a few noisy pairs, and a part that has more of them loses
+    more. One subtraction and one division give the same figures on every machine.
+
+    :param values: [candidates] float, higher is more like noise; one that is not a number stays above all others.
+    :param length: words on the side of the degree; ``tie``: a hash of each candidate, which orders equal ones.
+    """
+    groups = [np.arange(len(values))]
+    for column in (degree, length):
+        groups = [
+            part for rows in groups for part in np.array_split(rows[np.lexsort((tie[rows], column[rows]))], PARTS)
+        ]
+    result = np.where(np.isnan(values), np.inf, values).astype(np.float64)
+    for rows in filter(len, groups):
+        lower, middle, upper = np.sort(result[rows])[[len(rows) // 4, len(rows) // 2, 3 * len(rows) // 4]]
+        if np.isfinite(upper):
+            result[rows] = (result[rows] - middle) / ((upper - lower) or 1.0)
+    return result
+
+
 def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
     """A fresh, uniformly distributed hash [n] uint64 of each content hash; one a ``seed`` and ``purpose``."""
     salt = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:8], "little")
@@ -111,7 +139,8 @@ def select_rows(
 ) -> tuple[list[int], list[str]]:
     """:func:`select` for a table of candidates: of each its rank, from 1, and the name of its stage.
 
-    :param columns: by name; ``content``, the measure ``config["uncertainty"]``, and what is dropped by are needed.
+    :param columns: by name; ``content``, the measure ``config["uncertainty"]``, and what is dropped by are needed; for
+        a ``drop_by`` that ends in :data:`GIVEN_DEGREE` also the degree and the length of its side.
     :param sizes: of :func:`selection_sizes`.
     :raises InputError: there is no such measure.
     """
@@ -123,21 +152,25 @@ def select_rows(
             raise InputError(f"{key}: there is no measure {measure!r}; there is {', '.join(known)}")
         return np.array(columns[measure], np.float64)
 
-    first = {}
+    first, content = {}, np.array(columns["content"], np.uint64)
     if sizes["drop_perplexity"]:
         first["dropped_perplexity"] = (figures("drop_perplexity", "perplexity"), sizes["drop_perplexity"])
     if sizes["drop_reference"]:
-        measure = config.get("drop_by", REFERENCE_LIKELIHOOD)
+        name = config.get("drop_by", REFERENCE_LIKELIHOOD)
+        measure = name.removesuffix(GIVEN_DEGREE)
         # Of a log-probability, the lowest are the least likely.
-        sign = -1 if measure.endswith("log_prob") else 1
-        first["dropped_reference"] = (sign * figures("drop_by", measure), sizes["drop_reference"])
+        values = (-1 if measure.endswith("log_prob") else 1) * figures("drop_by", measure)
+        if name != measure:
+            degree, length = (np.array(columns[key]) for key in ("degree", f"{config['degree_side']}_length"))
+            values = given_degree(values, degree, length, seeded_hash(content, config["seed"], "given_degree"))
+        first["dropped_reference"] = (values, sizes["drop_reference"])
     by = config.get("select_by", "uncertainty")
     ranked = (
         figures("uncertainty", config["uncertainty"]) if by == "uncertainty" else figures("select_by", "difficulty")
     )
     selection = select(
         -ranked if by == "easiness" else ranked,
-        np.array(columns["content"], np.uint64),
+        content,
         drop=sizes["drop"],
         window=sizes["window"],
         count=sizes["select"],

@@ -1,12 +1,13 @@
 """What tells noise from good pairs, and at what price: the figures of docs/noise.md.
 
     python perf/noise demo WORK [--seeds 1,2,3] [--reverse] [--jobs 2]
-    python perf/noise real WORK [--shared ../shared/data] [--reverse] [--updates 900] [--members 2]
-        [--candidates 2000] [--jobs 2]
+    python perf/noise real WORK [--shared ../shared/data] [--reverse] [--updates 3000] [--members 2]
+        [--candidates 4000] [--jobs 2]
 
-``demo`` builds the demo once a seed, whose record of kinds says what is noise. ``real`` builds candidates from real
-text, plants noise among them, and scores that as the build would. Everything is kept under WORK; given again, it goes
-on. Prints Markdown.
+``demo`` builds the demo once per seed, whose record of kinds says what is noise. ``real`` builds candidates from real
+text, plants noise of eleven kinds among them, and scores that as the build would. Everything is kept under WORK; the
+same command resumes. Prints Markdown: the measures, the kinds of noise, which good pairs a cut drops by their degree
+and by RMI, and other ways of cutting.
 
 A measure is good if it ranks noise above good pairs (AUC), and if what it drops is noise and not what is hard: the
 *hard good pairs* are the 4/15 of the candidates (800 of 3,000) that the ensemble is most uncertain of among those that
@@ -19,16 +20,19 @@ import argparse
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import candidates
 import numpy as np
+from price import GIVEN, alternatives, differences, given, prices
+from tables import auc, dropped, ranks, spread, table
 
 from cgbench.benchmark.pair_measures import pair_measures
 
 HARD = 4 / 15
 SHARES = (1 / 30, 0.05, 0.07, 0.10)
 WINDOW = 3 / 10
+DEFAULT = 1 / 20  # what the presets drop
+PRICED = ("reference_pe_stu", "joint_cross_entropy", "dual_cross_entropy", "gap")
 NAMES = {
     "rmi": "RMI of the hypothesis (the paper's)",
     "epkl": "EPKL of the hypothesis",
@@ -45,6 +49,7 @@ NAMES = {
     "perplexity_target": "perplexity of the target (KenLM)",
     "length_ratio": "length ratio",
 }
+LIKE_OTHERS = ("epkl", "entropy_of_expected", "reference_rmi", "reference_entropy_of_expected")
 Columns = Mapping[str, np.ndarray]
 
 
@@ -60,18 +65,9 @@ def derived(columns: Columns) -> dict[str, np.ndarray]:
     }
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
-    """From 0, the lowest, to 1; ties share their mean."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - (counts + 1) / 2
-    return middle[inverse] / max(1, len(values) - 1)
-
-
-def auc(values: np.ndarray, noise: np.ndarray) -> float:
-    """The probability that a noisy pair has a higher value than a good one, ties counted half."""
-    place = ranks(values) * (len(values) - 1) + 1
-    bad, good = int(noise.sum()), int((~noise).sum())
-    return float((place[noise].sum() - bad * (bad + 1) / 2) / (bad * good))
+def priced(columns: Columns) -> dict[str, str]:
+    """The measures of :data:`PRICED` that there are, with what they are called."""
+    return {name: NAMES[name] for name in PRICED if name in columns}
 
 
 def uncertainty(columns: Columns) -> np.ndarray:
@@ -87,13 +83,6 @@ def hard_good(columns: Columns, noise: np.ndarray) -> np.ndarray:
     return chosen
 
 
-def dropped(values: np.ndarray, share: float) -> np.ndarray:
-    """Which are among the highest ``share``."""
-    gone = np.zeros(len(values), bool)
-    gone[np.argsort(-values, kind="stable")[: round(share * len(values))]] = True
-    return gone
-
-
 def outcome(columns: Columns, noise: np.ndarray, gone: np.ndarray) -> dict[str, float]:
     """What a cut does: share of the noise and of the hard good pairs that it removes, and the share of noise in what
     the test set is then drawn from (the most uncertain of the rest)."""
@@ -105,18 +94,6 @@ def outcome(columns: Columns, noise: np.ndarray, gone: np.ndarray) -> dict[str, 
         "hard good removed": float(gone[hard].mean()),
         "noise in the window": float(noise[window].mean()),
     }
-
-
-def table(rows: Sequence[Sequence[Any]], head: Sequence[str]) -> str:
-    """Markdown; all but the first column to the right."""
-    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])
-
-
-def spread(values: Sequence[float], form: str) -> str:
-    """The mean, and the range where there are several."""
-    mean = format(sum(values) / len(values), form)
-    return mean if len(values) == 1 else f"{mean} ({format(min(values), form)} to {format(max(values), form)})"
 
 
 def report(sets: Sequence[tuple[Columns, np.ndarray]]) -> str:
@@ -138,6 +115,9 @@ def report(sets: Sequence[tuple[Columns, np.ndarray]]) -> str:
     nothing = [outcome(columns, noise, np.zeros(len(noise), bool)) for columns, noise in sets]
     head = ["measure", "AUC", *(f"drop {share:.1%}" for share in SHARES)]
     rows = [row(NAMES[name], [columns[name] for columns, _ in sets]) for name in names]
+    rows += [
+        row(NAMES[name] + GIVEN, [given(columns, columns[name]) for columns, _ in sets]) for name in priced(sets[0][0])
+    ]
 
     def together(pair: Sequence[str]) -> list[np.ndarray]:
         return [np.maximum(*(ranks(columns[name]) for name in pair)) for columns, _ in sets]
@@ -160,23 +140,30 @@ def report(sets: Sequence[tuple[Columns, np.ndarray]]) -> str:
 
 
 def by_kind(planted: candidates.Planted) -> str:
-    """AUC of each kind of planted noise against all good pairs, and what the filter of rare words lets through."""
+    """For each kind of planted noise its AUC against all good pairs, what the default cut removes of it, and what the
+    filter of rare words lets through."""
     sets = [(derived(columns), noise) for columns, noise in planted.sets]
-    names = [name for name in NAMES if name in sets[0][0] and np.ptp(sets[0][0][name]) > 1e-3]
-    number = len(planted.kinds) // len(sets)
+    names = [name for name in NAMES if name in sets[0][0] and name not in LIKE_OTHERS]
     rows = []
     for kind in candidates.KINDS:
+        places = [rows[kinds == kind] for rows, kinds in zip(planted.rows, planted.kinds, strict=True)]
         cells = [kind, f"{planted.through[kind]:.0%}"]
+        for default in (lambda _, values: values, given):
+            gone = [
+                100 * dropped(default(columns, columns["reference_pe_stu"]), DEFAULT)[some].mean()
+                for (columns, _), some in zip(sets, places, strict=True)
+            ]
+            cells.append(f"{sum(gone) / len(gone):.1f}")
         for name in names:
             found = []
-            for place, (columns, noise) in enumerate(sets):
-                part = slice(place * number, (place + 1) * number)
+            for (columns, noise), some in zip(sets, places, strict=True):
                 chosen = ~noise
-                chosen[planted.rows[part][planted.kinds[part] == kind]] = True
+                chosen[some] = True
                 found.append(auc(columns[name][chosen], noise[chosen]))
             cells.append(f"{sum(found) / len(found):.2f}")
         rows.append(cells)
-    return table(rows, ["kind", "passes the filter", *(NAMES[name] for name in names)])
+    head = ["kind", "passes the filter", "removed by the plain cut", "removed given degree and length"]
+    return table(rows, [*head, *(NAMES[name] for name in names)])
 
 
 def main() -> None:
@@ -187,19 +174,27 @@ def main() -> None:
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--reverse", action="store_true", help="with an ensemble of the other direction, too")
     parser.add_argument("--shared", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--updates", type=int, default=900)
-    parser.add_argument("--candidates", type=int, default=2_000)
+    parser.add_argument("--updates", type=int, default=3_000)
+    parser.add_argument("--candidates", type=int, default=4_000)
     parser.add_argument("--members", type=int, default=2, help="of the ensemble on real text")
     parser.add_argument("--jobs", type=int, default=1)
-    given = parser.parse_args()
-    if given.what == "demo":
-        seeds = map(int, given.seeds.split(","))
-        print(report([candidates.demo(given.work, seed, given.jobs, given.reverse) for seed in seeds]))
+    words = parser.parse_args()
+    if words.what == "demo":
+        seeds = map(int, words.seeds.split(","))
+        sets = [candidates.demo(words.work, seed, words.jobs, words.reverse) for seed in seeds]
+        derived_sets = [(derived(columns), noise) for columns, noise in sets]
+        print(report(sets), prices(derived_sets, priced(derived_sets[0][0])), differences(derived_sets), sep="\n\n")
+        for name in ("reference_pe_stu", "joint_cross_entropy"):
+            print("", NAMES[name], "", alternatives(derived_sets, name, {"all noise": ()}), sep="\n")
         return
     planted = candidates.real(
-        *(given.work, given.shared, given.jobs, given.updates, given.candidates, given.members, given.reverse)
+        *(words.work, words.shared, words.jobs, words.updates, words.candidates, words.members, words.reverse)
     )
-    print(report(planted.sets), by_kind(planted), sep="\n\n")
+    derived_sets = [(derived(columns), noise) for columns, noise in planted.sets]
+    print(report(planted.sets), by_kind(planted), sep="\n\n", end="\n\n")
+    print(prices(derived_sets, priced(derived_sets[0][0])), differences(derived_sets), sep="\n\n")
+    cleaned = {"noise everywhere": (), "in WMT and TED alone": (1, 4)}
+    print("", alternatives(derived_sets, "reference_pe_stu", cleaned), sep="\n")
 
 
 if __name__ == "__main__":

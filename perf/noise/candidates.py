@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from planting import KINDS, Pair, Text
 
 from cgbench.benchmark.candidate_reverse import forget_reverse, measure_reverse
 from cgbench.benchmark.candidate_uncertainty import candidate_lines, forget_ensemble, measure_sources
@@ -18,6 +19,7 @@ from cgbench.benchmark.pair_measures import pair_measures
 from cgbench.benchmark.react import build_react
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.engines import Local
 from cgbench.files import write_atomic
 from cgbench.lm.language_model import LanguageModel
@@ -28,26 +30,21 @@ from cgbench.models.training.ensemble import build_ensemble
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 
-Pair = tuple[str, str]
 Set = tuple[dict[str, np.ndarray], np.ndarray]
 
 REVERSE_SEED = 101  # of the first member of the other direction
-PLANTINGS, SHARE = 5, 0.05
-KINDS = (
-    "misaligned",
-    "misaligned, of the same length",
-    "target cut",
-    "target misordered",
-    "source copied",
-    "wrong language",
-    "source misordered",
-)
-REAL = (
-    ("wmt-20k/train.de.gz", "wmt-20k/train.en.gz", 6_000),
-    ("wmt-opennmt/tgt-train.txt.gz", "wmt-opennmt/src-train.txt.gz", 4_000),
-    ("react/valid.de.gz", "react/valid.en.gz", None),
-    ("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz", 12_000),
-)
+PLANTINGS, SHARE = 15, 0.05
+NEAR = 5  # lines between a pair and its neighbours
+TATOEBA = "tatoeba-de-en/deu.txt.gz"
+HELD_OUT = 6_000  # pairs of Tatoeba that are not in the training text
+REAL = {
+    "wmt": [
+        ("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"),
+        ("wmt-opennmt/tgt-train.txt.gz", "wmt-opennmt/src-train.txt.gz"),
+    ],
+    "ted": [("react/valid.de.gz", "react/valid.en.gz"), ("react/test.de.gz", "react/test.en.gz")],
+    "multi30k": [("multi30k/train.lc.norm.tok.de.gz", "multi30k/train.lc.norm.tok.en.gz")],
+}
 TRAINING_PAIRS = 60_000
 
 
@@ -113,7 +110,7 @@ def numbers(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
     return {
         name: np.array([row[name] for row in rows], np.float64)
         for name, value in rows[0].items()
-        if isinstance(value, float)
+        if isinstance(value, int | float)
     }
 
 
@@ -152,54 +149,33 @@ def demo(work: Path, seed: int, jobs: int, reverse: bool) -> Set:
     return data, data.pop("noise")
 
 
-def texts(shared: Path, out: Path, jobs: int) -> tuple[list[Path], list[Path]]:
-    """Tatoeba as training text and a mixed pool, normalised alike: Moses, lower case."""
-    paths = [[out / f"{name}.{language}" for language in LANGUAGES] for name in ("train", "pool")]
+def texts(shared: Path, out: Path, jobs: int) -> tuple[list[Path], list[list[Path]]]:
+    """Tatoeba as training text and four corpora as the pool, normalised alike: Moses, lower case."""
+    names = ["train", "tatoeba", *REAL]
+    paths = [[out / f"{name}.{language}" for language in LANGUAGES] for name in names]
     if all(path.is_file() for side in paths for path in side):
-        return paths[0], paths[1]
+        return paths[0], paths[1:]
     chance = random.Random(1)
 
     def lines(name: str) -> list[str]:
         with gzip.open(shared / name, "rt", encoding="utf-8") as file:
             return [line.rstrip("\n") for line in file]
 
-    def some(pairs: list[Pair], number: int | None) -> list[Pair]:
-        if number is None:
-            return pairs
-        return [pairs[place] for place in sorted(chance.sample(range(len(pairs)), number))]
-
-    rows = [line.split("\t") for line in lines("tatoeba-de-en/deu.txt.gz")]
-    train = some([(row[1], row[0]) for row in rows], TRAINING_PAIRS)
-    corpora = ((list(zip(lines(one), lines(other), strict=True)), number) for one, other, number in REAL)
-    pool = [pair for corpus, number in corpora for pair in some(corpus, number)]
+    rows = [line.split("\t") for line in lines(TATOEBA)]
+    drawn = chance.sample(range(len(rows)), TRAINING_PAIRS + HELD_OUT)
+    corpora: list[list[Pair]] = [
+        [(rows[place][1], rows[place][0]) for place in sorted(some)]
+        for some in (drawn[:TRAINING_PAIRS], drawn[TRAINING_PAIRS:])
+    ]
+    for files in REAL.values():
+        corpora.append([pair for one, other in files for pair in zip(lines(one), lines(other), strict=True)])
     out.mkdir(parents=True, exist_ok=True)
     change = Normalisation("moses", True, LANGUAGES, True)
-    for files, pairs in zip(paths, (train, pool), strict=True):
+    for written, pairs in zip(paths, corpora, strict=True):
         normalised = list(normalise_pairs(iter(pairs), change, str(out), Local(jobs)))
-        for side, path in enumerate(files):
+        for side, path in enumerate(written):
             write_atomic(path, "".join(pair[side] + "\n" for pair in normalised))
-    return paths[0], paths[1]
-
-
-def plant(kind: str, row: int, pairs: Sequence[Pair], chance: random.Random) -> Pair:
-    """The pair of ``row``, made noise of a kind."""
-    source, target = pairs[row]
-    words = (source if kind == "source misordered" else target).split()
-    if kind.endswith("misordered"):
-        mixed = words
-        while mixed == words:
-            mixed = chance.sample(words, len(words))
-        return (" ".join(mixed), target) if kind == "source misordered" else (source, " ".join(mixed))
-    if kind == "target cut":
-        return source, " ".join(words[: max(1, len(words) // 2)])
-    if kind == "source copied":
-        return source, source
-    others = [place for place in range(len(pairs)) if place != row and pairs[place][1] != target]
-    if kind == "wrong language":
-        return source, pairs[chance.choice(others)][0]
-    if kind == "misaligned, of the same length":
-        others = [place for place in others if len(pairs[place][1].split()) == len(words)] or others
-    return source, pairs[chance.choice(others)][1]
+    return paths[0], paths[1:]
 
 
 @dataclass(frozen=True)
@@ -208,18 +184,18 @@ class Planted:
     pair (one planting after another), and by kind the share of them that the filter of rare words lets through."""
 
     sets: list[Set]
-    kinds: np.ndarray
-    rows: np.ndarray
+    kinds: list[np.ndarray]
+    rows: list[np.ndarray]
     through: dict[str, float]
 
 
 def real(work: Path, shared: Path, jobs: int, updates: int, candidates: int, members: int, reverse: bool) -> Planted:
     """Candidates from real text, with noise planted among them."""
-    train, pool = texts(shared, work / "texts", jobs)
+    train, pools = texts(shared, work / "texts", jobs)
     settings = {"training.max_updates": updates, "training.warmup_updates": updates // 8, "text.merges": 4000}
     release = build_react(
         train=tuple(train),
-        pools=[tuple(pool)],
+        pools=[tuple(pool) for pool in pools],
         out=work / "release",
         preset="demo",
         until="uncertainty",
@@ -231,41 +207,88 @@ def real(work: Path, shared: Path, jobs: int, updates: int, candidates: int, mem
         settings=settings,
     )
     back = reverse_members(train, work / "reverse", 1, jobs, settings) if reverse else []
-    return _planted(work, release, train, back)
+    return _planted(work, release, train, pools, back)
 
 
-def _planted(work: Path, release: Release, train: Sequence[Path], reverse: Sequence[Path]) -> Planted:
-    forward, models = member_folders(release.ensemble), language_models(train, work)
-    step = release.step("candidates")
-    assert step is not None
-    sides = candidate_lines(step)
-    pairs = list(zip(*sides, strict=True))
-    measured = numbers(release.table().to_pylist())
-    clean = with_reverse({**measured, **more_columns(sides, forward, models)}, sides, reverse)
+def _planted(
+    work: Path, release: Release, train: Sequence[Path], pools: Sequence[Sequence[Path]], reverse: Sequence[Path]
+) -> Planted:
+    step, ngrams = release.step("candidates"), release.ngrams()
+    assert step is not None and ngrams is not None
+    known = [Vocabulary.learn(path, min_count=3) for path in train]
+    rows = release.table().to_pylist()
+    pairs = list(zip(*candidate_lines(step), strict=True))
     chance = random.Random(1)
-    number = round(SHARE * len(pairs))
-    rows = [row for _ in range(PLANTINGS) for row in chance.sample(range(len(pairs)), number)]
-    kinds = [KINDS[place % len(KINDS)] for place in range(len(rows))]
-    planted = [plant(kind, row, pairs, chance) for kind, row in zip(kinds, rows, strict=True)]
-    changed = list(zip(*planted, strict=True))
-    measured = numbers(measure_sources(forward, changed[0], changed[1], beam=5, device="cpu"))
-    forget_ensemble()
-    noisy = with_reverse({**measured, **more_columns(changed, forward, models)}, changed, reverse)
-    sets = []
-    for start in range(0, len(rows), number):
-        part = slice(start, start + number)
+    text = Text(pairs, _near(rows, pools, known[1]), known[1])
+    each = round(SHARE * len(pairs) / len(KINDS))
+    places, kinds, changed = [], [], []
+    for _ in range(PLANTINGS):
+        free = set(range(len(pairs)))
+        for kind, plant in KINDS.items():
+            found = 0
+            for row in chance.sample(sorted(free), len(free)):
+                if found < each and (pair := plant(row, text, chance)) and pair != pairs[row]:
+                    places.append(row)
+                    kinds.append(kind)
+                    changed.append(pair)
+                    free.remove(row)
+                    found += 1
+
+    clean = _measured(work, release, train, pairs, reverse, numbers(rows))
+    sources, targets = zip(*changed, strict=True)
+    saved = work / "planted.npz"
+    if not saved.is_file():
+        found_rows = measure_sources(member_folders(release.ensemble), sources, targets, beam=5, device="cpu")
+        forget_ensemble()
+        np.savez(saved, **numbers(found_rows))
+    noisy = _measured(work, release, train, changed, reverse, dict(np.load(saved)), "planted")
+    for name, side in (("source", sources), ("target", targets)):
+        noisy[f"{name}_rarest"] = word_frequency(known[name == "target"], side).rarest
+    noisy["degree"] = np.array([ngrams.degree(line) for line in targets])
+    noisy["pool"] = clean["pool"][places]
+    sets, planted_rows = [], np.array(places).reshape(PLANTINGS, -1)
+    planted_kinds = np.array(kinds).reshape(PLANTINGS, -1)
+    for number, some in enumerate(planted_rows):
+        part = slice(number * len(some), (number + 1) * len(some))
         columns = {name: clean[name].copy() for name in noisy if name in clean}
         for name, values in columns.items():
-            values[rows[part]] = noisy[name][part]
+            values[some] = noisy[name][part]
         noise = np.zeros(len(pairs), bool)
-        noise[rows[part]] = True
+        noise[some] = True
         sets.append((columns, noise))
-    known = [Vocabulary.learn(path, min_count=3) for path in train]
-    passes = np.array(
-        [
-            all(np.all(words.ids(side.split()) < len(words)) for words, side in zip(known, pair, strict=True))
-            for pair in planted
-        ]
-    )
+    passes = np.array([all(map(_passes, known, pair)) for pair in changed])
     through = {kind: float(passes[np.array(kinds) == kind].mean()) for kind in KINDS}
-    return Planted(sets, np.array(kinds), np.array(rows), through)
+    return Planted(sets, list(planted_kinds), list(planted_rows), through)
+
+
+def _passes(words: Vocabulary, line: str) -> bool:
+    return bool(np.all(words.ids(line.split()) < words.usable))
+
+
+def _near(rows: Sequence[dict[str, Any]], pools: Sequence[Sequence[Path]], words: Vocabulary) -> list[list[str]]:
+    """Of each candidate the targets at most :data:`NEAR` lines from it in its corpus that pass the filters."""
+    targets = [pool[1].read_text(encoding="utf-8").split("\n")[:-1] for pool in pools]
+    found = []
+    for row in rows:
+        lines, place = targets[row["pool"] - 1], row["pool_line"] - 1
+        near = [*lines[max(0, place - NEAR) : place], *lines[place + 1 : place + 1 + NEAR]]
+        found.append([line for line in near if len(line.split()) >= 6 and _passes(words, line)])
+    return found
+
+
+def _measured(
+    work: Path,
+    release: Release,
+    train: Sequence[Path],
+    pairs: Sequence[Pair],
+    reverse: Sequence[Path],
+    measured: dict[str, np.ndarray],
+    name: str = "clean",
+) -> dict[str, np.ndarray]:
+    """``measured`` with every measure that a build has only where it is given more; kept under ``work``."""
+    saved = work / f"more-{name}.npz"
+    if not saved.is_file():
+        sides = list(zip(*pairs, strict=True))
+        columns = {**measured, **more_columns(sides, member_folders(release.ensemble), language_models(train, work))}
+        np.savez(saved, **with_reverse(columns, sides, reverse))
+    return dict(np.load(saved))

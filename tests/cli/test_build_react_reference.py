@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pyarrow.parquet
 import pytest
-from small_build import CANDIDATES, SMALL
+from small_build import CANDIDATES, SMALL, copy_build
 
+from cgbench.benchmark.selection import given_degree, seeded_hash
 from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 
@@ -19,7 +20,7 @@ def release(tmp_path_factory, corpora):
 
     out = tmp_path_factory.mktemp("reference") / "release"
     words = ["build-react", *corpora, *SMALL, "--set", "drop_reference=1/10", "--set", "drop=1/30"]
-    words += ["--out", out, "--jobs", "2"]
+    words += ["--set", "drop_by=reference_pe_stu", "--out", out, "--jobs", "2"]
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output + result.stderr
     (out.parent / "screen").write_text(result.stdout)
@@ -54,6 +55,23 @@ def test_the_cut_by_the_reference(release, table):
     order = table[~dropped].sort_values("rank")["stage"].tolist()
     assert set(order[:drop]) == {"dropped"} and set(order[drop : drop + window]) == {"window", "selected"}
     assert set(order[drop + window :]) == {"rest"}
+
+
+def test_the_cut_given_degree(release, table, corpora, run, tmp_path):
+    out = copy_build(release, tmp_path / "release")
+    words = ["build-react", *corpora, *SMALL, "--set", "drop_reference=1/10", "--set", "drop=1/30", "--out", out]
+    run(*words)  # as the preset says
+    assert (
+        json.loads((out / "manifest.json").read_text())["configuration"]["drop_by"] == "reference_pe_stu_given_degree"
+    )
+    other = pyarrow.parquet.read_table(out / CANDIDATES).to_pandas()
+    dropped = other["stage"] == "dropped_reference"
+    assert dropped.sum() == 70 and (dropped != (table["stage"] == "dropped_reference")).any()
+    values = [other[name].to_numpy() for name in ("reference_pe_stu", "degree", "target_length")]
+    found = given_degree(*values, seeded_hash(other["content"].to_numpy(), 1, "given_degree"))
+    assert found[dropped].min() >= found[~dropped].max()
+    assert "least likely for candidates of like degree and length (`drop_reference`" in (out / "README.md").read_text()
+    assert "DIFFERS" not in run("verify", out).stdout
 
 
 def test_what_is_said_of_it(release, table):

@@ -71,6 +71,8 @@ def test_what_references_are_dropped_by_is_in_no_step(plan):
 
 def test_the_preset_of_the_paper_drops_no_reference():
     assert not {"drop_reference", "drop_by"} & set(make_config("react", {}).as_dict())
+    for name in ("small", "demo"):
+        assert make_config(name, {}).drop_by == "reference_pe_stu_given_degree"
 
 
 def test_an_unknown_tokeniser_or_form():

@@ -1,9 +1,19 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.benchmark.selection import STAGES, count_stages, seeded_hash, select, select_rows, selection_sizes
+from cgbench.benchmark.selection import (
+    STAGES,
+    count_stages,
+    given_degree,
+    seeded_hash,
+    select,
+    select_rows,
+    selection_sizes,
+)
 from cgbench.errors import InputError
 
 
@@ -115,6 +125,69 @@ def test_what_references_are_dropped_by():
         )
     with pytest.raises(InputError, match="drop_by: there is no measure 'reference_var'; there is reference_log_prob"):
         select_rows(columns, config | {"drop_by": "reference_var"}, selection_sizes(config, 6))
+
+
+def slow_given_degree(rows, tie):
+    """By hand: rows of (value, degree, length) in thirds by degree, each in thirds by length."""
+
+    def thirds(some):
+        size, more = divmod(len(some), 3)
+        ends = [0, size + (more > 0), 2 * size + (more > 0) + (more > 1), len(some)]
+        return [some[begin:end] for begin, end in pairwise(ends)]
+
+    found = {}
+    for third in thirds(sorted(range(len(rows)), key=lambda row: (rows[row][1], tie[row]))):
+        for part in thirds(sorted(third, key=lambda row: (rows[row][2], tie[row]))):
+            values = sorted(rows[row][0] for row in part)
+            for row in part:
+                n = len(part)
+                spread = values[3 * n // 4] - values[n // 4]
+                found[row] = (rows[row][0] - values[n // 2]) / (spread or 1.0)
+    return [found[row] for row in range(len(rows))]
+
+
+@given(st.integers(0, 60), st.integers(0, 2**32))
+def test_given_degree_is_the_definition(number, seed):
+    rng = np.random.default_rng(seed)
+    rows = [(rng.normal(), rng.integers(1, 4) / 4, rng.integers(5, 8)) for _ in range(number)]
+    tie = rng.permutation(number).astype(np.uint64)
+    columns = [np.array(column, np.float64) for column in zip(*rows, strict=True)] or [np.zeros(0)] * 3
+    found = given_degree(*columns, tie)
+    assert found.tolist() == slow_given_degree(rows, tie.tolist())
+    order = rng.permutation(number)
+    assert given_degree(*(column[order] for column in columns), tie[order]).tolist() == found[order].tolist()
+
+
+def test_a_cut_given_degree_spares_what_is_compositional():
+    """A loss that rises with degree, as on real text: the plain cut takes good pairs of the highest degrees."""
+    rng = np.random.default_rng(1)
+    degree = rng.uniform(0.5, 1, 3_000)
+    noise = rng.random(3_000) < 0.04
+    loss = 4 * degree + rng.normal(0, 0.5, 3_000) + 2 * noise
+    columns = {
+        "content": list(range(3_000)), "rmi": rng.random(3_000).tolist(), "degree": degree.tolist(),
+        "target_length": rng.integers(6, 30, 3_000).tolist(), "reference_pe_stu": loss.tolist(),
+    }  # fmt: skip
+    config = {"uncertainty": "rmi", "drop": 0, "window": 2, "select": 1, "seed": 1, "drop_reference": "1/10",
+              "degree_side": "target"}  # fmt: skip
+    third = np.searchsorted(np.quantile(degree, [1 / 3, 2 / 3]), degree)
+    shares = []
+    for by in ("reference_pe_stu", "reference_pe_stu_given_degree"):
+        used = config | {"drop_by": by}
+        gone = np.array(select_rows(columns, used, selection_sizes(used, 3_000))[1]) == "dropped_reference"
+        assert gone.sum() == 300
+        shares.append([gone[~noise & (third == one)].mean() for one in (0, 2)] + [gone[noise].mean()])
+    plain, given_it = shares
+    assert plain[0] < 0.01 and plain[1] > 0.15
+    assert abs(given_it[1] - given_it[0]) < 0.02 and given_it[2] > plain[2] > 0.5
+    with pytest.raises(InputError, match="drop_by: there is no measure 'reference_var'; there is reference_pe_stu"):
+        select_rows(columns, config | {"drop_by": "reference_var_given_degree"}, selection_sizes(config, 3_000))
+
+
+def test_what_is_no_number_stays_above_all_given_degree():
+    values = np.array([1.0, np.nan, 2.0, 3.0, 4.0] * 6)
+    found = given_degree(values, np.ones(30), np.ones(30), np.arange(30).astype(np.uint64))
+    assert np.isinf(found[1::5]).all() and np.isfinite(found[::5]).all()
 
 
 def test_stages_are_counted_as_the_manifest_has_them():
