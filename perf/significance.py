@@ -1,6 +1,6 @@
 """How often the test of systems with several runs rejects a true null, and its power, over a grid.
 
-    python perf/significance.py single|means|unequal|drops|shared|texts --out FILE [--trials 2000]
+    python perf/significance.py single|means|normal|unequal|drops|shared|texts --out FILE [--trials 2000]
     python perf/significance.py table FILE
 
 Two systems of equal accuracy answer n examples in several runs (training seeds); the true accuracies of runs have a
@@ -14,7 +14,8 @@ of differences, finds in 80 % of comparisons; the figure is the test's share of 
 - ``single``: one run of each: approximate randomisation (with all permutations), the two-sided bootstrap and
   sacrebleu's paired bootstrap, with 1,000 samples; levels alone.
 - ``means``: n x runs x deviation x accuracy; by the functions that ``cgbench score`` calls, with the covariance of
-  means in place of the bootstrap's. ``unequal``: runs of the two systems vary differently.
+  means in place of the bootstrap's. ``normal``: levels of 5, 1 and 0.1 % on the normal model. ``unequal``: runs of the
+  two systems vary differently.
 - ``drops``: the difference of two systems' drops from a control set. ``shared``: run i of both has the same seed.
 - ``texts``: BLEU of generated text and CTER, with the bootstrap, over a balanced fraction of the grid.
 
@@ -28,6 +29,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from cgbench.benchmark.metrics.contrast import Contrast, contrast
+from cgbench.benchmark.metrics.contrast import Contrast, contrast, degrees_of_seeds, half_width
 from cgbench.benchmark.metrics.significance import bootstrap_p, mcnemar_p
 
 LEVEL = 0.05
@@ -101,7 +103,7 @@ def batches(trials: int, numbers: int) -> Iterator[int]:
         yield min(size, trials - start)
 
 
-NAMES = ("value", "error", "degrees")
+NAMES = ("value", "seeds", "common", "of_seeds")
 
 
 def joined(parts: list[Contrast]) -> Contrast:
@@ -117,7 +119,7 @@ def found(cell: Contrast) -> dict[str, float]:
     moved = (special.ndtri(1 - LEVEL / 2) + special.ndtri(0.8)) * spread
     oracle, ours = 0.0, 0.0
     for sign in (1, -1):
-        one = Contrast(cell.value + sign * moved, cell.error, cell.degrees, cell.units)
+        one = replace(cell, value=cell.value + sign * moved)
         ours += float(np.mean(one.p_value() < LEVEL)) / 2
         oracle += float(np.mean(np.abs(one.value) > special.ndtri(1 - LEVEL / 2) * spread)) / 2
     return {"level": float(np.mean(p < LEVEL)), "power": ours / oracle, "smallest": moved}
@@ -155,6 +157,17 @@ def single(trials: int, size: int, accuracy: float, own: float) -> dict[str, flo
         p_values.append(bootstrap_p(moved, none, difference, as_sacrebleu=True))
         rejected += [p is not None and p < LEVEL for p in p_values]
     return dict(zip(("level", "bootstrap", "sacrebleu"), rejected / trials, strict=True))
+
+
+def normal(trials: int, runs: tuple[int, int], share: float, level: float) -> dict[str, float]:
+    """The level on the normal model, over variances of seeds alone: ``share`` is that of the examples."""
+    rng = np.random.default_rng([*runs, round(100 * share)])
+    spreads = [rng.chisquare(one - 1, 20 * trials) / (one - 1) / one for one in runs]
+    true = sum(1 / one for one in runs)
+    common = np.full(20 * trials, share / (1 - share) * true)
+    of_seeds = degrees_of_seeds(*spreads, *runs)
+    half = half_width(sum(spreads), common, of_seeds, 10**6, np.full(common.shape, level))
+    return {"level": float(np.mean(2 * special.ndtr(-half / np.sqrt(true + common))))}
 
 
 def unequal(trials: int, size: int, runs: tuple[int, int], deviations: tuple[float, float]) -> dict[str, float]:
@@ -292,6 +305,9 @@ def cells(kind: str) -> Iterator[dict[str, Any]]:
     elif kind == "means":
         for own, size, runs, deviation, accuracy in itertools.product((0.0, 0.25), SIZES, RUNS, DEVIATIONS, ACCURACIES):
             yield {"size": size, "runs": runs, "deviations": (deviation, deviation), "accuracy": accuracy, "own": own}
+    elif kind == "normal":
+        for level, runs, share in itertools.product((0.05, 0.01, 0.001), RUNS[:5], (0.0, 0.03, 0.1, 0.3, 0.6, 0.9)):
+            yield {"runs": runs, "share": share, "level": level}
     elif kind == "unequal":
         for size, runs, pair in itertools.product(
             (300, 3000),
@@ -322,7 +338,8 @@ def cells(kind: str) -> Iterator[dict[str, Any]]:
 
 
 KINDS: dict[str, Callable[..., dict[str, float]]] = {
-    "single": single, "means": means, "unequal": unequal, "drops": drops, "shared": shared, "texts": texts,
+    "single": single, "means": means, "normal": normal, "unequal": unequal, "drops": drops, "shared": shared,
+    "texts": texts,
 }  # fmt: skip
 
 
@@ -348,7 +365,8 @@ def table(path: Path) -> None:
         some = [one for one in cells if one["kind"] == kind]
         groups: dict[str, list[dict[str, Any]]] = {}
         for one in some:
-            groups.setdefault(str(one["cell"].get("accuracy", one["cell"].get("metric", ""))), []).append(one)
+            accuracy = one["cell"].get("accuracy", one["cell"].get("metric", ""))
+            groups.setdefault("0.05 and 0.95" if accuracy in (0.05, 0.95) else str(accuracy), []).append(one)
         for accuracy, chosen in groups.items():
             for measure in (name for name in chosen[0] if not name.startswith(("kind", "cell", "trials", "smallest"))):
                 print(f"\n{kind} {accuracy}, {measure}, {chosen[0]['trials']:,} trials per cell\n")

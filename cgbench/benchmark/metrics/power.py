@@ -24,7 +24,7 @@ from statistics import NormalDist
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
-from cgbench.benchmark.metrics.contrast import degrees_of_freedom, degrees_of_seeds
+from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
 from cgbench.benchmark.metrics.evaluation import Result
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
 from cgbench.errors import InputError, argument
@@ -132,16 +132,14 @@ class Test:
         """How often the test rejects where the true difference is ``difference``."""
         if runs == 1:
             return self._power_of_single(abs(difference), variance, units)
-        from scipy.special import stdtrit
-
         total = variance.of(units, runs)
         if total <= 0:
             return 1.0 if difference else self.level
         error = math.sqrt(total)
         common = np.array(variance.shared / units)
         ours, theirs = (total - common) / 2 * _chi_squares(runs - 1)  # seeds of both systems are taken to vary alike
-        degrees = degrees_of_freedom(ours + theirs, common, degrees_of_seeds(ours, theirs, runs, runs), units)
-        critical = stdtrit(degrees, 1 - self.level / 2) * np.sqrt(ours + theirs + common)
+        of_seeds = degrees_of_seeds(ours, theirs, runs, runs)
+        critical = half_width(ours + theirs, common, of_seeds, units, np.full(ours.shape, self.level))
         return _rejects(critical / error, abs(difference) / error)
 
     def _power_of_single(self, difference: float, variance: Variance, units: float) -> float:

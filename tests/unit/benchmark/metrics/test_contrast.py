@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from cgbench import evaluate
-from cgbench.benchmark.metrics.contrast import Contrast, Contrasts, contrast
+from cgbench.benchmark.metrics.contrast import Contrast, Contrasts, contrast, degrees_of_seeds, half_width
 from cgbench.errors import InputError
 
 
@@ -62,17 +62,21 @@ def test_without_variance_of_examples_seeds_are_all_there_is():
     assert single.p_value() == pytest.approx(2 * stats.t.sf(np.abs(t), 3))
     apart = contrast(first, second, none, 1000)
     assert apart.error**2 == pytest.approx((first.var(axis=1, ddof=1) + second.var(axis=1, ddof=1)) / 4)
-    assert (apart.degrees >= 3 - 1e-9).all() and (apart.degrees <= 6 + 1e-9).all()
+    assert (apart.of_seeds >= 3 - 1e-9).all() and (apart.of_seeds <= 6 + 1e-9).all()
 
 
 def test_without_variance_of_seeds_examples_are_all_there_is():
     covariance = np.array([[4.0, 1.0], [1.0, 4.0]])
     found = contrast(np.array([52.0]), np.array([50.0]), covariance, 300)
-    assert found.error == pytest.approx(np.sqrt(6)) and found.degrees == pytest.approx(299)
+    assert found.error == pytest.approx(np.sqrt(6)) and found.p_value() == pytest.approx(
+        2 * stats.t.sf(2 / np.sqrt(6), 299)
+    )
     same = np.full((4, 4), 2.0)
     same[:2, 2:] = same[2:, :2] = 0.5
     found = contrast(np.array([52.0, 52.0]), np.array([50.0, 50.0]), same, 300)
-    assert found.error == pytest.approx(np.sqrt(3)) and found.degrees == pytest.approx(299)
+    assert found.error == pytest.approx(np.sqrt(3)) and found.p_value() == pytest.approx(
+        2 * stats.t.sf(2 / np.sqrt(3), 299)
+    )
 
 
 def slow(first, second, covariance, units):
@@ -88,8 +92,33 @@ def slow(first, second, covariance, units):
     welch = min(max(welch, min(a, b) - 1), a + b - 2)
     share = sum(spread) / (sum(spread) + common)
     degrees = 1 / (share ** (2 - 1.3 / welch) / welch + (1 - share) ** 2 / (units - 1))
-    t = (np.mean(first) - np.mean(second)) / np.sqrt(sum(spread) + common)
-    return 2 * stats.t.sf(abs(t), degrees)
+    difference = abs(np.mean(first) - np.mean(second))
+
+    def half(level):
+        mixed = stats.t.isf(level / 2, degrees) ** 2 * (sum(spread) + common)
+        each = stats.t.isf(level / 2, welch) ** 2 * sum(spread) + stats.t.isf(level / 2, units - 1) ** 2 * common
+        weight = min(max(np.log(0.05 / level) / np.log(50), 0), 1)
+        return np.sqrt(mixed + weight * max(each - mixed, 0))
+
+    return np.exp(optimize.brentq(lambda log: half(np.exp(log)) - difference, np.log(1e-12), -1e-9))
+
+
+def level_of(runs, share, level):
+    """The share of true nulls rejected at a level on the normal model, of seeds and examples."""
+    rng = np.random.default_rng(9)
+    seeds = rng.chisquare(runs - 1, (2, 50_000)) / (runs - 1) / runs
+    common = np.full(50_000, share / (1 - share) * 2 / runs)
+    half = half_width(seeds.sum(axis=0), common, degrees_of_seeds(*seeds, runs, runs), 10**6, np.full(50_000, level))
+    return float(np.mean(2 * stats.norm.sf(half / np.sqrt(2 / runs + common))))
+
+
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.5])
+def test_small_levels_hold_too_since_holm_asks_for_them(share):
+    # With the degrees of freedom of the mixture alone, 0.8 % with two runs and 0.3 % with three at 0.1 %.
+    for runs in (2, 3, 5):
+        assert level_of(runs, share, 0.001) < 0.0012
+        assert level_of(runs, share, 0.01) < 0.0125
+        assert 0.03 < level_of(runs, share, 0.05) < 0.06
 
 
 @pytest.mark.parametrize(("a", "b"), [(2, 2), (5, 3), (2, 6)])
@@ -106,7 +135,7 @@ def test_data_without_variance_prove_no_more_than_randomisation_would():
     assert np.isnan(contrast(one, np.zeros(2), none, 5).p_value())
     assert np.isnan(contrast(one, np.zeros(2), none, 5).interval()).all()
     assert contrast(one, one, none, 8).p_value() == 1
-    undefined = Contrast(np.array([np.nan, 1.0]), np.array([1.0, np.nan]), np.ones(2), 50)
+    undefined = Contrast(np.array([np.nan, 1.0]), np.array([1.0, np.nan]), np.ones(2), np.ones(2), 50)
     assert np.isnan(undefined.p_value()).all()
 
 
