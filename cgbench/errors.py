@@ -65,7 +65,7 @@ EXTRAS = {
     "analysis": ("pandas", "spacy", "kenlm"),
     "plots": ("matplotlib",),
     "hub": ("huggingface_hub",),
-    "hf": ("transformers", "huggingface_hub", "sentencepiece", "sacremoses", "peft"),
+    "hf": ("transformers", "huggingface_hub", "sentencepiece", "sacremoses", "peft", "requests"),
     "ray": ("ray",),
     "stores": ("fsspec", "s3fs", "gcsfs"),
 }

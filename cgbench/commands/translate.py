@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
     from cgbench.models.shortlist import Shortlist
 
+NAMED = 5  # lines named in a warning
+
 search_options = options(
     click.option("--beam", type=click.IntRange(1), default=5, show_default=True, help="Size of the beam; 1 is greedy."),
     click.option("--nbest", type=click.IntRange(1), help="List so many hypotheses of each line (--format json)."),
@@ -103,7 +105,7 @@ def translate_command(
     """
     if nbest and form != "json":
         raise InputError("--nbest lists several hypotheses a line; add --format json")
-    if nbest and nbest > beam:
+    if nbest and nbest > beam and not _is_server(system):
         raise InputError(f"--nbest {nbest}: a beam of {beam} finds at most {beam}; raise --beam")
     if bool(model) == bool(system):
         raise InputError("--model or --system: give one of them: what translates is missing, or there twice")
@@ -118,6 +120,8 @@ def translate_command(
         }
         if what := next((name for name, given in others.items() if given), None):
             raise InputError(f"{what} belongs to --model, not to --system")
+        if _is_server(system):
+            _refuse_search()
         return _by_system(system, prompt, source, output, search, nbest, form, device, batch_tokens)
     if prompt is not None:
         raise InputError("--prompt belongs to --system: a checkpoint of cgbench reads the sentence as it is")
@@ -198,14 +202,37 @@ def _by_system(
     check_output(sidecar_path(output), [split_name(source)[0]])
     system = plan_system(name, prompt)
     lines = list(read_text(source))
-    device = "cpu" if name.startswith("openai:") else choose_device(device)
+    device = "cpu" if _is_server(name) else choose_device(device)
     record = translate_text(
         system, lines, output, search=search, nbest=nbest, form=form, device=device, batch_tokens=batch_tokens
     )
     if record["cut"]:
-        limit = "max_tokens=N behind its ?" if name.startswith("openai:") else "--max-length-ratio"
+        limit = "max_tokens=N behind its ?" if _is_server(name) else "--max-length-ratio"
         note(
             f"warning: {record['cut']:,} of {_count(len(lines), 'translation')} were cut short by a limit; see {limit}"
+        )
+
+    if missing := record.get("without_text"):
+        named = ", ".join(map(str, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
+        note(
+            f"warning: the server gave no text for {len(missing):,} of {_count(len(lines), 'sentence')} "
+            f"(line {named}), for example because a filter stopped it: these hypotheses are empty"
+        )
+
+
+def _is_server(system: str | None) -> bool:
+    return bool(system) and str(system).startswith("openai:")
+
+
+def _refuse_search() -> None:
+    """Refuse options of the search that somebody has set: a server has a search of its own."""
+    context = click.get_current_context()
+    names = ("beam", "length_penalty", "max_length_ratio", "max_length_extra", "batch_tokens", "device")
+    source = click.core.ParameterSource.DEFAULT
+    if found := next((name for name in names if context.get_parameter_source(name) != source), None):
+        raise InputError(
+            f"--{found.replace('_', '-')} belongs to models that are read here; a server searches as its own settings "
+            "say (max_tokens and temperature behind the ? of its address)"
         )
 
 

@@ -139,3 +139,47 @@ def test_members_of_different_tokenizers(models, source, run, tmp_path):
 def test_one_member_is_warned_of(models, source, run, tmp_path):
     error = run("uncertainty", source, "--member", models["t5"][0], "-o", tmp_path / "o", "--jobs", 1).stderr
     assert "warning: one member: rmi" in error
+
+
+def ask_server(run, source, output, url, *words, prompt="Say: {source}", status=0):
+    command = ("translate", source, "--system", f"{url}?model=m", "--prompt", prompt, "-o", output)
+    return run(*command, *words, status=status).stderr
+
+
+def test_a_filtered_sentence_is_counted(source, run, tmp_path):
+    with serving(Fake({LINES[1]: ["filtered"]})) as url:
+        error = ask_server(run, source, tmp_path / "out", url)
+    assert "the server gave no text for 1 of 5 sentences (line 2)" in error
+    assert (tmp_path / "out").read_text().splitlines() == [
+        "" if n == 1 else translation(t) for n, t in enumerate(LINES)
+    ]
+    assert json.loads((tmp_path / "out.system.json").read_text())["without_text"] == [2]
+
+
+def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_path):
+    out, fake = tmp_path / "out", Fake()
+    with serving(fake) as url:
+        ask_server(run, source, out, url)
+        before, asked = out.read_bytes(), len(fake.asked)
+        error = ask_server(run, source, out, url, prompt="Say it: {source}", status=2)
+        assert "out: holds translations with another prompt (out.system.json says how they were made)" in error
+        source.write_text(source.read_text() + "more\n")
+        assert "holds translations with another source" in ask_server(run, source, out, url, status=2)
+        assert (out.read_bytes(), len(fake.asked)) == (before, asked)
+        (tmp_path / "out.system.json").write_text("[]")
+        assert "is not what cgbench wrote" in ask_server(run, source, out, url, status=2)
+
+
+@pytest.mark.parametrize("words", [("--beam", 4), ("--lenpen", 0.6), ("--max-length-extra", 3), ("--device", "cpu")])
+def test_a_server_has_a_search_of_its_own(words, source, run, tmp_path):
+    fake = Fake()
+    with serving(fake) as url:
+        error = ask_server(run, source, tmp_path / "out", url, *words, status=2)
+    assert "belongs to models that are read here; a server searches as its own settings say" in error
+    assert fake.asked == []
+
+
+def test_a_server_may_give_more_hypotheses_than_a_beam(source, run, tmp_path):
+    with serving(Fake()) as url:
+        ask_server(run, source, tmp_path / "out", url, "--nbest", 7, "--format", "json")
+    assert [len(json.loads(line)["nbest"]) for line in (tmp_path / "out").read_text().splitlines()] == [7] * 5

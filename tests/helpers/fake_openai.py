@@ -62,10 +62,18 @@ def serving(fake):
                 }
                 for one in range(number)
             ]
-            if wrong == "no text":
+            if wrong in ("no text", "filtered"):
                 choices[0]["message"]["content"] = None
-            data = b"<html>" if wrong == "html" else json.dumps({"choices": choices}).encode()
-            self.send_response(200)
+            if wrong == "filtered":
+                choices[0]["finish_reason"] = "content_filter"
+            data = {
+                "html": b"<html>",
+                "deep": b'{"choices": ' + b"[" * 100_000,
+                "refused by a filter": b'{"error": {"code": "content_filter", "message": "no"}}',
+            }.get(wrong) or json.dumps({"choices": choices}).encode()
+            if wrong == "surrogate":
+                data = data.replace(b'"content": "', b'"content": "\\ud800')
+            self.send_response(400 if wrong == "refused by a filter" else 200)
             self.send_header("Content-Length", str(len(data) + (5 if wrong == "breaks off" else 0)))
             self.end_headers()
             self.wfile.write(data)

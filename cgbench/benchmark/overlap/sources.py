@@ -15,14 +15,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError
 from cgbench.progress import bar
+from cgbench.web import NoReply, check_url, post_json
 
 URL = "https://api.infini-gram.io/"
 ATTEMPTS = 5
 WAIT = 1.0  # seconds before the second attempt, doubled for each after it
-TIMEOUT = (10, 60)
-MOST = 1 << 20  # bytes of an answer
+TIMEOUT = 60.0  # seconds for a whole answer
+FORM = "INDEX, or INDEX@URL such as v4_rpj_llama_s4@https://api.infini-gram.io/"
 
 
 class CountSource(Protocol):
@@ -69,22 +70,21 @@ class InfiniGram:
         return found
 
     def _ask(self, asked: dict[str, str]) -> Any:
-        requests = require("requests", "data")
+        check_url(self.url, self.name, FORM)
         reason = ""
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(WAIT * 2 ** (attempt - 1))
             try:
-                with requests.post(self.url, json=asked, timeout=TIMEOUT, stream=True) as response:
-                    body = response.raw.read(MOST, decode_content=True)
-                    status = response.status_code
-                if status < 500 and status != 429:
-                    return json.loads(body)
-                reason = f"status {status}"
-            except ValueError:
-                raise InputError(f"{self.name}: answers with something that is not JSON (status {status})") from None
-            except (requests.RequestException, OSError) as error:
-                reason = " ".join(str(error).split())[:200]
+                reply = post_json(self.url, asked, seconds=TIMEOUT)
+            except NoReply as error:
+                reason = str(error)
+                continue
+            try:
+                return reply.json()
+            except NoReply:
+                said = f"answers with something that is not JSON (status {reply.status})"
+                raise InputError(f"{self.name}: {said}") from None
         raise InputError(f"{self.name}: cannot be reached ({reason}); give the same command again later")
 
 

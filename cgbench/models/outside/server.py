@@ -7,33 +7,33 @@ anything twice.
 from __future__ import annotations
 
 import contextlib
-import http.client
 import json
 import os
 import re
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from email.message import Message
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
+from cgbench.files import parse_json
 from cgbench.models.outside.addresses import PLACE
 from cgbench.progress import bar
 from cgbench.settings import did_you_mean
+from cgbench.terminal import printable
+from cgbench.web import NoReply, Reply, check_url, post_json
 
 FORM = "openai:URL?model=NAME, URL being what /chat/completions is put behind (http://localhost:8000/v1)"
 KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the server's key; it is written nowhere."""
 _OPTIONS: dict[str, Any] = {"max_tokens": 512, "model": "", "parallel": 8, "temperature": 0.0, "timeout": 120}
+_RANGES = {"max_tokens": (1, 1 << 20), "parallel": (1, 256), "temperature": (0, 2), "timeout": (1, 86_400)}
 _TRIES = 6
-_LONGEST = 1 << 24  # bytes of an answer
+_FILTERED = "content_filter"  # what finish_reason, or the code of an error, is where a filter has stopped the answer
 _WAIT = 60.0  # seconds at most between two tries
 
 
@@ -43,7 +43,7 @@ class Server:
 
     :param text: as it was given; ``url``: what is posted to; ``template``: what is asked, ``{source}`` being the
         sentence.
-    :param parallel: questions at once; ``timeout``: seconds that an answer may take. They change no answer.
+    :param parallel: questions at once; ``timeout``: seconds for a whole answer. They change no answer.
     """
 
     text: str
@@ -74,37 +74,48 @@ def parse_server(text: str, template: str) -> Server:
     :raises InputError: it is no such name, or an option is none.
     """
     url, sign, query = text.removeprefix("openai:").partition("?")
+    check_url(url, printable(text), FORM, f"; set {KEYS[0]}")
+    if not query.isprintable():
+        raise InputError(f"{printable(text)}: holds characters that no option has")
     try:
         pairs = urllib.parse.parse_qsl(query, strict_parsing=True) if sign else []
     except ValueError:
         raise InputError(f"{text}: behind ? stand options, NAME=VALUE with & between") from None
-    parts = urllib.parse.urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{text}: no address of a server; write {FORM}")
-    if parts.username or parts.password:
-        raise InputError(f"openai:{parts.scheme}://{parts.hostname}: no password belongs here; set {KEYS[0]}")
     options: dict[str, Any] = dict(_OPTIONS)
-    for name, value in pairs:
+    for place, (name, value) in enumerate(pairs):
         if name not in _OPTIONS:
             raise InputError(f"{text}: unknown option {name!r}{did_you_mean(name, _OPTIONS)}")
-        try:
-            options[name] = type(_OPTIONS[name])(value)
-        except ValueError:
-            raise InputError(f"{text}: {name}={value} is no number") from None
+        if name in dict(pairs[:place]):
+            raise InputError(f"{text}: {name} is there twice")
+        options[name] = value if name == "model" else _number(text, name, value)
     if not options["model"]:
         raise InputError(f"{text}: says no model; write {FORM}")
-    low = [name for name in ("max_tokens", "parallel", "timeout") if options[name] < 1]
-    if low or not 0 <= options["temperature"] <= 2:
-        raise InputError(f"{text}: {low[0] if low else 'temperature'} is out of its range")
     return Server(text, f"{url.rstrip('/')}/chat/completions", template=template, **options)
+
+
+def _number(text: str, name: str, value: str) -> int | float:
+    """The value of an option, in ASCII digits and in its range."""
+    whole = isinstance(_OPTIONS[name], int)
+    if not re.fullmatch(r"[0-9]{1,9}" if whole else r"[0-9]{0,9}\.?[0-9]{1,9}", value):
+        raise InputError(f"{text}: {name}={value} is no {'whole number' if whole else 'number'}")
+    found = int(value) if whole else float(value)
+    low, high = _RANGES[name]
+    if not low <= found <= high:
+        raise InputError(f"{text}: {name} is out of its range, {low:,} to {high:,}")
+    return found
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server has said of a sentence: its choices, and which of them it has cut short."""
+    """What a server has said of a sentence: its choices, and which of them it has cut short.
+
+    ``missing``: there is no text in some of them, for a filter stopped it, or several tries brought none; these are
+    empty.
+    """
 
     texts: list[str]
     cut: list[bool]
+    missing: bool = False
 
 
 def ask_all(
@@ -125,7 +136,7 @@ def ask_all(
         answer = _ask(server, lines[row], row, nbest, sleep, stop)
         if answer is None:
             return
-        said = json.dumps({"row": row, "texts": answer.texts, "cut": answer.cut}, ensure_ascii=False) + "\n"
+        said = json.dumps({"row": row, **vars(answer)}, ensure_ascii=False) + "\n"
         with lock:
             with kept.open("ab") as file:
                 file.write(said.encode("utf-8"))
@@ -171,9 +182,9 @@ def _read_kept(kept: Path, lines: int, nbest: int) -> dict[int, Answer]:
     found = {}
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            row = json.loads(line)
-            place, answer = int(row["row"]), Answer(list(row["texts"]), list(row["cut"]))
-        except (ValueError, LookupError, TypeError):
+            row = parse_json(line, kept)
+            place, answer = int(row["row"]), Answer(list(row["texts"]), list(row["cut"]), bool(row.get("missing")))
+        except (InputError, ValueError, LookupError, TypeError, AttributeError):
             place, answer = -1, Answer([], [])
         if not 0 <= place < lines or len(answer.texts) != nbest:
             raise InputError(f"{kept}, line {number}: is damaged; remove the file, and its questions are asked again")
@@ -181,12 +192,12 @@ def _read_kept(kept: Path, lines: int, nbest: int) -> dict[int, Answer]:
     return found
 
 
-class _Again(Exception):  # noqa: N818 - a reason to try again
-    """What went wrong this time; ``after``: seconds that the server wants to be left alone."""
+class _NoText(NoReply):
+    """A choice without text; ``answer`` is what there is."""
 
-    def __init__(self, reason: str, after: float | None = None) -> None:
-        super().__init__(reason)
-        self.after = after
+    def __init__(self, answer: Answer) -> None:
+        super().__init__("a choice without text")
+        self.answer = answer
 
 
 def _ask(
@@ -204,16 +215,18 @@ def _ask(
         "temperature": server.temperature,
         "max_tokens": server.max_tokens,
     }
-    reason = ""
+    reason, empty = "", None
     for attempt in range(_TRIES):
         if stop.is_set():
             return None
         try:
             return _choices(_post(server, body), nbest)
-        except _Again as error:
-            reason = str(error)
+        except NoReply as error:
+            reason, empty = str(error), error.answer if isinstance(error, _NoText) else None
             if attempt + 1 < _TRIES:
                 sleep(min(_WAIT, 2.0**attempt if error.after is None else error.after))
+    if empty is not None:
+        return empty
     raise InputError(
         f"{server.text}: line {row + 1} has no answer after {_TRIES} tries ({reason}); what is answered is kept: the "
         "same command, given again, asks for the others"
@@ -221,54 +234,48 @@ def _ask(
 
 
 def _post(server: Server, body: Mapping[str, Any]) -> Any:
-    headers = {"Content-Type": "application/json"}
-    if key := next((os.environ[name] for name in KEYS if os.environ.get(name)), None):
-        headers["Authorization"] = f"Bearer {key}"
-    request = urllib.request.Request(server.url, json.dumps(body).encode(), headers, method="POST")
+    """The value that the server answers with; choices without text where its filter refuses this one prompt."""
+    reply = post_json(server.url, body, _key(), seconds=server.timeout)
+    if reply.status < 400:
+        return reply.json()
+    if reply.status == 400 and _is_filtered(reply):
+        return {"choices": [{"message": {"content": None}, "finish_reason": _FILTERED}] * body["n"]}
+    raise InputError(f"{server.text}: the server refuses (status {reply.status}: {reply.shown})")
+
+
+def _is_filtered(reply: Reply) -> bool:
+    """Whether a filter has refused this one prompt, as Azure says it."""
     try:
-        with _opener().open(request, timeout=server.timeout) as response:
-            data = response.read(_LONGEST)
-            if response.length:  # promised, and not there
-                raise http.client.IncompleteRead(data, response.length)
-        return json.loads(data)
-    except urllib.error.HTTPError as error:
-        with error:
-            said = " ".join(error.read(2000).decode("utf-8", "replace").split())[:200]
-        if error.code in (408, 409, 425, 429) or error.code >= 500:
-            raise _Again(f"status {error.code}: {said}", _seconds(error.headers)) from None
-        raise InputError(f"{server.text}: the server refuses (status {error.code}: {said})") from None
-    except (OSError, http.client.HTTPException) as error:  # no server, a timeout, an answer that breaks off
-        raise _Again(" ".join(str(getattr(error, "reason", error)).split()) or type(error).__name__) from None
-    except ValueError:
-        raise _Again("an answer that is no JSON") from None
+        return bool(reply.json()["error"]["code"] == _FILTERED)
+    except (NoReply, LookupError, TypeError):
+        return False
 
 
-class _StayHere(urllib.request.HTTPRedirectHandler):
-    """No redirect is followed: a key is for the server that was named."""
-
-    def redirect_request(self, *given: Any, **more: Any) -> None:
-        """Follow nothing."""
-
-
-def _opener() -> urllib.request.OpenerDirector:
-    return urllib.request.build_opener(_StayHere)
-
-
-def _seconds(headers: Message) -> float | None:
-    """``Retry-After``, where it is a number."""
-    found = headers.get("Retry-After") or ""
-    return float(found) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]+)?", found) else None
+def _key() -> dict[str, str]:
+    """The header with the key, if there is one."""
+    name = next((name for name in KEYS if os.environ.get(name)), None)
+    if name is None:
+        return {}
+    key = os.environ[name].strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(f"{name}: holds a character that no key has; set it again")
+    return {"Authorization": f"Bearer {key}"}
 
 
 def _choices(answer: Any, nbest: int) -> Answer:
     try:
         choices = list(answer["choices"])
         texts = [choice["message"]["content"] for choice in choices]
-        cut = [choice.get("finish_reason") == "length" for choice in choices]
+        ends = [choice.get("finish_reason") for choice in choices]
     except (LookupError, TypeError, AttributeError):
-        raise _Again("an answer without choices") from None
+        raise NoReply("an answer without choices") from None
     if len(texts) != nbest:
-        raise _Again(f"{len(texts)} choices, not {nbest}")
-    if not all(isinstance(text, str) for text in texts):
-        raise _Again("a choice without text")
-    return Answer([" ".join(text.strip().splitlines()).strip() for text in texts], cut)
+        raise NoReply(f"{len(texts)} choices, not {nbest}")
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise NoReply("a choice that is no text")
+    lines = [" ".join((text or "").strip().splitlines()).strip() for text in texts]
+    missing = [text is None for text in texts]
+    found = Answer(lines, [end == "length" for end in ends], any(missing))
+    if any(no_text and end != _FILTERED for no_text, end in zip(missing, ends, strict=True)):
+        raise _NoText(found)
+    return found

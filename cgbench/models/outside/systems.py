@@ -12,7 +12,7 @@ from typing import Any
 
 from cgbench import __version__
 from cgbench.errors import InputError
-from cgbench.files import to_json, write_atomic
+from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.outside.addresses import parse_address, read_template
 from cgbench.models.outside.functions import work_beside
 from cgbench.models.outside.opening import Planned, plan_member
@@ -58,12 +58,15 @@ def translate_text(
 
     :param search: ``beam``, limits and penalty of a model's search; a server has its own settings.
     :returns: what the sidecar says.
-    :raises InputError: a sentence is too long for the model, or the server fails; what is done is kept.
+    :raises InputError: a sentence is too long for the model, or the server fails; what is done is kept. Or ``output``
+        holds translations by another system or prompt, or of another text.
     """
     config: dict[str, Any] = {"system": dict(system.identity), "nbest": nbest or 1}
+    asked = isinstance(system, Server)
     if isinstance(system, Planned):
         config |= {"search": dict(search), "device": device, "shard": SHARD, "batch_tokens": batch_tokens}
     step = Step("translations", config, {"source": hash_value(list(lines))})
+    _check_earlier(output, json.loads(to_json({**config["system"], "source": step.inputs["source"]})))
     workspace = Workspace(work_beside(output) / STEPS, say)
 
     def make(out: Path) -> None:
@@ -86,6 +89,7 @@ def translate_text(
         "system": config["system"],
         **{name: value for name, value in config.items() if name in ("nbest", "search", "device")},
         "cut": sum(row["nbest"][0]["cut"] for row in rows),
+        **({"without_text": [place for place, row in enumerate(rows, 1) if row.get("missing")]} if asked else {}),
         "lines": len(rows),
         "source": step.inputs["source"],
         "output": hashlib.sha256(text.encode("utf-8")).hexdigest(),
@@ -94,6 +98,22 @@ def translate_text(
     write_atomic(output, text)
     write_atomic(sidecar_path(output), to_json(record))
     return record
+
+
+def _check_earlier(output: Path, now: Mapping[str, Any]) -> None:
+    """Refuse to overwrite translations by another system or prompt, or of another text: they cost time, or money."""
+    path = sidecar_path(output)
+    if not output.is_file() or not path.is_file():
+        return
+    record = read_json(path)
+    if not isinstance(record, dict) or not isinstance(record.get("system"), dict):
+        raise InputError(f"{path}: is not what cgbench wrote; remove it and {output.name}, or name another output")
+    before = {**record["system"], "source": record.get("source")}
+    if changed := [name for name in dict.fromkeys((*now, *before)) if before.get(name) != now.get(name)]:
+        raise InputError(
+            f"{output}: holds translations with another {changed[0]} ({path.name} says how they were made); name "
+            "another output, or remove both files"
+        )
 
 
 def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str) -> None:
@@ -123,7 +143,10 @@ def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[
 def _by_server(server: Server, lines: Sequence[str], out: Path, nbest: int) -> None:
     answers = ask_all(server, lines, out / _ANSWERS, nbest=nbest)
     rows = [
-        {"nbest": [{"hypothesis": text, "cut": cut} for text, cut in zip(answer.texts, answer.cut, strict=True)]}
+        {
+            "nbest": [{"hypothesis": text, "cut": cut} for text, cut in zip(answer.texts, answer.cut, strict=True)],
+            "missing": answer.missing,
+        }
         for answer in answers
     ]
     _write(out / "part-00000.jsonl", rows)

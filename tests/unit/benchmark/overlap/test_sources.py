@@ -94,3 +94,22 @@ def test_what_it_may_answer(service, monkeypatch):
     service.answers[:] = [(503, b"")] * sources.ATTEMPTS
     with pytest.raises(InputError, match=r"cannot be reached \(status 503\); give the same command again later"):
         index.count(["the"])
+
+
+def test_addresses_and_redirects(monkeypatch):
+    pytest.importorskip("requests")
+    from raw_web import answer, answering
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for url in ("http://[::1", "file:///etc/passwd", "http://x:99999/", "http://a b/"):
+        with pytest.raises(InputError, match="not the address of a server; write INDEX, or INDEX@URL"):
+            InfiniGram("v4_test", url).count(["the"])
+    with pytest.raises(InputError, match="no password belongs here") as error:
+        InfiniGram("v4_test", "http://me:secret@x/").count(["the"])
+    assert "secret" not in str(error.value)
+    with (
+        answering(answer(b"", "Location: http://127.0.0.1:9/", status="307 Elsewhere")) as (url, asked),
+        pytest.raises(InputError, match=r"redirects \(status 307\) to http://127.0.0.1:9/"),
+    ):
+        InfiniGram("v4_test", url).count(["the"])
+    assert len(asked) == 1

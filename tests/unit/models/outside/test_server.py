@@ -19,7 +19,9 @@ def ask(fake, kept, lines=LINES, nbest=1, options=""):
         return ask_all(server, lines, kept, nbest=nbest, sleep=slept.append), slept
 
 
-@pytest.mark.parametrize("wrong", [429, 500, 503, "breaks off", "html", "too few", "too many", "no text"])
+@pytest.mark.parametrize(
+    "wrong", [429, 500, 503, "breaks off", "html", "too few", "too many", "no text", "deep", "surrogate"]
+)
 def test_a_bad_answer_is_asked_for_again(wrong, tmp_path):
     fake = Fake({"c d e": [wrong, wrong]})
     found, slept = ask(fake, tmp_path / "kept", nbest=2)
@@ -28,6 +30,32 @@ def test_a_bad_answer_is_asked_for_again(wrong, tmp_path):
     ]
     assert fake.asked.count("c d e") == 3 and len(fake.asked) == 6
     assert slept == ([7.0, 7.0] if wrong == 429 else [1.0, 2.0])
+
+
+@pytest.mark.parametrize("wrong", ["no text", "filtered", "refused by a filter"])
+def test_one_sentence_without_text_does_not_cost_the_run(wrong, tmp_path):
+    fake = Fake({"c d e": [wrong] * 6})
+    found, _ = ask(fake, tmp_path / "kept")
+    assert [answer.texts for answer in found] == [[translation(line)] for line in LINES[:1]] + [[""]] + [
+        [translation(line)] for line in LINES[2:]
+    ]
+    assert [answer.missing for answer in found] == [False, True, False, False, False]
+    assert fake.asked.count("c d e") == (6 if wrong == "no text" else 1)
+    again = Fake()
+    assert ask(again, tmp_path / "kept")[0] == found and again.asked == []  # not asked for again
+
+
+def test_a_choice_without_text_among_others(tmp_path):
+    found, _ = ask(Fake({"f": ["no text"] * 6}), tmp_path / "kept", nbest=2)
+    assert found[3].texts == ["", translation("f", 1)] and found[3].missing
+
+
+def test_a_key_that_no_header_can_have(tmp_path, monkeypatch):
+    monkeypatch.setenv("CGBENCH_API_KEY", "sec\nret")
+    fake = Fake()
+    with pytest.raises(InputError, match="CGBENCH_API_KEY: holds a character that no key has"):
+        ask(fake, tmp_path / "kept")
+    assert fake.asked == []
 
 
 def test_a_server_that_hangs_is_left_after_a_while(tmp_path):
@@ -78,7 +106,7 @@ def test_an_answer_that_is_cut_short_is_marked(tmp_path):
 def test_the_key_goes_to_the_server_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_API_KEY", "secret-1")
     fake = Fake({"a b": [307]})
-    with pytest.raises(InputError, match="refuses .status 307"):
+    with pytest.raises(InputError, match=r"redirects \(status 307\) to http://127.0.0.1:9/elsewhere"):
         ask(fake, tmp_path / "kept", ["a b"])
     assert fake.keys == ["Bearer secret-1"] and len(fake.asked) == 1
     ask(Fake(), tmp_path / "other", ["a b"])
@@ -113,13 +141,26 @@ def test_a_damaged_record_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("openai:localhost:8000?model=m", "no address of a server"),
-        ("openai:file:///etc/passwd?model=m", "no address of a server"),
+        ("openai:localhost:8000?model=m", "not the address of a server"),
+        ("openai:file:///etc/passwd?model=m", "not the address of a server"),
         ("openai:http://x/v1", "says no model"),
         ("openai:http://x/v1?model=m&temprature=1", "unknown option 'temprature'; did you mean temperature?"),
-        ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens=many is no number"),
+        ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens=many is no whole number"),
         ("openai:http://x/v1?model=m&max_tokens=0", "max_tokens is out of its range"),
-        ("openai:http://x/v1?model=m&temperature=nan", "temperature is out of its range"),
+        ("openai:http://x/v1?model=m&temperature=nan", "temperature=nan is no number"),
+        ("openai:http://x/v1?model=m&temperature=3", "temperature is out of its range, 0 to 2"),
+        ("openai:http://x/v1?model=m&timeout=1000000", "timeout is out of its range, 1 to 86,400"),
+        ("openai:http://x/v1?model=m&parallel=\u0663", "parallel=\u0663 is no whole number"),
+        ("openai:http://x/v1?model=m&model=n", "model is there twice"),
+        ("openai:http://[::1?model=m", "not the address of a server"),
+        ("openai:http://x:port/v1?model=m", "not the address of a server"),
+        ("openai:http://x:99999/v1?model=m", "not the address of a server"),
+        ("openai:http://a..b/v1?model=m", "not the address of a server"),
+        ("openai:http://x y/v1?model=m", "not the address of a server"),
+        ("openai:http://x/v1#top?model=m", "not the address of a server"),
+        ("openai:http://x/v1\r\nHost: y?model=m", "not the address of a server"),
+        ("openai:http://x/v1?model=\udcff", "holds characters that no option has"),
+        ("openai:http://me:secret@x/v1?model", "no password belongs here"),
         ("openai:http://x/v1?model", "NAME=VALUE"),
         ("openai:http://me:secret@x/v1?model=m", "no password belongs here; set CGBENCH_API_KEY"),
     ],

@@ -1,0 +1,251 @@
+"""A question to a server as JSON, and its reply: bounded in bytes and in time, whatever the server does."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+import urllib.parse
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from cgbench.errors import InputError, require
+from cgbench.files import parse_json
+from cgbench.terminal import printable
+
+LARGEST = 1 << 24  # bytes of a reply
+_OF_ERROR = 2000  # bytes read of the page of an error
+_ERROR_SECONDS = 5.0  # that this page may take: the status has said enough
+_SHOWN = 200  # characters of it in a message
+_AGAIN = frozenset((408, 409, 425, 429))
+
+
+class NoReply(Exception):  # noqa: N818 - a reason to ask again
+    """There was no usable reply this time. ``after``: seconds the server asks to be left alone."""
+
+    def __init__(self, reason: str, after: float | None = None) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+@dataclass(frozen=True)
+class Reply:
+    """``status`` and what came with it: ``body`` is all of it for a status below 400, of an error the beginning."""
+
+    status: int
+    body: bytes
+
+    def json(self) -> Any:
+        """The value the body holds.
+
+        :raises NoReply: it is not JSON.
+        """
+        try:
+            return parse_json(self.body.decode("utf-8"), "the reply")
+        except UnicodeDecodeError:
+            raise NoReply("the reply: not UTF-8") from None
+        except InputError as error:
+            raise NoReply(str(error).removesuffix("; the file may be cut short")) from None
+
+    @property
+    def shown(self) -> str:
+        """The beginning of the body, for a message."""
+        return printable(" ".join(self.body.decode("utf-8", "replace").split()))[:_SHOWN]
+
+
+def check_url(url: str, where: str, form: str, secret: str = "") -> None:
+    """Refuse an address that no request can be sent to.
+
+    :param where: what the message begins with; ``form``: of a right address; ``secret``: where a password goes.
+    :raises InputError: it is not http or https, has no host, or holds a password, a blank or a fragment.
+    """
+    try:
+        parts = urllib.parse.urlsplit(url)
+        if parts.username or parts.password:
+            raise InputError(f"{parts.scheme}://{parts.hostname}: no password belongs here{secret}")
+        host = (parts.hostname or "").encode("idna")
+        right = parts.scheme in ("http", "https") and host and parts.port != 0
+    except ValueError:  # a port beyond the range, half a bracket, a host with an empty part
+        right = False
+    if not right or "#" in url or not url.isprintable() or " " in url:
+        raise InputError(f"{where}: not the address of a server; write {form}")
+
+
+def post_json(
+    url: str, question: Mapping[str, Any], headers: Mapping[str, str] | None = None, *, seconds: float
+) -> Reply:
+    """Post ``question`` and return the reply.
+
+    Proxies are those of the environment; a password in ``~/.netrc`` is not used, and no redirect is followed: a key and
+    a text are for the server that was named.
+
+    :param seconds: for everything from the connection to the last byte; also the longest silence between two bytes.
+    :raises NoReply: no connection, no end in time, a broken reply, or a status that says to ask again (408, 409, 425,
+        429, and 5xx).
+    :raises InputError: the server redirects, or the address cannot be asked.
+    """
+    requests = require("requests", "data")
+    from urllib3.exceptions import HTTPError
+
+    sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
+    with _Deadline(seconds) as deadline, requests.Session() as session:
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _adapter(requests, deadline))
+        try:
+            response = session.post(
+                url, data=json.dumps(question).encode(), headers=sent, timeout=seconds, stream=True,
+                allow_redirects=False, auth=lambda request: request,
+            )  # fmt: skip
+            status = response.status_code
+            if 300 <= status < 400:
+                where = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
+                raise InputError(
+                    f"{url}: the server redirects (status {status}) to {where}, and nothing is sent there; name that "
+                    "address, if it is the right one"
+                )
+            if status >= 400:
+                deadline.shorten(_ERROR_SECONDS)
+                reply = Reply(status, _beginning(response, HTTPError))
+                if status in _AGAIN or status >= 500:
+                    said = f": {reply.shown}" if reply.shown else ""
+                    raise NoReply(f"status {status}{said}", _seconds(response.headers.get("Retry-After")))
+                return reply
+            body = response.raw.read(LARGEST + 1, decode_content=False)
+            if len(body) <= LARGEST and response.raw.length_remaining:
+                raise NoReply("a reply that breaks off")
+            encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        except (requests.RequestException, HTTPError, OSError, http.client.HTTPException, ValueError) as error:
+            if deadline.over:
+                raise NoReply(f"no whole reply within {seconds:g} s") from None
+            if isinstance(error, requests.exceptions.InvalidURL):
+                raise InputError(f"{url}: cannot be asked ({_reason(error)})") from None
+            raise NoReply(_reason(error)) from None
+        if deadline.over:  # a connection that was closed in time looks like the end of a body without a length
+            raise NoReply(f"no whole reply within {seconds:g} s")
+    body = _decoded(body, encoding)
+    if len(body) > LARGEST:
+        raise NoReply(f"a reply of more than {LARGEST >> 20} MB")
+    return Reply(status, body)
+
+
+def _beginning(response: Any, broken: type[Exception]) -> bytes:
+    """The beginning of an error's page, as far as it comes."""
+    try:
+        return bytes(response.raw.read(_OF_ERROR, decode_content=False))
+    except (broken, OSError, http.client.HTTPException, ValueError):
+        return b""
+
+
+def _decoded(body: bytes, encoding: str) -> bytes:
+    """A body that is packed although it was asked for as it is, up to one byte more than may be."""
+    if encoding in ("", "identity"):
+        return body
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise NoReply(f"a reply in an encoding that was not asked for ({printable(encoding)[:40]})")
+    unpacker = zlib.decompressobj(47)  # the header says whether gzip or zlib
+    try:
+        found = unpacker.decompress(body, LARGEST + 1)
+    except zlib.error:
+        raise NoReply(f"a damaged reply ({encoding})") from None
+    if not unpacker.eof and len(found) <= LARGEST:
+        raise NoReply(f"a reply that breaks off ({encoding})")
+    return found
+
+
+def _seconds(found: str | None) -> float | None:
+    """``Retry-After``, where it is a number."""
+    return float(found) if found and re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", found, re.ASCII) else None
+
+
+def _reason(error: Exception) -> str:
+    """What has gone wrong, in a few words: the innermost cause has them."""
+    inner: BaseException = error
+    while (cause := getattr(inner, "reason", None)) is not None or inner.args:
+        nested = cause if isinstance(cause, BaseException) else inner.args[0] if inner.args else None
+        if not isinstance(nested, BaseException):
+            break
+        inner = nested
+    return printable(" ".join(str(inner).split()) or type(inner).__name__)[:_SHOWN]
+
+
+class _Deadline:
+    """Shuts the connections of a request when its time is over, in whatever call it waits for them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.over = False
+        self._lock = threading.Lock()
+        self._handles: list[socket.socket] = []
+        self._timers = [threading.Timer(seconds, self._end)]
+
+    def __enter__(self) -> _Deadline:
+        self._timers[0].daemon = True
+        self._timers[0].start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        with self._lock:
+            while self._handles:
+                self._handles.pop().close()
+
+    def shorten(self, seconds: float) -> None:
+        """Leave at most ``seconds`` from now."""
+        timer = threading.Timer(seconds, self._end)
+        timer.daemon = True
+        self._timers.append(timer)
+        timer.start()
+
+    def watch(self, connection: socket.socket) -> None:
+        """Take a connection that has been made. TLS moves it into another object; a second handle stays valid."""
+        with self._lock:
+            self._handles.append(connection.dup())
+        if self.over:
+            self._end()
+
+    def _end(self) -> None:
+        self.over = True
+        with self._lock:
+            for handle in self._handles:
+                try:
+                    handle.shutdown(socket.SHUT_RDWR)
+                except OSError:  # the server was first
+                    continue
+
+
+def _adapter(requests: Any, deadline: _Deadline) -> Any:
+    """What requests sends with, every connection of which is watched."""
+
+    def watched(pool: Any) -> Any:
+        base = pool.ConnectionCls
+
+        def connect(self: Any) -> Any:
+            made = base._new_conn(self)
+            deadline.watch(made)
+            return made
+
+        return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"_new_conn": connect})})
+
+    def watch(manager: Any) -> Any:
+        found = manager.pool_classes_by_scheme
+        manager.pool_classes_by_scheme = {scheme: watched(pool) for scheme, pool in found.items()}
+        return manager
+
+    class Adapter(requests.adapters.HTTPAdapter):
+        def init_poolmanager(self, *given: Any, **more: Any) -> None:
+            super().init_poolmanager(*given, **more)
+            watch(self.poolmanager)
+
+        def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
+            new = proxy not in self.proxy_manager
+            manager = super().proxy_manager_for(proxy, **more)
+            return watch(manager) if new else manager
+
+    return Adapter()

@@ -1,0 +1,129 @@
+"""What a server may send: a reply, a reason to ask again, or one line."""
+
+import gzip
+import json
+import time
+import zlib
+
+import pytest
+
+pytest.importorskip("requests")
+from raw_web import answer, answering
+
+from cgbench import web
+from cgbench.errors import InputError
+from cgbench.web import NoReply, post_json
+
+GOOD = {"a": ["ä", 1.5]}
+BODY = json.dumps(GOOD).encode()
+
+
+def post(*answers, seconds=5.0):
+    with answering(*answers) as (url, asked):
+        return post_json(f"{url}/v1", {"q": "ö"}, {"Authorization": "Bearer k"}, seconds=seconds), asked
+
+
+def test_what_is_sent_and_what_comes_back(tmp_path, monkeypatch):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password mine\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    reply, asked = post(answer(BODY))
+    assert (reply.status, reply.json()) == (200, GOOD)
+    head, _, body = asked[0].partition("\r\n\r\n")
+    assert json.loads(body) == {"q": "ö"} and "Authorization: Bearer k" in head
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        answer(BODY, length=False),
+        answer(b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY), "Transfer-Encoding: chunked", length=False),
+        answer(gzip.compress(BODY), "Content-Encoding: gzip"),
+        answer(zlib.compress(BODY), "Content-Encoding: deflate"),
+        [answer(BODY)[:40], answer(BODY)[40:]],
+    ],
+)
+def test_forms_of_a_good_reply(sent):
+    assert post(sent)[0].json() == GOOD
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        (b"", "."),
+        (b"rubbish\r\n\r\n", "."),
+        (answer(BODY)[:-3], "."),
+        (answer(BODY).replace(b"Length: ", b"Length: 9"), "."),
+        (answer(b"zz\r\n" + BODY, "Transfer-Encoding: chunked", length=False), "."),
+        (answer(b"ff\r\n" + BODY, "Transfer-Encoding: chunked", length=False), "."),
+        (answer(b"not gzip", "Content-Encoding: gzip"), "a damaged reply .gzip"),
+        (answer(gzip.compress(BODY)[:-9], "Content-Encoding: gzip"), "a reply that breaks off .gzip"),
+        (answer(gzip.compress(bytes(web.LARGEST + 9)), "Content-Encoding: gzip"), "more than 16 MB"),
+        (answer(BODY, "Content-Encoding: br"), "an encoding that was not asked for .br"),
+        (answer(bytes(web.LARGEST + 1)), "more than 16 MB"),
+        (answer(b"busy\x1b[2J", status="503 No"), r"status 503: busy\\x1b\[2J"),
+        (answer(b"busy", status="429 No")[:-2], "status 429"),
+        (b"".join([b"HTTP/1.1 200 OK\r\n", *(b"X-%d: y\r\n" % n for n in range(200)), b"\r\n"]), "."),
+    ],
+)
+def test_reasons_to_ask_again(sent, said):
+    with pytest.raises(NoReply, match=said) as found:
+        post(sent)
+    assert "\n" not in str(found.value) and len(str(found.value)) < 300
+
+
+def test_how_long_the_server_wants_to_be_left_alone():
+    for header, after in (
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-1", None),
+        ("1e9", None),
+        ("\u0663".encode().decode("latin-1"), None),
+    ):
+        with pytest.raises(NoReply) as found:
+            post(answer(b"", f"Retry-After: {header}", status="429 Too Many"))
+        assert found.value.after == after
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[" * 100_000, b'["\\ud800"]', b'["\xed\xa0\x80"]', b"[1e999]", b"\xff", b""]
+)
+def test_bodies_that_are_no_json(body):
+    with pytest.raises(NoReply) as found:
+        post(answer(body))[0].json()
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        [answer(b"", length=False), *[b" "] * 500],  # the body
+        [b"HTTP/1.1 200 OK\r\nX: ", *[b"y"] * 500],  # the headers
+        [b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 500],
+        [*[b"HTTP/1.1 100 Continue\r\n\r\n"] * 500],
+    ],
+)
+def test_a_drip_ends_at_the_deadline(sent):
+    began = time.monotonic()
+    with pytest.raises(NoReply, match=r"no whole reply within 0.5 s"):
+        post(sent, seconds=0.5)
+    assert time.monotonic() - began < 5  # of the 10 s that it drips
+
+
+def test_the_page_of_an_error_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(web, "_ERROR_SECONDS", 0.2)
+    began = time.monotonic()
+    reply, _ = post([answer(b"", status="401 No", length=False), *[b"no "] * 500], seconds=60)
+    assert reply.status == 401 and time.monotonic() - began < 5
+    with pytest.raises(NoReply, match="status 500"):
+        post([answer(b"", status="500 No", length=False), *[b"no "] * 500], seconds=60)
+    assert time.monotonic() - began < 9
+
+
+@pytest.mark.parametrize(
+    "where", ["https://127.0.0.1:9/v1", "http://elsewhere.invalid/", "file:///etc/passwd", "\x1b[2J"]
+)
+def test_no_redirect_is_followed(where):
+    with pytest.raises(InputError, match=r"the server redirects \(status 30.\) to ") as found:
+        post(answer(b"", f"Location: {where}", status="302 Found"))
+    assert "\x1b" not in str(found.value)
