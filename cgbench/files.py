@@ -117,14 +117,26 @@ def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None =
     return parse_json(data, path, pairs)
 
 
-def parse_json(data: bytes | str, where: object, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def parse_json(
+    data: bytes | str,
+    where: object,
+    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
+    *,
+    infinite: bool = False,
+) -> Any:
     """Read JSON that is in memory. Only numbers and text that JSON has: no NaN, no infinity, no half of a surrogate.
 
     :param where: what a message begins with: a file, a row of one.
+    :param infinite: read ``NaN`` and ``Infinity``, as Python programs write them, as numbers.
     :raises InputError: it is not JSON, too deep, or holds what no program should guess the meaning of.
     """
     try:
-        value = json.loads(data, object_pairs_hook=pairs or _unique, parse_float=_finite, parse_constant=_constant)
+        value = json.loads(
+            data,
+            object_pairs_hook=pairs or _unique,
+            parse_float=float if infinite else _finite,
+            parse_constant=float if infinite else _constant,
+        )
         if (b"\\ud" in data.lower()) if isinstance(data, bytes) else ("\\ud" in data.lower()):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:

@@ -105,7 +105,7 @@ COMMON = options(
     ),
     safe_tsv_option,
     click.option("--value-only", is_flag=True, help="Print the figures alone."),
-    click.option("--width", type=click.IntRange(0, 12), default=1, show_default=True, help="Decimals in text."),
+    click.option("--width", type=click.IntRange(0, 12), help="Decimals in text (default 1; scores up to 1: 4)."),
     click.option(
         "--published", is_flag=False, flag_value=PUBLISHED, metavar="[BENCHMARK]", help="Published results, too."
     ),
@@ -218,7 +218,7 @@ class Outputs:
     plot: Path | None
     page: Path | None
     form: str
-    width: int
+    width: int | None
     value_only: bool
     safe_tsv: bool
 

@@ -227,8 +227,8 @@ def scatter(
     return _svg(parts, 302, title)
 
 
-def whiskers(rows: Sequence[Whisker], label: str, title: str) -> Markup:
-    """A figure a line: its interval as a bar, its runs as small dots, its value in words."""
+def whiskers(rows: Sequence[Whisker], label: str, title: str, places: int = 1) -> Markup:
+    """A figure a line: its interval as a bar, its runs as small dots, its value in words, with ``places`` decimals."""
     ends = [end for row in rows for end in (row.value, row.low, row.high, *row.runs) if end is not None]
     low, high = range_of(ends)
     room = 0.06 * (high - low)
@@ -244,22 +244,22 @@ def whiskers(rows: Sequence[Whisker], label: str, title: str) -> Markup:
         name = row.name if len(row.name) <= 18 else row.name[:17] + "…"
         parts.append(_text(left - 8, y + 4, name, text_anchor="end", class_="tick"))
         if row.value is not None:
-            parts += _whisker(row, x, y)
-        parts.append(_text(WIDTH - 2, y + 4, "–" if row.value is None else f"{row.value:.1f}",  # noqa: RUF001
+            parts += _whisker(row, x, y, max(2, places))
+        parts.append(_text(WIDTH - 2, y + 4, "–" if row.value is None else f"{row.value:.{places}f}",  # noqa: RUF001
                            text_anchor="end", class_="value"))  # fmt: skip
         y += 19
     return _svg([*_x_axis(x, y, label, top=6), *parts], y + 34, title)
 
 
-def _whisker(row: Whisker, x: Scale, y: float) -> list[Markup]:
+def _whisker(row: Whisker, x: Scale, y: float, places: int) -> list[Markup]:
     assert row.value is not None
     parts = []
-    said = f"{row.name}: {row.value:.2f}"
+    said = f"{row.name}: {row.value:.{places}f}"
     if row.low is not None and row.high is not None:
-        said += f", 95 %: {row.low:.2f} to {row.high:.2f}"
+        said += f", 95 %: {row.low:.{places}f} to {row.high:.{places}f}"
         parts.append(_element("line", x1=x(row.low), x2=x(row.high), y1=y, y2=y, class_=f"interval c{row.colour}"))
     if len(row.runs) > 1:
-        said += "; runs: " + ", ".join(f"{value:.2f}" for value in row.runs)
+        said += "; runs: " + ", ".join(f"{value:.{places}f}" for value in row.runs)
         parts += [_element("circle", cx=x(value), cy=y, r=2.4, class_=f"run c{row.colour}") for value in row.runs]
     mark = f"M{_n(x(row.value))} {_n(y - 6)}v12"
     parts.append(_element("path", _element("title", said), d=mark, class_=f"mark c{row.colour}"))

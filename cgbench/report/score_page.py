@@ -11,6 +11,7 @@ from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences
 from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part
 from cgbench.benchmark.metrics.result import Asked, Evaluation
+from cgbench.benchmark.metrics.scoring import Scored
 from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.errors import InputError
 from cgbench.report import charts
@@ -100,8 +101,14 @@ def _p(value: float | None) -> str:
     return "–" if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"  # noqa: RUF001
 
 
+def _places(scored: Scored) -> int:
+    """Decimals of the tables."""
+    return max(2, scored.metric.width)
+
+
 def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -> dict[str, Any]:
     scored = evaluation.scored
+    places = _places(scored)
     tested = scored.baseline is not None
     several = any(result.runs > 1 for result in scored.results)
     head = ["system", *(["runs"] if several else []), scored.metric.name, *(["stdev"] if several else [])]
@@ -114,13 +121,14 @@ def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -
         one = part.figures[figure]
         row = [result.system + (" (baseline)" if result.system == scored.baseline else "")]
         row += [str(result.runs)] if several else []
-        row.append("–" if one.value is None else f"{one.value:.2f}" + (" ★" if one.value == best else ""))  # noqa: RUF001
-        row += ["–" if one.stdev is None else f"{one.stdev:.2f}"] if several else []  # noqa: RUF001
+        star = " ★" if one.value == best else ""
+        row.append("–" if one.value is None else f"{one.value:.{places}f}{star}")  # noqa: RUF001
+        row += ["–" if one.stdev is None else f"{one.stdev:.{places}f}"] if several else []  # noqa: RUF001
         interval = one.ci_low is not None and one.ci_high is not None
-        row.append(f"{one.ci_low:.2f} to {one.ci_high:.2f}" if interval else "–")  # noqa: RUF001
+        row.append(f"{one.ci_low:.{places}f} to {one.ci_high:.{places}f}" if interval else "–")  # noqa: RUF001
         if tested:
-            row += ["" if one.difference is None else f"{one.difference:+.2f}"]
-            row += [_bounds(one)] if several else []
+            row += ["" if one.difference is None else f"{one.difference:+.{places}f}"]
+            row += [_bounds(one, places)] if several else []
             row += ["" if one.difference is None else _p(p) for p in (one.p_value, one.p_holm)]
         rows.append(row)
     several_figures = len(scored.metric.figures) > 1
@@ -131,11 +139,11 @@ def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -
     return {"label": name, "caption": caption, "head": head, "rows": rows}
 
 
-def _bounds(one: Estimate | Drop) -> str:
+def _bounds(one: Estimate | Drop, places: int) -> str:
     """The interval of a difference."""
     if one.difference_low is None or one.difference_high is None:
         return ""
-    return f"{one.difference_low:+.2f} to {one.difference_high:+.2f}"
+    return f"{one.difference_low:+.{places}f} to {one.difference_high:+.{places}f}"
 
 
 def _systems_chart(evaluation: Evaluation, whole: Sequence[Part], figure: str) -> tuple[Any, str]:
@@ -149,7 +157,7 @@ def _systems_chart(evaluation: Evaluation, whole: Sequence[Part], figure: str) -
     name = f"{scored.metric.name} {figure}" if several else scored.metric.name
     parts = ["bar: 95 % interval"] if any(row.low is not None for row in rows) else []
     parts += ["circles: runs"] if any(len(row.runs) > 1 for row in rows) else []
-    return charts.whiskers(rows, name, f"{name} of each system"), "; ".join([name, *parts])
+    return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *parts])
 
 
 def _drops(evaluation: Evaluation, figure: str) -> tuple[dict[str, Any], Any]:
@@ -157,20 +165,22 @@ def _drops(evaluation: Evaluation, figure: str) -> tuple[dict[str, Any], Any]:
     scored = evaluation.scored
     several = len(scored.metric.figures) > 1
     name = f"{scored.metric.name} {figure}" if several else scored.metric.name
-    rows, marks = [], []
+    rows, marks, places = [], [], _places(scored)
     for place, result in enumerate(scored.results):
         one = scored.drops[result.system][figure]
-        interval = "–" if one.ci_low is None else f"{one.ci_low:.2f} to {one.ci_high:.2f}"  # noqa: RUF001
+        interval = "–" if one.ci_low is None else f"{one.ci_low:.{places}f} to {one.ci_high:.{places}f}"  # noqa: RUF001
         cells = [one.control, result.whole.figures[figure].value, one.value]
-        row = [result.system, *("–" if value is None else f"{value:.2f}" for value in cells), interval]  # noqa: RUF001
-        rows.append([*row, "" if one.difference is None else f"{one.difference:+.2f}", _bounds(one), _p(one.p_holm)])
+        row = [result.system, *("–" if value is None else f"{value:.{places}f}" for value in cells), interval]  # noqa: RUF001
+        difference = "" if one.difference is None else f"{one.difference:+.{places}f}"
+        rows.append([*row, difference, _bounds(one, places), _p(one.p_holm)])
         marks.append(
             charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % charts.COLOURS)
         )
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: how much worse on the test set; Δ: from what the baseline loses"
     table = {"label": f"{name}, control set", "caption": caption, "head": head, "rows": rows}
-    return table, charts.whiskers(marks, f"{name} lost", f"{name} lost from the control set to the test set")
+    title = f"{name} lost from the control set to the test set"
+    return table, charts.whiskers(marks, f"{name} lost", title, scored.metric.width)
 
 
 def _pairs(evaluation: Evaluation, pairs: Pairs) -> dict[str, Any]:
@@ -188,7 +198,7 @@ def _pairs(evaluation: Evaluation, pairs: Pairs) -> dict[str, Any]:
                 continue
             p, difference = pairs.p_holm[one, other], pairs.difference[one, other]
             sure = p is not None and p < LEVEL
-            text = f"{difference:+.2f}{'*' if sure else ''}"
+            text = f"{difference:+.{_places(scored)}f}{'*' if sure else ''}"
             cells.append((text, charts.shade(sign * difference / largest) if sure else ""))
         rows.append((names[one], cells))
     figure = scored.metric.figures[0]
@@ -221,7 +231,8 @@ def _bins_chart(evaluation: Evaluation, one: Breakdown, figure: str) -> tuple[An
             )  # fmt: skip
     several = len(scored.metric.figures) > 1
     name = f"{scored.metric.name} {figure}" if several else scored.metric.name
-    return charts.whiskers(rows, name, f"{name} by {one.name}"), f"{name} by {one.name} (number of examples)"
+    title = f"{name} by {one.name}"
+    return charts.whiskers(rows, name, title, scored.metric.width), f"{title} (number of examples)"
 
 
 def _difference_tables(one: Differences) -> tuple[str, list[dict[str, Any]]]:

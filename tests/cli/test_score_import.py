@@ -229,7 +229,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
     which = run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr
     assert "which column has the scores? Write " in which
     (tmp_path / "e.json").write_text("{")
-    assert "is not JSON" in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
+    assert "not valid JSON" in run("score", "import", "--scores", tmp_path / "e.json", status=2).stderr
     (tmp_path / "M.seg.score").write_text("a\t1\nb\t2\n")
     strange = run("score", "import", "--scores", f"c={tmp_path / 'M.seg.score'}", status=2).stderr
     assert "no system 'c'" in strange
@@ -254,3 +254,61 @@ def test_a_system_without_any_score_is_left_out_and_named(tmp_path, run):
     assert "1 of 4 examples are left out" in found.stderr
     file.write_text("refA\tNone\nrefB\tNone\n")
     assert "no example is left" in run(*words, "--drop-missing", status=2).stderr
+
+
+def test_scores_up_to_one_have_digits_that_tell_them_apart(tmp_path, run):
+    for name, values in (("a1", [0.81, 0.85]), ("a2", [0.82, 0.85]), ("b", [0.8, 0.85])):
+        write(tmp_path / name, values * 20)
+    words = ["score", "import", "--scores", f"a={tmp_path / 'a1'},{tmp_path / 'a2'}", "--scores", f"b={tmp_path / 'b'}"]
+    table = run(*words, "--paired", "--report", tmp_path / "page.html").stdout
+    assert "0.8325" in table and "0.0035" in table and "-0.0075" in table and " 0.8 " not in table
+    page = (tmp_path / "page.html").read_text()
+    assert "0.8325" in page and "-0.0075" in page
+    assert run(*words, "--value-only").stdout == "0.8325\n0.8250\n"
+    assert run(*words, "--value-only", "--width", 1).stdout == "0.8\n0.8\n"
+    assert run(*words, "--value-only", "--scale", "0:1").stdout == "83.3\n82.5\n"  # percent, as they were
+
+
+def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
+    write(tmp_path / "a", [0.8, 0.85, 0, 0.9] * 5)
+    write(tmp_path / "b", [80, 85, 0, 0.7, *[90] * 16])
+    write(tmp_path / "right", [1, 0] * 10)
+    write(tmp_path / "right100", [100, 0] * 10)
+    write(tmp_path / "counts", [0, 1, 2, 3] * 5)
+    for one, other in (("a", "b"), ("b", "a"), ("right", "right100"), ("a", "right100")):
+        words = ["score", "import", "--scores", f"x={tmp_path / one}"]
+        for more in (["--scores", f"y={tmp_path / other}"], ["--control-scores", f"x={tmp_path / other}"]):
+            error = run(*words, *more, status=2).stderr
+            assert "one seems to be from 0 to 1 and the other in percent; bring them to one scale, or state it" in error
+            assert "--scale, such as 0:100" in error
+        run(*words, "--scores", f"y={tmp_path / other}", "--scale", "0:100")
+    error = run("score", "import", "--scores", f"x={tmp_path / 'a'},{tmp_path / 'b'}", status=2).stderr
+    assert "in percent" in error  # two runs of one system
+    for one, other in (("a", "right"), ("right", "counts"), ("b", "counts"), ("right100", "b")):
+        run("score", "import", "--scores", f"x={tmp_path / one}", "--scores", f"y={tmp_path / other}")
+
+
+@pytest.mark.parametrize(
+    ("scores", "words", "said"),
+    [
+        (["1e200", "2"], ["--statistic", "rms"], "row 1: 1e200 is too large or too small a score for --statistic rms"),
+        (["1e200", "2"], [], "row 1: 1e200 is too large or too small a score for --statistic mean"),
+        (["1", "1e-60"], ["--statistic", "harmonic"], "row 2: 1e-60 is too large or too small a score"),
+        (["1", "٣"], [], "row 2: '٣' is no score"),
+        (["1", "²"], [], "row 2: '²' is no score"),
+        (["1", "1_0"], [], "row 2: '1_0' is no score"),
+        (["0.7", "True"], [], "row 2: 'True', and other rows have numbers beside 0 and 1"),
+        (["1", "2"], ["--statistic", "share:True"], "'True' is no number; write share:0.8"),
+        (["1", "2"], ["--statistic", "share:1e999"], "'1e999' is no number; write share:0.8"),
+        (["1", "2"], ["--scale", "\u0660:3"], "the lowest and the highest score are needed"),
+        (["1", "2"], ["--scale", "0:1_0"], "the lowest and the highest score are needed"),
+    ],
+)
+def test_scores_that_no_statistic_is_right_of(tmp_path, run, scores, words, said):
+    path = write(tmp_path / "a", scores * 3)
+    assert said in run("score", "import", "--scores", path, *words, "--format", "json", status=2).stderr
+
+
+def test_words_for_right_and_wrong_are_one_and_zero(tmp_path, run):
+    path = write(tmp_path / "a", ["True", "False", "1", "0.0"])
+    assert run("score", "import", "--scores", path, "--value-only").stdout == "50.0\n"

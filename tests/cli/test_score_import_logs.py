@@ -2,10 +2,15 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 import zipfile
 from statistics import NormalDist
 
 import pytest
+from click.testing import CliRunner
+
+from cgbench.cli import main
 
 
 def lm_eval(path, right, *, order=None, metric="acc", filters=("none",), docs="doc", version=None):
@@ -162,3 +167,135 @@ def test_lighteval_details(tmp_path, run):
     assert "75.0" in found.stdout
     rows = [line.split("\t") for line in (tmp_path / "rows").read_text().splitlines()[1:]]
     assert [row[3] for row in rows] == ["1", "0", "1", "1", "1", "0", "0", "1"]
+
+
+def refused(run, path, said):
+    error = run("score", "import", "--scores", path, status=2).stderr
+    assert said in error and error.count("\n") == 1 and len(error) < 1000
+
+
+def pack(path, header, samples):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", header if isinstance(header, (str, bytes)) else json.dumps(header))
+        for number, sample in enumerate(samples):
+            text = sample if isinstance(sample, (str, bytes)) else json.dumps(sample)
+            archive.writestr(f"samples/s{number}_epoch_1.json", text)
+    return path
+
+
+HEADER = {"version": 2, "status": "success", "eval": {"task": "t", "task_version": 0}}
+SAMPLE = {"id": "s", "epoch": 1, "input": "question", "scores": {"match": {"value": "C"}}}
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ([], "its header has no 'eval', so it is no log of inspect"),
+        ({"status": "success"}, "its header has no 'eval', so it is no log of inspect"),
+        (HEADER | {"eval": []}, "its header has no 'eval', so it is no log of inspect"),
+        (HEADER | {"status": ["success"]}, "has ended with status"),
+        (HEADER | {"eval": {"task_version": {}}}, "the version of the task is no number and no text"),
+        ('{"eval": ', "header.json: not valid JSON"),
+        ("[" * 100_000, "brackets in brackets without end"),
+        (b"\xff", "header.json: not UTF-8"),
+    ],
+)
+def test_headers_of_inspect_of_other_types(tmp_path, run, header, message):
+    refused(run, pack(tmp_path / "a.eval", header, [SAMPLE]), message)
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        ([], "sample 1: no scores"),
+        (None, "sample 1: no scores"),
+        (SAMPLE | {"scores": []}, "sample 1: no scores"),
+        (SAMPLE | {"scores": {}}, "which metric?"),
+        (SAMPLE | {"scores": {"match": {"value": []}}}, "holds list, where a number is needed"),
+        (SAMPLE | {"scores": {"match": []}}, "are missing or infinite"),
+        (SAMPLE | {"epoch": "1"}, "sample 1: its epoch is no whole number from 1 on"),
+        (SAMPLE | {"epoch": {}}, "sample 1: its epoch is no whole number from 1 on"),
+        (SAMPLE | {"epoch": True}, "sample 1: its epoch is no whole number from 1 on"),
+        (SAMPLE | {"epoch": 0}, "sample 1: its epoch is no whole number from 1 on"),
+        (SAMPLE | {"epoch": 1.5}, "sample 1: its epoch is no whole number from 1 on"),
+        (SAMPLE | {"id": None}, "sample 1: no id that is a whole number or text"),
+        (SAMPLE | {"id": []}, "sample 1: no id that is a whole number or text"),
+        (SAMPLE | {"id": True}, "sample 1: no id that is a whole number or text"),
+        ('{"input": "\\ud800"}', "half of a surrogate pair"),
+        (SAMPLE | {"scores": {"match": {"value": float("nan")}}}, "are missing or infinite"),
+    ],
+)
+def test_samples_of_inspect_of_other_types(tmp_path, run, sample, message):
+    refused(run, pack(tmp_path / "a.eval", HEADER, [sample]), message)
+    if not isinstance(sample, str):
+        (tmp_path / "a.json").write_text(json.dumps(HEADER | {"samples": [sample]}))
+        refused(run, tmp_path / "a.json", message)
+
+
+def test_a_list_of_samples_that_is_none(tmp_path, run):
+    for samples in ({"a": 1}, 5, "text", True):
+        (tmp_path / "a.json").write_text(json.dumps(HEADER | {"samples": samples}))
+        refused(run, tmp_path / "a.json", "'samples' is no list")
+
+
+def test_an_input_of_any_depth(tmp_path):
+    for depth in range(880, 1000, 5):  # what can be read need not be written again
+        text = json.dumps(SAMPLE).replace('"question"', "[" * depth + "]" * depth)
+        path = pack(tmp_path / "a.eval", HEADER, [text])
+        done = CliRunner().invoke(main, ["score", "import", "--scores", str(path)])
+        assert done.exit_code in (0, 2) and isinstance(done.exception, (SystemExit, type(None))), done.exception
+
+
+def peak_of(path):
+    """What reading a file says, and the most memory that it took, in bytes."""
+    done = subprocess.run([sys.executable, "-c", PEAK, str(path)], capture_output=True, text=True)
+    return done.stderr, int(done.stdout)
+
+
+PEAK = """
+import resource, sys
+from cgbench.cli import main
+try:
+    main(["score", "import", "--scores", sys.argv[1]])
+except SystemExit:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+"""
+
+
+def test_an_eval_that_becomes_large_is_refused_in_little_memory(tmp_path):
+    """Some 100 kB of which a program that reads all of it makes gigabytes."""
+    sample = json.dumps(SAMPLE).replace('"question"', "[" + "[]," * 12_000_000 + "0]")
+    lists = pack(tmp_path / "lists.eval", HEADER, [sample])
+    long = pack(tmp_path / "long.eval", HEADER, [json.dumps(SAMPLE | {"input": "x" * 20_000_000})] * 6)
+    assert max(lists.stat().st_size, long.stat().st_size) < 275_000
+    for path, said in ((lists, "which would take more than 1,024 MB of memory"), (long, "which no text does")):
+        error, peak = peak_of(path)
+        assert said in error and peak < 800 << 20
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"doc_id": None}, "row 2: no doc_id that is a whole number or text"),
+        ({"doc_id": [1]}, "row 2: no doc_id that is a whole number or text"),
+        ({"doc_id": True}, "row 2: no doc_id that is a whole number or text"),
+        ({"doc_hash": 7}, "row 2: no doc_hash"),
+        ({"acc": {"x": 1}}, "'acc' holds dict, where a number is needed"),
+        ({"filter": "other"}, "several filters (none, other)"),
+    ],
+)
+def test_rows_of_lm_eval_of_other_types(tmp_path, run, change, message):
+    path = lm_eval(tmp_path / "samples_arc_easy_1.jsonl", [1, 0, 1])
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[1] |= change
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    refused(run, path, message)
+
+
+def test_an_eval_with_a_password(tmp_path, run):
+    path = pack(tmp_path / "a.eval", HEADER, [SAMPLE])
+    data = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(mark) + place] |= 1
+    path.write_bytes(data)
+    refused(run, path, "no log of inspect that can be read")

@@ -19,13 +19,14 @@ from cgbench.benchmark.metrics.functions import evaluate
 from cgbench.benchmark.metrics.given import read_references
 from cgbench.benchmark.metrics.given import read_systems as read_texts
 from cgbench.benchmark.metrics.result import Evaluation
-from cgbench.benchmark.metrics.segment_scores import SegmentScores, scores_of
+from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.given import AnyPath
 from cgbench.text.streams import form
 
-NAMED = 5  # so many rows are named in a message
+NAMED = 5  # rows named in a message
+NOT_PERCENT = 0.1  # share of scores up to 1, zeros apart, from which on a column is not taken to be in percent
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,8 @@ def score_columns(
     """The same for scores that have been read: those of each run of each system."""
     blank = _without_scores(systems) if kind.drop_missing else []
     systems = {name: columns for name, columns in systems.items() if name not in blank}
+    if kind.scale is None:
+        _check_one_scale([column for runs in (systems, control or {}) for each in runs.values() for column in each])
     metric, runs = _metric_of(systems, kind, align)
     if blank:
         metric.notes = (*metric.notes, f"left out, for there is no score of them at all: {', '.join(blank)}")
@@ -133,7 +136,8 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
     if given is None:
         return None
     try:
-        low, high = map(float, given.split(":") if isinstance(given, str) else given)
+        ends = [number_of(end) for end in given.split(":")] if isinstance(given, str) else map(float, given)
+        low, high = (math.nan if end is None else end for end in ends)
     except (TypeError, ValueError):
         low, high = math.nan, math.nan
     if not -math.inf < low < high < math.inf:
@@ -175,6 +179,7 @@ def _metric_of(
     metric = SegmentScores(
         len(ordered[0]), name=kind.name, statistic=kind.statistic, scale=scale, lower_is_better=kind.lower_is_better,
         binary=zero_or_one and scale == (0.0, 1.0), missing=missing, origin=kind.origin, notes=notes,
+        largest=max(float(np.abs(one[kept]).max()) for one in values),
     )  # fmt: skip
     rows = iter(ordered)
     runs = {
@@ -206,6 +211,30 @@ def _check_scale(columns: Sequence[ScoreColumn], values: Sequence[np.ndarray], s
                 f"{scale[1]:g} ({len(beyond):,} of {len(one):,} scores are); state the scale of these scores "
                 f"({argument('scale')}), or none"
             )
+
+
+def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
+    """Refuse scores of which some are from 0 to 1 and others in percent: a comparison would say nothing.
+
+    In percent are scores from 0 to 100 of which, zeros apart, hardly any is at most 1.
+    """
+    shares, percents = [], []
+    for column in columns:
+        values = scores_of(column.values, column.name)
+        values = values[~np.isnan(values) & (values != 0)]
+        if not len(values) or values.min() < 0 or values.max() > 100:
+            continue
+        if values.max() <= 1:
+            shares.append((column, values))
+        elif np.mean(values <= 1) < NOT_PERCENT:
+            percents.append((column, values))
+    if shares and percents:
+        (one, low), (other, high) = shares[0], percents[0]
+        raise InputError(
+            f"{one.name} has scores up to {low.max():g} and {other.name} up to {high.max():g}: one seems to be from 0 "
+            "to 1 and the other in percent; bring them to one scale, or state it if it is one "
+            f"({argument('scale')}, such as 0:100)"
+        )
 
 
 def _check_length(options: dict[str, Any], n: int, against: str) -> None:

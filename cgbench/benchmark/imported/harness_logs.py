@@ -12,22 +12,28 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
+import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.imported.score_files import ScoreColumn, as_score, read_json
+from cgbench.benchmark.imported.score_files import ScoreColumn, as_score, parse_scores, read_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.parquet import ParquetTable
 from cgbench.text.rows import Table
-from cgbench.text.streams import COMPRESSED, form
+from cgbench.text.streams import COMPRESSED, Budget, form
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """What inspect writes for correct, incorrect, partial and no answer, and what these are worth there."""
-LARGEST = 256 << 20  # bytes of one sample of a .eval
+LARGEST = 128 << 20  # bytes of one sample of a .eval
+NAMED = 20  # metrics named in a message
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, LookupError, RuntimeError,
+            ValueError)  # fmt: skip
+"""What zipfile raises of an archive that is damaged, or has a password."""
 _OF_DOC = frozenset(("doc_id", "doc_hash"))
 _NOT_METRICS = frozenset(
     ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash", "prompt_hash",
@@ -50,12 +56,15 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
         column = next((name for name in ("metric", "metrics") if name in names), None)
         return [_lighteval(path, column, "doc" in names, metric)] if column and _is_lighteval(names) else None
     if path.suffix == ".eval":
-        return _inspect(path, *_unpack(path), metric)
+        return _packed(path, metric)
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
     if plain.suffix == ".json":
         data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("eval"), dict) and "samples" in data:
-            return _inspect(path, data, data["samples"] or [], metric)
+            samples = [] if data["samples"] is None else data["samples"]
+            if not isinstance(samples, list):
+                raise InputError(f"{path}: 'samples' is no list, so it is no log of inspect")
+            return _inspect(path, data, samples, metric)
     return None
 
 
@@ -72,28 +81,37 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
     wanted, _, chosen = (metric or "").partition("@")
     columns = ("doc_id", "doc_hash", "filter", "metrics")
     fields = [name for name in table.names if name not in _NOT_METRICS]
-    rows = list(table.read((*columns, *fields)))
-    filters = list(dict.fromkeys(str(row[2]) for _, row in rows))
-    if chosen and chosen not in filters:
-        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, filters)}")
-    if not chosen and len(filters) > 1:
-        raise InputError(
-            f"{path}: several filters ({', '.join(filters)}), a row an example each; write {path}:METRIC@{filters[0]}"
-        )
-    listed = rows[0][1][3] if rows else None
-    known = [name for name in (listed if isinstance(listed, list) else fields) if name in fields]
-    name = _metric(path, wanted or None, known)
-    place = len(columns) + fields.index(name)
-    values, ids, prints = [], [], []
-    for number, row in rows:
-        if chosen and str(row[2]) != chosen:
-            continue
-        if row[0] is None or row[1] is None:
-            raise InputError(f"{path}, row {number}: no {'doc_id' if row[0] is None else 'doc_hash'}")
+    name, place = None, 0
+    found: dict[str, tuple[list[str], list[str], list[str]]] = {}  # by filter: scores, ids, digests
+    for number, row in table.read((*columns, *fields)):
+        if name is None:
+            listed = row[3] if isinstance(row[3], list) else fields
+            name = _metric(path, wanted or None, [field for field in fields if field in listed])
+            place = len(columns) + fields.index(name)
+        of = f"{path}, row {number}"
+        if not isinstance(row[1], str):
+            raise InputError(f"{of}: no doc_hash")
+        values, ids, prints = found.setdefault(str(row[2]), ([], [], []))
         values.append(as_score(row[place], path, number, name))
-        ids.append(str(row[0]))
-        prints.append(str(row[1]))
-    return ScoreColumn(f"{path}:{name}", values, ids, prints, _lm_eval_version(path), sort=True)
+        ids.append(_identity(row[0], f"{of}: no doc_id"))
+        prints.append(row[1])
+    if chosen and chosen not in found:
+        raise InputError(f"{path}: no filter {chosen!r}{did_you_mean(chosen, found)}")
+    if not chosen and len(found) > 1:
+        several = ", ".join(list(found)[:NAMED])
+        raise InputError(
+            f"{path}: several filters ({several}), a row an example each; write {path}:METRIC@{next(iter(found))}"
+        )
+    if not found:
+        raise InputError(f"{path}: there is no score in it")
+    return ScoreColumn(f"{path}:{name}", *found[chosen or next(iter(found))], _lm_eval_version(path), sort=True)
+
+
+def _identity(value: Any, complaint: str) -> str:
+    """The id of an example, which is a whole number or text."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise InputError(f"{complaint} that is a whole number or text")
+    return str(value)
 
 
 def _lm_eval_version(path: Path) -> str | None:
@@ -106,6 +124,13 @@ def _lm_eval_version(path: Path) -> str | None:
     versions = read_json(results)
     versions = versions.get("versions") if isinstance(versions, dict) else None
     found = versions.get(task) if isinstance(versions, dict) else None
+    return _version(results, found)
+
+
+def _version(path: Path, found: Any) -> str | None:
+    """The version of a task."""
+    if found is not None and not isinstance(found, (int, float, str)):
+        raise InputError(f"{path}: the version of the task is no number and no text")
     return None if found is None else str(found)
 
 
@@ -119,81 +144,93 @@ def _lighteval(path: Path, column: str, has_doc: bool, metric: str | None) -> Sc
         name = _metric(path, name, list(found))
         values.append(as_score(found[name], path, number, name))
         of = doc if isinstance(doc, Mapping) else {"query": doc}
-        ids.append(str(of.get("id") if of.get("id") not in (None, "") else number - 1))
+        known = of.get("id")
+        ids.append(str(number - 1) if known in (None, "") else _identity(known, f"{path}, row {number}: no id"))
         prints.append(_digest(json.dumps(of.get("query"), ensure_ascii=False, default=str)))
     return ScoreColumn(f"{path}:{name}" if name else str(path), values, ids, prints, sort=True)
 
 
-def _metric(path: Path, wanted: str | None, known: Sequence[str]) -> str:
+def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:
     if wanted is not None:
         if wanted not in known:
             raise InputError(f"{path}: no metric {wanted!r}{did_you_mean(wanted, known)}")
         return wanted
     if len(known) != 1:
-        raise InputError(f"{path}: which metric? Write {path}:METRIC; there is {', '.join(known) or 'none'}")
+        raise InputError(f"{path}: which metric? Write {path}:METRIC; there is {', '.join(known[:NAMED]) or 'none'}")
     return known[0]
 
 
-def _unpack(path: Path) -> tuple[dict[str, Any], list[Any]]:
-    """Header and samples of a ``.eval``, which is a zip file of JSON."""
+def _packed(path: Path, metric: str | None) -> list[ScoreColumn]:
+    """A ``.eval``, which is a zip file of JSON: a sample at a time, whatever the archive claims."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: not an ordinary file")
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if "header.json" not in names:
                 raise InputError(f"{path}: no header.json in it; the log of an evaluation that has ended is needed")
-            samples = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-            header, *found = [_entry(path, archive, name) for name in ("header.json", *samples)]
+            samples = sorted({name for name in names if name.startswith("samples/") and name.endswith(".json")})
+            budget = Budget(path)
+            header, *_ = _entries(path, archive, ["header.json"], budget)
+            return _inspect(path, header, _entries(path, archive, samples, budget), metric)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-        raise InputError(f"{path}: no log of inspect that can be read ({error})") from None
     except NotImplementedError:
         raise InputError(
             f"{path}: its compression is not known to this Python; write it as JSON: inspect log convert --to json"
         ) from None
-    return header, found
+    except _DAMAGED as error:
+        raise InputError(f"{path}: no log of inspect that can be read ({error})") from None
 
 
-def _entry(path: Path, archive: zipfile.ZipFile, name: str) -> Any:
-    with archive.open(name) as file:
-        data = file.read(LARGEST + 1)  # never what the archive claims
-    if len(data) > LARGEST:
-        raise InputError(f"{path}: {name} has more than {LARGEST >> 20} MB")
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: {name} is not JSON ({error})") from None
+def _entries(path: Path, archive: zipfile.ZipFile, names: Sequence[str], budget: Budget) -> Iterator[Any]:
+    for name in names:
+        with archive.open(name) as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise InputError(f"{path}: {name} has more than {LARGEST >> 20} MB")
+        budget.take(len(data), path.stat().st_size)
+        yield parse_scores(data, f"{path}: {name}")
 
 
-def _inspect(path: Path, header: Mapping[str, Any], samples: Iterable[Any], metric: str | None) -> list[ScoreColumn]:
+def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None) -> list[ScoreColumn]:
     """A log of inspect: ``metric`` is the scorer, or ``SCORER@KEY`` where a score has several values."""
     scorer, _, key = (metric or "").partition("@")
-    task = header.get("eval")
-    version = task.get("task_version") if isinstance(task, Mapping) else None
+    task = header.get("eval") if isinstance(header, Mapping) else None
+    if not isinstance(task, Mapping):
+        raise InputError(f"{path}: its header has no 'eval', so it is no log of inspect")
+    version = _version(path, task.get("task_version"))
     status = header.get("status")
     if status not in (None, "success"):
-        raise InputError(f"{path}: the evaluation has ended with status {status!r}; its log is not whole")
+        raise InputError(f"{path}: the evaluation has ended with status {str(status)[:40]!r}; its log is not whole")
     epochs: dict[int, list[tuple[str, str, str]]] = {}
     name = scorer or None
     for number, sample in enumerate(samples, 1):
+        of = f"{path}, sample {number}"
         scores = sample.get("scores") if isinstance(sample, Mapping) else None
         if not isinstance(scores, Mapping):
-            raise InputError(f"{path}, sample {number}: no scores; score the log first (inspect score)")
-        name = _metric(path, name, list(scores))
+            raise InputError(f"{of}: no scores; score the log first (inspect score)")
+        name = _metric(path if name is None else of, name, list(scores))
         value = scores[name].get("value") if isinstance(scores[name], Mapping) else None
         if isinstance(value, Mapping):
-            key = _metric(path, key or None, list(value))
+            key = _metric(of, key or None, list(value))
             value = value[key]
         value = LETTERS.get(value, value) if isinstance(value, str) else value
-        print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
-        row = (as_score(value, path, number, name), str(sample.get("id")), print_of)
-        epochs.setdefault(sample.get("epoch") or 1, []).append(row)
+        epoch = 1 if sample.get("epoch") is None else sample["epoch"]
+        if type(epoch) is not int or epoch < 1:
+            raise InputError(f"{of}: its epoch is no whole number from 1 on")
+        try:
+            print_of = _digest(json.dumps(sample.get("input"), ensure_ascii=False, sort_keys=True))
+        except RecursionError:
+            raise InputError(f"{of}: its input has brackets in brackets without end") from None
+        row = (as_score(value, path, number, name), _identity(sample.get("id"), f"{of}: no id"), print_of)
+        epochs.setdefault(epoch, []).append(row)
     label = f"{path}:{name}" if name else str(path)
     columns = []
     for epoch, rows in sorted(epochs.items()):
         values, ids, prints = (list(column) for column in zip(*rows, strict=True))
         shown = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
-        columns.append(ScoreColumn(shown, values, ids, prints, None if version is None else str(version), sort=True))
+        columns.append(ScoreColumn(shown, values, ids, prints, version, sort=True))
     if not columns:
         raise InputError(f"{path}: there is no sample in it")
     return columns

@@ -13,19 +13,22 @@ Logs of evaluation harnesses are read in ``harness_logs.py``.
 
 from __future__ import annotations
 
-import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, argument
+from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
 from cgbench.text.rows import Table, is_number
-from cgbench.text.streams import COMPRESSED, form, is_there, read_lines, split_name
+from cgbench.text.streams import COMPRESSED, form, is_there, open_bytes, read_lines, split_name
 
+MEMORY = 1 << 30
+"""Bytes that a value of JSON may take, all objects counted; at most half of it are its own."""
 ROLES = ("score", "COMET", "comet", "prediction", "rating", "value", "correct")
 """What a column of scores is called where none is named, the first of these that there is."""
 _COMET_LINE = re.compile(r"(.*)\tSegment ([0-9]{1,12})\tscore: (\S+)(?:\tvariance: \S+)?", re.ASCII)
@@ -201,10 +204,28 @@ def _json_values(path: Path, rows: Sequence[Any], field: str | None) -> Iterator
 def read_json(path: Path) -> Any:
     """A whole file of JSON.
 
-    :raises InputError: it is none.
+    :raises InputError: it is none, or :func:`parse_scores` refuses it.
     """
-    text = "\n".join(read_lines(path))
+    with open_bytes(path) as file:
+        data = file.read(MEMORY // 2 + 1)
+    return parse_scores(data, path)
+
+
+def parse_scores(data: bytes, where: object) -> Any:
+    """A value of JSON that another program wrote: NaN is a number that is missing.
+
+    :raises InputError: it is none, or would take more than :data:`MEMORY`: a list of empty lists takes thirty times as
+        many bytes as it has in the file.
+    """
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON ({error})") from None
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: not UTF-8") from None
+    # From above, by CPython's objects: text twice, an object or list, a string and a pointer for each sign.
+    signs = (("{", 200), ("[", 72), ('"', 28), (",", 34))
+    if 2 * sys.getsizeof(text) + sum(size * text.count(sign) for sign, size in signs) > MEMORY:
+        raise InputError(
+            f"{where}: {len(data):,} bytes of JSON, which would take more than {MEMORY >> 20:,} MB of memory; give the "
+            "scores as plain text or as a table (a log of inspect as .eval, which is read a sample at a time)"
+        )
+    return parse_json(text, where, infinite=True)

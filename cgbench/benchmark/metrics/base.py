@@ -68,6 +68,7 @@ class Metric(ABC):
     bottom: float | None = 0.0
     top: float | None = 100.0
     of_texts = True
+    width = 1  # decimals shown where nobody says how many
     notes: tuple[str, ...] = ()
     control: Metric | None = None
 

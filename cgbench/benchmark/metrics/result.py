@@ -96,21 +96,22 @@ class Evaluation:
             return rows
         return [row | {"differences": as_values(self.differences, str(row["system"]))} for row in rows]
 
-    def to_latex(self, width: int = 1) -> str:
-        """The tables in LaTeX (booktabs), figures with ``width`` decimals."""
+    def to_latex(self, width: int | None = None) -> str:
+        """The tables in LaTeX (booktabs), figures with ``width`` decimals (by default one; four for scores up to 1)."""
         return self.report("latex", width)
 
-    def to_markdown(self, width: int = 1) -> str:
+    def to_markdown(self, width: int | None = None) -> str:
         """The same in Markdown."""
         return self.report("markdown", width)
 
-    def report(self, form: str = "text", width: int = 1, reasons: bool = False, safe: bool = False) -> str:
+    def report(self, form: str = "text", width: int | None = None, reasons: bool = False, safe: bool = False) -> str:
         """What ``cgbench score`` prints, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
 
         :param reasons: for CTER, also why rows are wrong.
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
         check_choice((*FORMS, "json"), form=form)
+        width = self.scored.metric.width if width is None else width
         check_whole(0, width=width)
         if form == "json" and self.differences:
             rows = self.to_json()
@@ -120,9 +121,9 @@ class Evaluation:
             table = "\n\n".join([table, *as_tables(self.differences, form, width)])
         return safe_tsv(table) if safe and form == "tsv" else table
 
-    def values_only(self, width: int = 1) -> str:
+    def values_only(self, width: int | None = None) -> str:
         """The figures alone: a line a system, its figures separated by tabs."""
-        return values_only(self.scored, width)
+        return values_only(self.scored, self.scored.metric.width if width is None else width)
 
     def plot(self, path: str | Path) -> None:
         """Draw the figures over the bins of ``by``, with 95 % intervals, to a .svg, .png or .pdf.

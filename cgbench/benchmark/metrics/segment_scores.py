@@ -50,8 +50,8 @@ def statistic_of(name: str) -> Statistic:
     """
     kind, sign, bound = str(name).partition(":")
     if kind == "share" and sign:
-        least = number_of(bound)
-        if least is None or not np.isfinite(least):
+        least = float(bound) if _NUMBER.fullmatch(bound) else np.inf
+        if not np.isfinite(least):
             raise InputError(f"{argument('statistic', name)}: {bound!r} is no number; write share:0.8")
         return Statistic(name, lambda values: (values >= least).astype(np.float64), lambda mean: mean)
     if name not in STATISTICS:
@@ -62,6 +62,8 @@ def statistic_of(name: str) -> Statistic:
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
 _NONE = frozenset(("", "nan", "none", "null", "na", "n/a", "inf", "-inf", "+inf", "infinity", "-infinity", "+infinity"))
 _WORDS = {"true": 1.0, "false": 0.0}
+BEYOND = 1e50
+"""No score is so large: its fourth power, which tests take, has to be a number still."""
 
 
 def number_of(text: str) -> float | None:
@@ -98,6 +100,7 @@ class SegmentScores(Metric):
         missing: np.ndarray | None = None,
         origin: Sequence[tuple[str, str]] = (),
         notes: Sequence[str] = (),
+        largest: float = 100.0,
     ) -> None:
         """``n``: the number of segments.
 
@@ -105,6 +108,7 @@ class SegmentScores(Metric):
         :param binary: every score is 0 or 1.
         :param missing: bool ``[n]``, segments that some run has no score of: they count in none.
         :param origin: more items of the signature: the model behind the scores, its revision.
+        :param largest: the greatest score, its sign apart; scores up to 1 are shown with four decimals.
         :raises InputError: no such statistic.
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
@@ -112,6 +116,7 @@ class SegmentScores(Metric):
         self.statistic = statistic_of(statistic)
         self._kept = None if missing is None or not missing.any() else ~missing
         self.percent = statistic.startswith("share:") or scale == (0.0, 1.0)
+        self.width = 4 if largest <= 1 and not self.percent else 1
         self.bottom, self.top = (0.0, 100.0) if self.percent else scale or (None, None)
 
     @property
@@ -145,8 +150,16 @@ class SegmentScores(Metric):
                 f"{self.name}, row {bad[0] + 1}: {argument('statistic', self.statistic.name)} is of scores above "
                 f"0, and this one is {hypotheses[bad[0]]}"
             )
+        with np.errstate(all="ignore"):  # those that are left out may be anything
+            inner = self.statistic.inner(values)
+        bad = np.flatnonzero(kept & ~((np.abs(values) <= BEYOND) & (np.abs(inner) <= BEYOND)))
+        if len(bad):
+            raise InputError(
+                f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]} is too large or too small a score for "
+                f"{argument('statistic', self.statistic.name)}; give scores on another scale"
+            )
         found = np.zeros((self.n, 2))
-        found[kept, 0], found[kept, 1] = self.statistic.inner(values[kept]), 1.0
+        found[kept, 0], found[kept, 1] = inner[kept], 1.0
         return found
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
@@ -187,17 +200,24 @@ def scores_of(texts: Sequence[str], name: str) -> np.ndarray:
     :raises InputError: one is no number, and does not say either that there is none.
     """
     try:
-        # The usual case, fast; Python would also read 1_1, which nobody writes for a score.
+        # The usual case, fast; Python would also read 1_1 and digits of all scripts, which nobody writes for a score.
         values = np.array(list(map(float, texts)))
-        if not any("_" in text for text in texts):
+        if not any("_" in text or not text.isascii() for text in texts):
             values[~np.isfinite(values)] = np.nan
             return values
     except ValueError:
         pass
     found = np.empty(len(texts))
+    word = None  # the first row that says true or false
     for row, text in enumerate(texts):
         value = number_of(text)
         if value is None:
             raise InputError(f"{name}, row {row + 1}: {text!r} is no score; a number is needed")
         found[row] = value
+        word = row if word is None and text.strip().lower() in _WORDS else word
+    if word is not None and not np.isin(found[~np.isnan(found)], (0.0, 1.0)).all():
+        raise InputError(
+            f"{name}, row {word + 1}: {texts[word]!r}, and other rows have numbers beside 0 and 1; is it the right "
+            "column?"
+        )
     return found
