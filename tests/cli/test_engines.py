@@ -25,6 +25,15 @@ def cluster():
         yield made
 
 
+@pytest.fixture(scope="module")
+def local(corpora, tmp_path_factory):
+    """The bytes of a build by local processes."""
+    out = tmp_path_factory.mktemp("local") / "release"
+    words = ["build-react", *corpora, *SMALL, "--jobs", "1", "--out", out]
+    subprocess.run([sys.executable, "-m", "cgbench", *map(str, words)], check=True, capture_output=True)
+    return release_bytes(out)
+
+
 def start(cluster, corpora, out, log, *more):
     words = ["build-react", *corpora, *SMALL, "--engine", "ray", "--address", cluster.address, "--out", out, *more]
     return subprocess.Popen([sys.executable, "-m", "cgbench", *map(str, words)], stdout=log, stderr=log)
@@ -39,8 +48,25 @@ def wait_for(process, condition):
     raise AssertionError("it never happened")
 
 
-def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, run, tmp_path):
-    run("build-react", *corpora, *SMALL, "--jobs", "1", "--out", tmp_path / "local")
+def test_a_build_that_is_killed_in_the_middle_is_resumed_there(cluster, corpora, local, tmp_path):
+    """At once, while tasks of the killed command may run on; no step of which it is in the middle starts anew."""
+    out, log = tmp_path / "ray", (tmp_path / "log").open("wb")
+    steps = tmp_path / "ray.work/.cgbench"
+    for middle in ("member-*/*.partial/*state*", "uncertainty*/*.partial/part-*"):
+        driver = start(cluster, corpora, out, log)
+        wait_for(driver, lambda middle=middle: list(steps.glob(middle)))
+        assert driver.poll() is None, (tmp_path / "log").read_text()
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+        assert list(steps.glob(middle)) and not out.exists()
+    driver = start(cluster, corpora, out, log, "--explain")
+    assert driver.wait(300) == 0, (tmp_path / "log").read_text()
+    said = (tmp_path / "log").read_text()
+    assert "uncertainty: goes on (an earlier run was stopped)" in said
+    assert release_bytes(out) == local
+
+
+def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, local, run, tmp_path):
     out, log = tmp_path / "ray", (tmp_path / "log").open("wb")
     node = cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
@@ -54,7 +80,7 @@ def test_a_lost_node_and_a_killed_driver_change_no_byte(cluster, corpora, run, t
     driver.wait()
     driver = start(cluster, corpora, out, log, "--explain")
     assert driver.wait(300) == 0, (tmp_path / "log").read_text()
-    assert release_bytes(out) == release_bytes(tmp_path / "local")
+    assert release_bytes(out) == local
     said = (tmp_path / "log").read_text()
     assert "kept (nothing it depends on has changed)" in said and "uncertainty: ran on " in said
     # Two commands in one folder: the second ends before it asks the cluster for anything.
