@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mutators as m
 import releases
+import strangers
 from target import ENGLISH, GERMAN, Target
 
 
@@ -391,6 +392,8 @@ LIGHT = (
     results,
     lexicons,
     releases.unfinished,
+    strangers.servers,
+    strangers.imports,
 )
 HEAVY = (checkpoints, releases.finished)
 

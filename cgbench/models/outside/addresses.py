@@ -50,6 +50,11 @@ def parse_address(text: str) -> Address:
     rest, seed = text, None
     if sampled := rest.startswith("mc:"):
         rest = rest.removeprefix("mc:")
+    if rest.startswith("openai:"):
+        raise InputError(
+            f"{text}: a server gives hypotheses and no distributions, so it can only translate: cgbench translate "
+            f"--system; write {FORM}"
+        )
     kind = "hf" if rest.startswith("hf:") else "own"
     rest = rest.removeprefix("hf:")
     name, sign, query = rest.partition("?")

@@ -6,6 +6,7 @@ import pytest
 from fake_openai import Fake, serving, translation
 
 from cgbench.errors import InputError
+from cgbench.models.outside.addresses import parse_address
 from cgbench.models.outside.server import ask_all, parse_server
 
 LINES = ["a b", "c d e", "", "f", "g h"]
@@ -169,3 +170,9 @@ def test_bad_names_of_servers(text, said):
     with pytest.raises(InputError) as error:
         parse_server(text, PROMPT)
     assert said in str(error.value) and "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["openai:http://x/v1?model=m", "mc:openai:http://x/v1?model=m"])
+def test_a_server_is_no_member(text):
+    with pytest.raises(InputError, match="no distributions, so it can only translate: cgbench translate --system"):
+        parse_address(text)
