@@ -127,3 +127,14 @@ def test_no_redirect_is_followed(where):
     with pytest.raises(InputError, match=r"the server redirects \(status 30.\) to ") as found:
         post(answer(b"", f"Location: {where}", status="302 Found"))
     assert "\x1b" not in str(found.value)
+
+
+def test_a_proxy_has_the_same_deadline(monkeypatch):
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with answering(answer(BODY), [answer(b"", length=False), *[b" "] * 500]) as (url, asked):
+        monkeypatch.setenv("http_proxy", url)
+        assert post_json("http://nowhere.invalid/v1", {}, seconds=5).json() == GOOD
+        assert asked[0].startswith("POST http://nowhere.invalid/v1 HTTP/1.1")
+        with pytest.raises(NoReply, match=r"no whole reply within 0.5 s"):
+            post_json("http://nowhere.invalid/v1", {}, seconds=0.5)
