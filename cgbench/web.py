@@ -18,7 +18,7 @@ from cgbench.errors import InputError, require
 from cgbench.files import parse_json
 from cgbench.terminal import printable
 
-LARGEST = 1 << 24  # bytes of a reply
+LARGEST = 1 << 22  # bytes of a reply
 _OF_ERROR = 2000  # bytes read of the page of an error
 _ERROR_SECONDS = 5.0  # that this page may take: the status has said enough
 _SHOWN = 200  # characters of it in a message

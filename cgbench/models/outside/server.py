@@ -13,7 +13,7 @@ import re
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ _OPTIONS: dict[str, Any] = {"max_tokens": 512, "model": "", "parallel": 8, "temp
 _RANGES = {"max_tokens": (1, 1 << 20), "parallel": (1, 256), "temperature": (0, 2), "timeout": (1, 86_400)}
 _TRIES = 6
 _FILTERED = "content_filter"  # what finish_reason, or the code of an error, is where a filter has stopped the answer
+_PARSING = threading.Lock()  # one reply at a time: as objects, brackets take thirty times their bytes
 _WAIT = 60.0  # seconds at most between two tries
 
 
@@ -220,7 +221,9 @@ def _ask(
         if stop.is_set():
             return None
         try:
-            return _choices(_post(server, body), nbest)
+            reply = post_json(server.url, body, _key(), seconds=server.timeout)
+            with _PARSING:
+                return _read(server, reply, nbest)
         except NoReply as error:
             reason, empty = str(error), error.answer if isinstance(error, _NoText) else None
             if attempt + 1 < _TRIES:
@@ -233,13 +236,12 @@ def _ask(
     )
 
 
-def _post(server: Server, body: Mapping[str, Any]) -> Any:
-    """The value that the server answers with; choices without text where its filter refuses this one prompt."""
-    reply = post_json(server.url, body, _key(), seconds=server.timeout)
+def _read(server: Server, reply: Reply, nbest: int) -> Answer:
+    """What a reply says; no text where the server's filter refuses this one prompt."""
     if reply.status < 400:
-        return reply.json()
+        return _choices(reply.json(), nbest)
     if reply.status == 400 and _is_filtered(reply):
-        return {"choices": [{"message": {"content": None}, "finish_reason": _FILTERED}] * body["n"]}
+        return Answer([""] * nbest, [False] * nbest, missing=True)
     raise InputError(f"{server.text}: the server refuses (status {reply.status}: {reply.shown})")
 
 
