@@ -58,11 +58,14 @@ def test_a_build_that_is_killed_in_the_middle_is_resumed_there(cluster, corpora,
         assert driver.poll() is None, (tmp_path / "log").read_text()
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
-        assert list(steps.glob(middle)) and not out.exists()
+        kept = {path.name: path.stat().st_mtime_ns for path in steps.glob(middle)}
+        assert kept and not out.exists()
     driver = start(cluster, corpora, out, log, "--explain")
     assert driver.wait(300) == 0, (tmp_path / "log").read_text()
     said = (tmp_path / "log").read_text()
     assert "uncertainty: goes on (an earlier run was stopped)" in said
+    made = {path.name: path.stat().st_mtime_ns for path in steps.glob("uncertainty*/*/part-*")}
+    assert kept.items() <= made.items()  # what was there is not made again
     assert release_bytes(out) == local
 
 
