@@ -16,7 +16,7 @@ from cgbench.text.columns_check import columns_of, find_column_faults
 from cgbench.text.formats import CorpusSpec, Pair
 from cgbench.text.languages import contradicts, known, looks_like, name_of
 from cgbench.text.normalisation import Normalisation
-from cgbench.text.profile import ENOUGH, Profile, profile
+from cgbench.text.profile import ENOUGH, Profile, much_rarer, profile
 from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
@@ -267,21 +267,31 @@ def _case(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding
 
 def _escapes(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding]:
     """Escaped text among text that is not; or all of it, where it is not tokenised: then Moses did not write them."""
-    if asked.detokenize:
+    every = [train, *others]
+    if asked.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
+        return []  # unlike in more than that: said already
+    held: dict[int, list[int]] = {}  # sides by the place of the sample
+    free: list[int] = []
+    for side in (0, 1):
+        if asked.tokenize[side] != "none":
+            continue
+        rates = [(one.profiles[side].escaped, one.profiles[side].lines) for one in every]
+        escaped = [number for number, (count, lines) in enumerate(rates) if count >= max(ENOUGH, lines / 200)]
+        lacking = [
+            number
+            for number, rate in enumerate(rates)
+            if number not in escaped and any(much_rarer(*rate, *rates[other]) for other in escaped)
+        ]
+        if lacking:
+            free += [number for number in lacking if number not in free]
+            for number in escaped:
+                held.setdefault(number, []).append(side)
+    if not free:
         return []
-
-    def escaped(one: Sample, side: int) -> bool:
-        here = one.profiles[side]
-        return asked.tokenize[side] == "none" and here.escaped >= max(ENOUGH, here.lines / 200)
-
-    with_them = [_faults([one], escaped) for one in (train, *others)]
-    alike = len({side.tokenised for one in (train, *others) for side in one.profiles} - {None}) < 2
-    if not alike or all(with_them) or not any(with_them):  # unlike in more than that: said already
-        return []
-    faults = [fault for found in with_them for fault in found]
+    faults = [(every[number], sides) for number, sides in sorted(held.items())]
     sample, sides = faults[0]
     share = _percent(sample.profiles[sides[0]].escaped, sample.profiles[sides[0]].lines)
-    rest = ", ".join(one.label for one, found in zip((train, *others), with_them, strict=True) if not found)
+    rest = ", ".join(every[number].label for number in sorted(set(free) - set(held) or free))
     text = f"{_names(faults)}: escaped as Moses does it (&apos; and the like in {share} of the lines), {rest} not"
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 

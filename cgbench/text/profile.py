@@ -6,6 +6,7 @@ Every figure is a count over the lines of the sample. A property is only spoken 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -52,6 +53,7 @@ class Profile:
     cased: int = 0  # lines with a letter that has two cases
     upper: int = 0  # of these: with one in upper case
     initial: int = 0  # of these: the first of them is in upper case
+    capitals: int = 0  # of these: all of them are in upper case
     escaped: int = 0  # lines with &apos; and the like
     odd_blanks: int = 0  # lines with a blank that separates no words
     odd_blank: str = ""  # the first such blank
@@ -101,13 +103,46 @@ class Profile:
     @cached_property
     def solid(self) -> str | None:
         """The same of however few lines."""
+        script, length = self._unspaced_letters
+        return script if script and length >= UNSPACED[script] else None
+
+    @property
+    def script(self) -> str | None:
+        """The script of most of the text if its language puts no blanks between words, whether or not there are any."""
+        return self._unspaced_letters[0] if self.lines >= ENOUGH else None
+
+    @property
+    def letters_per_word(self) -> float:
+        """Letters of such scripts per word: 1 in text that is cut into characters."""
+        return self._unspaced_letters[1]
+
+    @cached_property
+    def _unspaced_letters(self) -> tuple[str | None, float]:
         letters = scripts(self.words)
         script = max(letters, key=lambda one: letters[one], default="latin")
         # Japanese is kana and Han together
         held = sum(number for name, number in letters.items() if name in UNSPACED)
         if script not in UNSPACED or 2 * held < sum(letters.values()):
-            return None
-        return script if held / self.tokens >= UNSPACED[script] else None
+            return None, 0.0
+        return script, held / self.tokens
+
+
+def interval(count: int, lines: int) -> tuple[float, float]:
+    """The 95 % interval of the rate of which ``count`` of ``lines`` is a sample (Wilson 1927); 0 to 1 of no lines."""
+    if not lines:
+        return 0.0, 1.0
+    square = 1.96**2
+    middle = (count + square / 2) / (lines + square)
+    width = math.sqrt(square * (count * (lines - count) / lines + square / 4)) / (lines + square)
+    return middle - width, middle + width
+
+
+def much_rarer(count: int, lines: int, than: int, of: int) -> bool:
+    """Whether something is at most half as frequent in one text as in another, as far as samples of both can tell.
+
+    A short text in which it happens to be rare or missing is not evidence: its interval reaches far up.
+    """
+    return interval(count, lines)[1] < interval(than, of)[0] / 2
 
 
 def is_unspaced(lines: Iterable[str]) -> bool:
@@ -132,6 +167,7 @@ def profile(lines: Iterable[str]) -> Profile:
             found.upper += lower != line
             first = next(letter for letter in line if letter.lower() != letter.upper())
             found.initial += first != first.lower()
+            found.capitals += line.upper() == line
         found.escaped += "&" in line and _ESCAPE.search(line) is not None
         if not line.isascii() and (odd := _ODD_BLANK.search(line)):
             found.odd_blanks += 1

@@ -125,6 +125,21 @@ def test_what_does_less_harm_is_said(train, pool, asked, expected):
     assert not any(finding.stops for finding in findings)
 
 
+@pytest.mark.parametrize(("escaped", "of"), [(0, 20), (0, 100), (6, 300), (19, 1000), (19, 196)])
+def test_a_text_with_few_lines_that_are_escaped_is_no_text_without_escapes(escaped, of):
+    """One line in 40 of the training text; of the pool as many, or too few lines to tell."""
+    plain = list(itertools.islice(itertools.cycle(change(tokenised)), of))
+    marked = [tuple(side.replace("u", "&apos;", 1) for side in pair) for pair in plain]
+    train = [*change(tokenised)] * 10
+    train[:49] = [tuple(side.replace("u", "&apos;", 1) for side in pair) for pair in train[:49]]
+    assert not [one for one in said(train, [*marked[:escaped], *plain[escaped:]]) if "escaped" in one.text]
+
+
+def test_a_long_text_without_escapes_is_told_apart():
+    train = change(lambda line: tokenised(line).replace("u", "&apos;", 1))
+    assert "pool.de pool.en not" in next(one.text for one in said(train, change(tokenised)) if "escaped" in one.text)
+
+
 def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
     french = [("Pourquoi est-ce que tu ne viens pas ? Je suis là !", "Why don't you come? I am here!")] * 30
     french += [("Il n'est pas là.", "He is not here.")] * 30
