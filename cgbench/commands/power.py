@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cgbench.commands.options import Command
-from cgbench.commands.score import read_hypotheses
+from cgbench.commands.score import ACCEPT_TEXT, read_hypotheses
 from cgbench.commands.score_import import SAID, paths_of
 from cgbench.errors import InputError, InputWarning
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     help="The metric of --hyp.",
 )  # fmt: skip
 @click.option("--preset", help="Of the metric, as score has it.")
+@ACCEPT_TEXT
 @SAID
 @click.option("--variance", type=float, metavar="V", help="No pilot: the variance of an example's difference.")
 @click.option("--binary", is_flag=True, help="The variance is of answers that are right or wrong, in percent.")
@@ -107,7 +108,7 @@ def _pilot(given: dict[str, Any]) -> Evaluation:
 
     if not given["references"]:
         raise InputError("references are needed: --ref FILE")
-    options = {"preset": given["preset"]} if given["preset"] else {}
+    options = {"accept_text": given["accept_text"]} | ({"preset": given["preset"]} if given["preset"] else {})
     from cgbench.text.columns import read_column
 
     references = [read_column(name, "reference", "target") for name in given["references"]]

@@ -56,6 +56,9 @@ CONTROL_HYPOTHESES = click.option(
     "--control-hyp", "control_systems", multiple=True, metavar="SYSTEM=FILE[,FILE...]",
     help="The same systems on the control set, in the same order of runs: what they lose from it.",
 )  # fmt: skip
+ACCEPT_TEXT = click.option(
+    "--accept-text", is_flag=True, help="Score hypotheses that are not written as the references are."
+)
 REFERENCES = options(
     click.option(
         "--ref", "references", multiple=True, metavar="FILE", help="References, a line an example; repeatable."
@@ -72,7 +75,12 @@ REFERENCES = options(
         "--more-refs", type=FilesType(), multiple=True, help="Corpus whose targets of equal sources count too."
     ),
     click.option("--lowercase", is_flag=True, help="Ignore case."),
-)
+    click.option(
+        "--normalise", metavar="release|[LANG=]NAME",
+        help="Normalise hypotheses as the release was, or with a tokeniser (en=moses, jieba), or detokenize.",
+    ),
+    ACCEPT_TEXT,
+)  # fmt: skip
 COMMON = options(
     click.option(
         "--by", metavar="NAME", help="Break down by length, degree, frequency, one-shot, uncertainty, difficulty, "

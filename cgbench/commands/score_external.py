@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from cgbench.commands.options import Command, options
-from cgbench.commands.score import COMMON, HYPOTHESES, PATH, PUBLISHED, inputs_of, read_hypotheses, take_outputs
+from cgbench.commands.score import (
+    ACCEPT_TEXT,
+    COMMON,
+    HYPOTHESES,
+    PATH,
+    PUBLISHED,
+    inputs_of,
+    read_hypotheses,
+    take_outputs,
+)
 from cgbench.commands.score_import import SAID
 from cgbench.errors import InputError
 
@@ -19,6 +28,7 @@ PROGRAM = options(
     click.option("--ref", "references", multiple=True, metavar="FILE", help="References; repeatable."),
     click.option("--source", metavar="FILE", help="Sources."),
     click.option("--release", type=PATH, help="A release: its test set gives --ref, --source and --table."),
+    ACCEPT_TEXT,
     click.option("--cache", type=PATH, help="The folder that keeps scores (default: scores in the data folder)."),
     click.option(
         "--timeout", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,

@@ -8,6 +8,7 @@ import click
 
 from cgbench.commands.options import Command, options
 from cgbench.commands.score import (
+    ACCEPT_TEXT,
     COMMON,
     PATH,
     PUBLISHED,
@@ -47,6 +48,7 @@ SAID = options(
 @click.option("--ref", "references", multiple=True, metavar="FILE", help="References, for --by and the report.")
 @click.option("--source", metavar="FILE", help="Sources, for --by ... --side source and the report.")
 @click.option("--release", type=PATH, help="A release: its test set gives --ref, --source and --table.")
+@ACCEPT_TEXT
 @COMMON
 def import_command(**given: Any) -> None:
     """Intervals, tests, bins and seeds for scores that other programs gave (COMET, MetricX, a judge, lm-eval)."""

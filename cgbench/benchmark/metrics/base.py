@@ -15,6 +15,7 @@ import numpy as np
 
 from cgbench import __version__
 from cgbench.errors import InputError
+from cgbench.text.hypothesis_form import Reading
 
 
 class Signature:
@@ -56,7 +57,9 @@ class Metric(ABC):
     sacrebleu has a paired bootstrap for it, whose p-values and intervals are given for single runs. ``bottom`` and
     ``top``: the lowest and the highest value of a figure, None for no limit. ``of_texts``: hypotheses are texts that
     people can read, not scores from elsewhere. ``notes``: lines for the user about how the figures came about.
-    ``control``: the same metric of a control set, where both were made before.
+    ``control``: the same metric of a control set, where both were made before. ``reading``: how it reads text, for the
+    check that hypotheses are written as references are; None, where there are no references. ``normalised``: how
+    hypotheses were normalised before, in a signature.
     """
 
     name: str
@@ -71,6 +74,8 @@ class Metric(ABC):
     width = 1  # decimals shown where nobody says how many
     notes: tuple[str, ...] = ()
     control: Metric | None = None
+    reading: Reading | None = None
+    normalised: str | None = None
 
     @property
     @abstractmethod

@@ -28,6 +28,8 @@ from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
 from cgbench.engines import Local
 from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean, read_value
+from cgbench.text.hypothesis_form import BLANKS, CHARACTERS, MARKS, Reading
+from cgbench.text.languages import UNSPACED
 
 CLASSES = {"bleu": "BLEU", "chrf": "CHRF", "ter": "TER"}
 PRESETS: dict[str, dict[str, Any]] = {
@@ -80,6 +82,7 @@ class SacreMetric(Metric):
         self.top = None if kind == "ter" else 100.0  # more edits than words
         self.joins_pieces = preset == "cognition"
         self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
+        self.reading = _reading(kind, preset, self._options)
         self.name = self._metric._compute_score_from_stats([0] * (3 * getattr(self._metric, "order", 0) + 64)).name
 
     @property
@@ -192,6 +195,25 @@ def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if kind == "bleu":
         values["force"] = True  # the warnings are this project's own (scoring.py)
     return values
+
+
+CUTS = {"zh": {"han"}, "ja-mecab": {"han", "kana"}, **dict.fromkeys(("spm", "flores101", "flores200"), UNSPACED)}
+"""Scripts without blanks between words that sacrebleu's tokenisers cut."""
+
+
+def _reading(kind: str, preset: str, options: Mapping[str, Any]) -> Reading:
+    """How the metric reads text: what it makes of case, punctuation and blanks."""
+    if kind == "ter":
+        cuts = {"han", "kana"} if options.get("normalized") and options.get("asian_support") else ()
+        words = MARKS if options.get("normalized") else BLANKS
+        return Reading(bool(options.get("case_sensitive")), words, frozenset(cuts))
+    case = not options.get("lowercase")
+    if kind == "chrf":
+        words = BLANKS if options.get("whitespace") else MARKS if options.get("word_order") else CHARACTERS
+        return Reading(case, CHARACTERS if preset == "cognition" else words, lowercase=True)
+    tokenize = options.get("tokenize") or "13a"
+    words = CHARACTERS if tokenize == "char" or preset == "cognition" else BLANKS if tokenize == "none" else MARKS
+    return Reading(case, words, frozenset(CUTS.get(tokenize, ())), lowercase=True, tokenize=True)
 
 
 def _make(kind: str, options: dict[str, Any], references: list[list[str | None]] | None = None) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric, Signature, check_references
+from cgbench.text.hypothesis_form import Reading
 from cgbench.text.plain_text import words_of
 
 END = "</s>"
@@ -30,6 +31,7 @@ class ExactMatch(Metric):
         """
         check_references(references)
         self.lowercase, self.cut_end = lowercase, cut_end
+        self.reading = Reading(case=not lowercase, whole=True, lowercase=True)
         self.references = [{self._normal(reference) for reference in example} for example in references]
         counts = {len(example) for example in references}
         self._references = counts.pop() if len(counts) == 1 else "var"

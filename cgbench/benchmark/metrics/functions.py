@@ -28,6 +28,7 @@ from cgbench.benchmark.metrics.evaluation import CALIBRATED, TESTS, Comparison
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.features import Material, make_feature, release_files
 from cgbench.benchmark.metrics.given import Runs, absent, check_sources, read_references, read_systems, with_more
+from cgbench.benchmark.metrics.hypotheses import Preparation
 from cgbench.benchmark.metrics.published import Published, published
 from cgbench.benchmark.metrics.result import Asked, Evaluation
 from cgbench.benchmark.metrics.scoring import Breakdown, disagreements, made_otherwise, score, warnings_of
@@ -38,6 +39,7 @@ from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, split_name
 from cgbench.text.formats import form
 from cgbench.text.given import AnyPath, Corpus, Texts, as_column
+from cgbench.text.hypothesis_form import Reading
 
 METRICS = (*CLASSES, "exact", "semantic", "cter")
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
@@ -116,6 +118,8 @@ def evaluate(
     published: str | bool | None = None,
     differences: bool = False,
     texts: Mapping[str, tuple[Sequence[str], ...]] | None = None,
+    normalise: str | None = None,
+    accept_text: bool = False,
     **options: Any,
 ) -> Evaluation:
     """Score systems by any metric, with what an honest comparison needs.
@@ -155,17 +159,22 @@ def evaluate(
     :param differences: where systems differ from the baseline: n-grams, words by their count in ``train``, kinds of
         examples, with a false discovery rate; single examples.
     :param texts: what systems said, run by run, where ``systems`` are scores from elsewhere.
+    :param normalise: normalise hypotheses as the references are: ``release``, as the build of ``release`` did, or
+        ``[LANGUAGE=]NAME`` of a tokeniser (``en=moses``, ``jieba``), or of ``detokenize``.
+    :param accept_text: score hypotheses whose form (case, tokenisation, blanks, language) is not the references'.
     :param options: of the metric: ``preset``, ``tokenize``, ``lowercase``, ``jobs`` and those of sacrebleu's classes
         (also in a mapping ``settings``);
         ``compounds``, ``lexicon``, ``atoms``, ``grammar``, ``match``, ``group_size``, ``keep_blanks`` for CTER.
-    :raises InputError: lengths differ, or arguments do not fit together.
+    :raises InputError: lengths differ, arguments do not fit together, or the form of hypotheses would make their score
+        meaningless.
     """
     check_whole(1, samples=samples, min_count=min_count)
     check_whole(0, seed=seed)
     check_choice(("source", "target"), side=side)
     check_choice(("table6",), groups=groups)
     check_choice(TESTS, paired=None if isinstance(paired, bool) else paired)
-    check_flag(all_pairs=all_pairs, confidence=confidence, differences=differences)
+    check_flag(all_pairs=all_pairs, confidence=confidence, differences=differences, accept_text=accept_text)
+    preparation = Preparation(normalise, accept_text, release)
     if isinstance(bins, Real):
         check_whole(1, bins=bins)
     given = {"bins": bins, "groups": groups, "side": side, "train": train, "min_count": min_count, "lm": lm}
@@ -204,10 +213,12 @@ def evaluate(
         )
     judgements = None if human is None else as_column(human, "human", "human_correct", "human", "correct")
     _check_together(by, given, differences)
-    easy = None
+    easy, easy_lines = None, list[str]()
     if control_systems is not None:
         given_control = (control_references, control_sources, control_compounds)
-        easy = _control(metric, control_systems, systems, given_control, release, more_references, options)
+        easy, easy_lines = _control(
+            metric, control_systems, systems, given_control, preparation, more_references, options
+        )
     elif not absent(control_references) or control_sources is not None or control_compounds is not None:
         raise InputError(f"a control set is given without its hypotheses; give {argument('control_systems')}")
     if not (paired or all_pairs or confidence or easy or differences or by is not None):
@@ -226,7 +237,11 @@ def evaluate(
         shared_seeds=shared_seeds,
     )
     rows = _published(made, published, options)
-    read = read_systems(systems, made.n, against)
+    read, prepared = preparation.prepare(made, read_systems(systems, made.n, against), examples)
+    told = tuple(replace(system, texts=tuple((texts or {}).get(system.name, ()))) for system in read)
+    if texts and examples:  # beside scores from elsewhere, words alone are compared by differences
+        said = [system for system in told if system.texts]
+        prepared += replace(preparation, accept=accept_text or not differences).check(Reading(), said, examples)
     breakdown = None
     text = source_column if side == "source" else targets
     chosen = table or _table_of([source_column.name] if source_column else [], names)
@@ -235,7 +250,8 @@ def evaluate(
     if by is not None:
         breakdown = _breakdown(made.n, by, material, bins, groups)
     scored = score(made, read, comparison, breakdown, judgements, rows, easy)
-    lines = warnings_of(made, read, comparison, breakdown is not None or easy is not None)
+    lines = prepared + [line for line in easy_lines if line not in prepared]
+    lines += warnings_of(made, read, comparison, breakdown is not None or easy is not None)
     lines += made_otherwise(read, easy)
     if breakdown and not groups and (line := coinciding(breakdown.feature, breakdown.how)):
         lines.append(line)
@@ -243,7 +259,6 @@ def evaluate(
     for warning in warned:
         warnings.warn(warning, stacklevel=2)
     asked = Asked(comparison, material, source_column.values if source_column else None, examples or None, warned)
-    told = tuple(replace(system, texts=tuple((texts or {}).get(system.name, ()))) for system in read)
     found = find_differences(made, told, scored.results, asked.references, material, comparison) if differences else ()
     return Evaluation(scored, told, asked, found)
 
@@ -253,16 +268,19 @@ def _control(
     given: Runs | Mapping[str, Runs],
     systems: Runs | Mapping[str, Runs],
     texts: tuple[Any, Texts | None, Texts | None],
-    release: AnyPath | None,
+    preparation: Preparation,
     more: Sequence[Corpus],
     options: Mapping[str, Any],
-) -> ControlSet:
-    """The control set: its metric, and what the systems said to it, in the order of those of the test set.
+) -> tuple[ControlSet, list[str]]:
+    """The control set: its metric, and what the systems said to it, in the order of those of the test set; and lines
+    about what is odd about their form.
 
     :param texts: references, sources and compounds of it.
     :raises InputError: something is missing, or the systems are others.
     """
     references, sources, compounds = texts
+    release = preparation.release
+    examples: list[list[str]] = []
     made: Metric
     if release is not None and isinstance(metric, str) and metric != "cter":
         files = release_files(Path(release), control=absent(references))
@@ -305,7 +323,8 @@ def _control(
                 "and the control set"
             )
         given = {name: given[name] for name in systems}
-    return ControlSet(made, tuple(read_systems(given, made.n, against)))
+    read, lines = preparation.prepare(made, read_systems(given, made.n, against), examples)
+    return ControlSet(made, tuple(read)), [f"control set: {line}" for line in lines]
 
 
 def make_metric(name: str, references: Sequence[Sequence[str]], **options: Any) -> Metric:

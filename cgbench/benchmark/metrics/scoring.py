@@ -221,6 +221,8 @@ def _signature(
 ) -> Signature:
     signature = metric.signature()
     items = signature.items
+    if metric.normalised:
+        items["norm"] = metric.normalised
     if comparison.confidence or comparison.paired or breakdown or control:
         items["bs"] = comparison.count("bootstrap")
         items["seed"] = comparison.seed

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from cgbench.benchmark.metrics.base import Signature
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.errors import InputError
+from cgbench.text.hypothesis_form import CHARACTERS, Reading
 
 MOST_STEPS = 1_000_000
 _NUMBER = re.compile(r"\d+")
@@ -147,6 +148,7 @@ class SemanticMatch(ExactMatch):
         :raises InputError: an example has no reference, or by these rules no reference is the same as itself.
         """
         super().__init__(references, lowercase=lowercase, cut_end=cut_end)
+        self.reading = Reading(case=not lowercase, words=CHARACTERS, whole=True, lowercase=True)
         self.forms = [[Form(reference) for reference in sorted(example)] for example in self.references]
         never = [place for place, golds in enumerate(self.forms) if not any(_is_itself(gold) for gold in golds)]
         if never:

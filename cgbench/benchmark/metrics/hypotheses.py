@@ -1,0 +1,206 @@
+"""Hypotheses before they are scored: normalised as the references are, and checked to be in the references' form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.evaluation import System
+from cgbench.errors import InputError, argument
+from cgbench.text.given import AnyPath
+from cgbench.text.hypothesis_form import Reading, differences
+from cgbench.text.inspection import Finding
+from cgbench.text.normalisation import Normalisation, normaliser
+from cgbench.text.profile import Profile, profile
+from cgbench.text.sampling import spread
+
+RELEASE, DETOKENIZE = "release", "detokenize"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is done with hypotheses before they are scored.
+
+    ``normalise``: as :func:`normalisation_of` has it; ``accept``: go on with hypotheses in another form than their
+    references; ``release``: the folder that the references are from, if they are from one.
+    """
+
+    normalise: str | None = None
+    accept: bool = False
+    release: AnyPath | None = None
+
+    def prepare(
+        self, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
+    ) -> tuple[list[System], list[str]]:
+        """The systems with their hypotheses normalised, and lines about what is odd; the metric learns what was done.
+
+        :raises InputError: the hypotheses' form would make the score meaningless, or they cannot be normalised so.
+        """
+        if metric.reading is None or not references:
+            if self.normalise is not None:
+                raise InputError(
+                    f"{argument('normalise', self.normalise)} is of hypotheses that are compared with references; "
+                    f"there is nothing to normalise for {metric.name}"
+                )
+            return systems, []
+        lines: list[str] = []
+        if self.normalise is not None:
+            normalisation = normalisation_of(self.normalise, self.release)
+            systems, lines = normalise_systems(systems, normalisation, references)
+            metric.normalised = normalisation_label(normalisation)
+        return systems, lines + self.check(metric.reading, systems, references)
+
+    def check(self, reading: Reading, systems: Sequence[System], references: Sequence[Sequence[str]]) -> list[str]:
+        """Lines about hypotheses in another form than their references.
+
+        :raises InputError: the form would make the score meaningless, and nobody has accepted that.
+        """
+        release = None if self.normalise else self.release  # normalising twice is no remedy
+        return check_form(reading, systems, references, accept=self.accept, release=release)
+
+
+def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
+    """The normalisation of hypotheses that ``normalise`` names, of a text of one language.
+
+    :param given: ``release``, or ``[LANGUAGE=]NAME`` of a tokeniser, or of ``detokenize``.
+    :raises InputError: there is none of that name, it needs a language, or the release cannot tell.
+    """
+    language = None if release is None else _target_language(Path(release))
+    if given == RELEASE:
+        if release is None:
+            raise InputError(f"{argument('normalise', given)}: of which release? Give {argument('release')}")
+        return _of_release(Path(release), given)
+    code, sign, name = given.rpartition("=")
+    language = code if sign else language or ""
+    if not language and name in ("moses", DETOKENIZE):
+        example = argument("normalise", f"en={name}")
+        raise InputError(f"{argument('normalise', given)} has rules of each language: name it, such as {example}")
+    try:
+        if name == DETOKENIZE:
+            return Normalisation("none", False, (language, language), detokenize=True)
+        return Normalisation(name, False, (language, language))
+    except InputError as error:
+        raise InputError(error.message.replace("tokenize", "normalise", 1)) from None
+
+
+def _target_language(folder: Path) -> str:
+    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.splits.split_release import SplitRelease, is_split
+
+    return (SplitRelease if is_split(folder) else Release).open(folder).languages[1]
+
+
+def _of_release(folder: Path, given: str) -> Normalisation:
+    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.splits.split_release import is_split
+    from cgbench.shapes import check_shape
+
+    if is_split(folder):
+        raise InputError(f"{argument('normalise', given)}: {folder} is a split, whose text is as its corpus has it")
+    release = Release.open(folder)
+    config = release.configuration
+    shape = {"tokenize": str, "lowercase": bool}
+    check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
+    if config.get("anonymise", "none") != "none":
+        raise InputError(
+            f"{argument('normalise', given)}: the release has names in logical forms replaced by those of the source, "
+            "which cannot be done to hypotheses alone; replace them before"
+        )
+    made = Normalisation(config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True)
+    return made.of(release.languages[1])
+
+
+def normalise_systems(
+    systems: Sequence[System], normalisation: Normalisation, references: Sequence[Sequence[str]]
+) -> tuple[list[System], list[str]]:
+    """The systems with normalised hypotheses, and lines about those that were not tokenised again.
+
+    A run whose words are apart already, as those of the references, is put in lower case alone, where that is asked
+    for: tokenising again would break its words.
+    """
+    language = normalisation.languages[1]
+    change = normaliser(normalisation, language)
+    lower = normaliser(replace(normalisation, tokenize="none", detokenize=False), language)
+    undoes = normalisation.detokenize and normalisation.tokenizers == ("none", "none")
+    theirs = _profile([example[0] for example in references])
+    found, kept = [], []
+    for system in systems:
+        runs = []
+        for number, run in enumerate(system.runs):
+            done = normalisation.tokenizes and not undoes and _is_apart(_profile(run), theirs)
+            if done:
+                kept.append(_named(system, number))
+            runs.append([(lower if done else change)(text) for text in run])
+        found.append(replace(system, runs=tuple(runs)))
+    lines = [f"{', '.join(kept)}: words are apart already, so {argument('normalise')} did not tokenise again"]
+    return found, lines if kept else []
+
+
+def normalisation_label(normalisation: Normalisation) -> str:
+    """The normalisation in a signature: ``moses-en+lc``."""
+    return normalisation.signature(normalisation.languages[1]) + ("+lc" if normalisation.lowercase else "")
+
+
+def _is_apart(ours: Profile, theirs: Profile) -> bool:
+    if ours.script:
+        return not ours.unspaced and theirs.unspaced is None
+    return ours.tokenised is True and theirs.tokenised is True
+
+
+def check_form(
+    reading: Reading,
+    systems: Sequence[System],
+    references: Sequence[Sequence[str]],
+    *,
+    accept: bool,
+    release: AnyPath | None = None,
+) -> list[str]:
+    """Lines about hypotheses in another form than their references.
+
+    :param reading: how the metric reads text.
+    :param accept: go on where the score would say nothing of the system.
+    :raises InputError: it would, and ``accept`` is not set.
+    """
+    theirs = _profile([example[0] for example in references])
+    remedies = _normalises(release)
+    found: list[Finding] = []
+    for system in systems:
+        for number, run in enumerate(system.texts or system.runs):
+            told = differences(_profile(run), theirs, reading)
+            for stops in (True, False):
+                if some := [one for one in told if one.stops is stops]:
+                    do = dict.fromkeys(one.remedy for one in some)
+                    if remedies and all(one.normalises for one in some):
+                        do = {remedies: None}
+                    causes = "; ".join(one.text for one in some)
+                    found.append(Finding(f"{_named(system, number)}: {causes}. Remedy: {'; '.join(do)}", stops))
+    if not accept:
+        for finding in found:
+            if finding.stops:
+                raise InputError(f"{finding.text}; {argument('accept_text')} scores the text as it is")
+    return [finding.text for finding in found]
+
+
+def _normalises(release: AnyPath | None) -> str | None:
+    """The remedy that a release has: its own normalisation, if that changes anything."""
+    if release is None:
+        return None
+    try:
+        made = _of_release(Path(release), RELEASE)
+    except InputError:
+        return None
+    if made.is_identity:
+        return None
+    label = normalisation_label(made)
+    return f"{argument('normalise', RELEASE)} does to hypotheses what was done to the release ({label})"
+
+
+def _named(system: System, number: int) -> str:
+    several = len(system.texts or system.runs) > 1
+    return f"{system.name}, run {number + 1}" if several else system.name
+
+
+def _profile(texts: Sequence[str]) -> Profile:
+    return profile(spread(iter(texts)))

@@ -1,0 +1,52 @@
+"""Hypotheses in another form than their references on the command line: one line with the remedy, and what it does."""
+
+import pytest
+
+LINES = [f"{who} saw the {what}, and {other} was not in the house." for who in ("Tom", "Ann", "The dog")
+         for what in ("cat", "man", "bird", "house") for other in ("he", "she", "it")]  # fmt: skip
+
+
+def lower(line):
+    return line.lower().replace(",", " ,").replace(".", " .")
+
+
+@pytest.fixture
+def texts(tmp_path):
+    for name, lines in (("ref", map(lower, LINES)), ("raw", LINES), ("zh", ["我们在地板上玩耍。"] * 40)):
+        (tmp_path / name).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def test_one_line_stops_and_its_remedies_work(run, texts):
+    words = ("score", "exact", "--ref", texts / "ref", "--hyp", f"A={texts / 'raw'}")
+    (line,) = run(*words, status=2).stderr.splitlines()
+    assert line == (
+        "error: A: cased, unlike the references, which are in lower case; not tokenised, unlike the references, whose "
+        "final periods and commas stand apart. Remedy: --lowercase ignores case; --normalise en=moses tokenises as "
+        "Moses does; --accept-text scores the text as it is"
+    )
+    accepted = run(*words, "--accept-text", "--value-only")
+    assert accepted.stdout == "0.0\n" and accepted.stderr.startswith("warning: A: cased, unlike the references")
+    assert run(*words, "--lowercase", "--normalise", "en=moses", "--value-only").stdout == "100.0\n"
+
+
+def test_chinese_stops_and_names_the_tokeniser(run, texts):
+    words = ("score", "bleu", "--ref", texts / "zh", "--hyp", f"A={texts / 'zh'}")
+    assert "Remedy: --tokenize zh cuts both alike; --accept-text" in run(*words, status=2).stderr
+    assert run(*words, "--tokenize", "zh", "--value-only").stdout == "100.0\n"
+
+
+def test_a_pilot_of_power_is_checked_too(run, texts):
+    (texts / "b").write_text((texts / "ref").read_text().replace("bird", "dog"))
+    words = ("power", "--ref", texts / "ref", "--hyp", f"A={texts / 'raw'}", "--hyp", f"B={texts / 'b'}")
+    assert "error: A: cased" in run(*words, status=2).stderr
+    assert "warning: A: cased" in run(*words, "--accept-text").stderr
+
+
+def test_an_unknown_normalisation_is_one_line(run, texts):
+    words = ("score", "bleu", "--ref", texts / "ref", "--hyp", f"A={texts / 'raw'}")
+    assert (
+        "error: --normalise mosse: there is no tokeniser 'mosse'"
+        in run(*words, "--normalise", "mosse", status=2).stderr
+    )
+    assert "such as --normalise en=moses" in run(*words, "--normalise", "moses", status=2).stderr
