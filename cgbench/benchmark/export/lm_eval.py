@@ -19,8 +19,9 @@ from typing import Any
 
 from cgbench.benchmark.data_tables import sides_of, write_table
 from cgbench.benchmark.export.language_names import in_english
-from cgbench.benchmark.export.pairs import Pairs, write_lines
+from cgbench.benchmark.export.pairs import Pairs, as_written, normalisation_of_release, raw_texts, write_lines
 from cgbench.errors import InputWarning
+from cgbench.text.languages import known
 
 TEST, SHOTS = "test", "fewshot"
 MOST_SHOTS = 500
@@ -35,6 +36,19 @@ def load(**_):
     files = sorted(Path(__file__).parent.glob("*.parquet"))  # each has columns of its own, so one call per file
     return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
 '''
+AGGREGATION = "!function pairs.bleu"
+SCORER = '''
+
+def bleu(items):
+    """BLEU with the tokeniser of the target's language; the harness's own cuts at blanks alone."""
+    import sacrebleu
+
+    references, answers = zip(*items)
+    answers = [answer if isinstance(answer, str) else answer[0] for answer in answers]
+    return sacrebleu.corpus_bleu(answers, [list(references)], tokenize="{tokenize}").score
+'''
+TOKENIZE = {"zh": "zh", "ja": "ja-mecab", **dict.fromkeys(("th", "lo", "km", "my"), "char")}
+"""sacrebleu's tokeniser for languages without blanks between words."""
 
 
 def task_name(languages: tuple[str, str]) -> str:
@@ -48,11 +62,12 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
     import yaml
 
     name = task_name(pairs.languages)
+    shots = shots_of(pairs)
+    pairs = as_written(pairs)
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
     figures = [row["figures"] for row in pairs.rows]
     columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
     write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
-    shots = shots_of(pairs)
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
     if shots["source"]:
         write_table(pyarrow.table(shots), folder / f"{SHOTS}.parquet")
@@ -65,7 +80,12 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
             ),
             stacklevel=2,
         )
-    write_lines(folder / "pairs.py", LOADER.splitlines())
+    tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
+    scorer = SCORER.format(tokenize=tokenize) if tokenize else ""
+    write_lines(folder / "pairs.py", (LOADER + scorer).splitlines())
+    metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
+    if tokenize:  # TER counts words, and the harness's BLEU has no setting
+        metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
     source, target = (_literal(in_english(language)) for language in pairs.languages)
     task = {
         "task": name,
@@ -84,12 +104,13 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
                 ],
             }
         ],
-        "metric_list": [{"metric": metric} for metric in ("bleu", "chrf", "ter")],
+        "metric_list": metrics,
         "should_decontaminate": True,
         "doc_to_decontamination_query": "{{target}}",
         "metadata": {"version": 2.0, "cgbench": pairs.release.signature},
     }
     text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=1_000)
+    text = text.replace(f"'{AGGREGATION}'", AGGREGATION)
     write_lines(folder / f"{name}.yaml", [*text.splitlines(), "custom_dataset: !function pairs.load"])
 
 
@@ -103,12 +124,18 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
         return {"source": [], "target": []}
     tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
     free = [
-        (source, target)
-        for stage, source, target in zip(table["stage"].to_pylist(), *texts, strict=True)
+        (place, (source, target))
+        for stage, *place, source, target in zip(
+            *(table[name].to_pylist() for name in ("stage", "pool", "pool_line")), *texts, strict=True
+        )
         if stage in ("rest", "window") and source not in tests[0] and target not in tests[1]
     ]
     chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
-    return {"source": [source for source, _ in chosen], "target": [target for _, target in chosen]}
+    written = [text for _, text in chosen]
+    change = normalisation_of_release(pairs.release)
+    if not change.is_identity and change.anonymise == "none":
+        written = raw_texts(pairs.release, [(pool, line) for (pool, line), _ in chosen], written) or written
+    return {"source": [source for source, _ in written], "target": [target for _, target in written]}
 
 
 def _literal(name: str) -> str:

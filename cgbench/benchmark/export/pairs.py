@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release import Release
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.normalisation import Normalisation, normalise_pairs
+from cgbench.text.plain_text import words_of
 
 SYSTEM = "ensemble"  # what the ensemble's own translations are called
 
@@ -57,6 +62,69 @@ def pairs_of(release: Release) -> Pairs:
         for row, source, target in zip(figures, *texts, strict=True)
     ]
     return Pairs(release, rows)
+
+
+def as_written(pairs: Pairs) -> Pairs:
+    """The pairs as their pools have them, before tokenisation and lower-casing, for targets that models answer.
+
+    Where a pool is not here, or no longer what it was, the pairs stay as the release has them, and a warning says so.
+    """
+    release = pairs.release
+    change = normalisation_of_release(release)
+    if change.is_identity or change.anonymise != "none":  # answers are compared with forms whose names are replaced
+        return pairs
+    texts = [(row["source"], row["target"]) for row in pairs.rows]
+    found = raw_texts(release, [(row["figures"]["pool"], row["figures"]["pool_line"]) for row in pairs.rows], texts)
+    if found is None:
+        warnings.warn(
+            InputWarning(
+                f"{release.folder}: the text is normalised ({change.signature(release.languages[1])}"
+                f"{', lower case' if change.lowercase else ''}) and the pools that it was made of are not here, so the "
+                "export has normalised text; answers in ordinary text score too low there: score them by cgbench score "
+                f"{argument('release')} {argument('normalise', 'release')}"
+            ),
+            stacklevel=2,
+        )
+        return pairs
+    rows = [
+        {**row, "source": source, "target": target} for row, (source, target) in zip(pairs.rows, found, strict=True)
+    ]
+    return replace(pairs, rows=rows)
+
+
+def normalisation_of_release(release: Release) -> Normalisation:
+    """What the build did to all text."""
+    config = release.configuration
+    names = config["tokenize"], config["lowercase"], release.languages
+    return Normalisation(*names, config.get("detokenize", False), config.get("anonymise", "none"))
+
+
+def raw_texts(
+    release: Release, places: Sequence[tuple[int, int]], texts: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]] | None:
+    """The pairs at ``places`` (pool and line there, from 1) as the pools have them; None where a pool is not here.
+
+    Each is normalised again and compared with the text of the release, so that another version of a pool is noticed.
+    """
+    change = normalisation_of_release(release)
+    entries = release.manifest["inputs"]["pool"]
+    found: dict[tuple[int, int], tuple[str, str]] = {}
+    try:
+        for pool in sorted({pool for pool, _ in places}):
+            entry, wanted = entries[pool - 1], {line for number, line in places if number == pool}
+            paths = tuple(release.input_path(str(file["path"])) for file in entry["files"])
+            spec = CorpusSpec(paths, tuple(entry["columns"]) if entry["columns"] else None)
+            for line, pair in enumerate(islice(read_pairs(spec), max(wanted)), 1):
+                if line in wanted:
+                    found[pool, line] = pair
+        raw = [found[place] for place in places]
+        again = normalise_pairs(iter(raw), change, "")
+        alike = all(
+            [" ".join(words_of(side)) for side in pair] == list(text) for pair, text in zip(again, texts, strict=True)
+        )
+    except (InputError, OSError, LookupError, TypeError):
+        return None
+    return [(source.strip(), target.strip()) for source, target in raw] if alike else None
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cgbench.benchmark.export.language_names import in_english, with_script
-from cgbench.benchmark.export.pairs import Pairs, write_rows
+from cgbench.benchmark.export.pairs import Pairs, as_written, write_rows
 
 SUITE, ANSWERS = "testsuite.jsonl", "references.jsonl"
 SET = "cgbench"
@@ -24,7 +24,7 @@ def write_wmt_testsuite(pairs: Pairs, folder: Path) -> None:
     names = [in_english(language) for language in pairs.languages]
     instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."
     suite, answers = [], []
-    for row in pairs.rows:
+    for row in as_written(pairs).rows:
         common = {
             "doc_id": "_###_".join([SET, row["domain"], source, target, row["doc"]]),
             "domain": row["domain"],
