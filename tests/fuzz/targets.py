@@ -139,6 +139,9 @@ def columns():
     yield Target("score --by column", "tsv", files, "t.tsv", m.text, words)
     words = ("score", "bleu", "--ref", "{}/r", "--hyp", "a={}/h")
     yield Target("score bleu", "plain", {"r": lines, "h": lines}, "r", m.text, words)
+    words = (*words, "--normalise", "en=moses", "--lowercase")
+    many = 8 * lines  # enough lines for the check of their form
+    yield Target("score bleu --normalise", "plain", {"r": many, "h": many}, "h", m.text, words)
 
 
 def cter():

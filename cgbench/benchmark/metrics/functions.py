@@ -247,6 +247,8 @@ def evaluate(
     chosen = table or _table_of([source_column.name] if source_column else [], names)
     cter_metric = made if isinstance(made, Cter) else None
     material = Material(text, train, chosen, None if lm is None else Path(lm), cter_metric, min_count or 3)
+    if train is not None and text is not None:
+        prepared += preparation.check_training(text, train)
     if by is not None:
         breakdown = _breakdown(made.n, by, material, bins, groups)
     scored = score(made, read, comparison, breakdown, judgements, rows, easy)

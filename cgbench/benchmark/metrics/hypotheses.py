@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +10,14 @@ from pathlib import Path
 from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.evaluation import System
 from cgbench.errors import InputError, argument
-from cgbench.text.given import AnyPath
+from cgbench.text.columns import Column
+from cgbench.text.given import AnyPath, Texts, as_column
 from cgbench.text.hypothesis_form import Reading, differences
 from cgbench.text.inspection import Finding
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.profile import Profile, profile
-from cgbench.text.sampling import spread
+from cgbench.text.remote import local
+from cgbench.text.sampling import sample_text, spread
 
 RELEASE, DETOKENIZE = "release", "detokenize"
 
@@ -59,6 +62,27 @@ class Preparation:
         """
         release = None if self.normalise else self.release  # normalising twice is no remedy
         return check_form(reading, systems, references, accept=self.accept, release=release)
+
+    def check_training(self, text: Column, train: Texts) -> list[str]:
+        """Lines about a training text in another form than the text whose words are looked up in it.
+
+        :raises InputError: as :meth:`check` does.
+        """
+        if not isinstance(train, (str, os.PathLike, list, tuple, Column)):
+            return []  # it may be read once
+        if isinstance(train, (str, os.PathLike)):
+            name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
+        else:
+            name, lines = "train", spread(iter(as_column(train, "train").values))
+        told = differences(_profile(text.values), profile(lines), Reading())
+        found = [
+            Finding(f"{text.name}: {one.text.replace('the references', name)}; write both alike", one.stops)
+            for one in told
+        ]
+        stopped = next((finding for finding in found if finding.stops), None)
+        if stopped and not self.accept:
+            raise InputError(f"{stopped.text}; {argument('accept_text')} takes the text as it is")
+        return [finding.text for finding in found]
 
 
 def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:

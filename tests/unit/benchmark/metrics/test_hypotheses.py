@@ -280,3 +280,16 @@ def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
 def test_normalise_is_refused_where_nothing_is_compared_with_references():
     with pytest.raises(InputError, match="normalise='jieba' is of hypotheses"):
         import_scores({"A": [0.5, 1.0]}, normalise="jieba")
+
+
+def test_a_training_text_in_another_form_than_the_references_stops(tmp_path):
+    (tmp_path / "train").write_text("".join(line + "\n" for line in EN))
+    given = {"references": LOW, "by": "frequency"}
+    for train, name in ((tmp_path / "train", f"{tmp_path}/train"), (EN, "train")):
+        with pytest.raises(InputError, match=f"^references: in lower case, unlike {name}, which are cased"):
+            evaluate("exact", {"A": LOW}, train=train, **given)
+        with pytest.warns(InputWarning, match="^references: in lower case, unlike"):
+            evaluate("exact", {"A": LOW}, train=train, accept_text=True, **given)
+    with pytest.raises(InputError, match="^references: in lower case"):
+        import_scores({"A": [0.0, 1.0] * 98}, train=EN, **given)
+    assert form_lines("exact", {}, LOW, LOW, train=LOW, by="frequency") == ([], False)
