@@ -41,6 +41,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
@@ -50,7 +51,7 @@ from cgbench.benchmark.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.memory import free_memory
-from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory
+from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import LARGEST, WordCounter, estimate_words
 
@@ -79,17 +80,18 @@ class KnownNgrams:
     @classmethod
     def learn(
         cls,
-        text: str | os.PathLike[str],
+        text: str | os.PathLike[str] | Iterable[str],
         *,
         min_count: int = 3,
         word_min_count: int | None = None,
         jobs: int | None = None,
         scratch: Path | None = None,
     ) -> KnownNgrams:
-        """Find the n-grams that occur at least ``min_count`` times in a plain text file.
+        """Find the n-grams that occur at least ``min_count`` times in a text.
 
         A plain file that does not fit into the memory that is free is learned from on disk, to the same bytes.
 
+        :param text: the name of a plain text file, one sentence per line; or a list of sentences.
         :param word_min_count: a word below this count is rare (default: ``min_count``).
         :param jobs: threads (default: one a core); the result does not depend on it.
         :param scratch: the folder where the text goes then (default: that of temporary files).
@@ -99,6 +101,8 @@ class KnownNgrams:
         """
         from cgbench.benchmark import disk_learning
 
+        if not isinstance(text, (str, os.PathLike)):
+            return cls.learn_lines(text, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
 
         words, memory = estimate_words(Path(text)), free_memory()
@@ -118,9 +122,12 @@ class KnownNgrams:
     def learn_lines(
         cls, lines: Iterable[str], *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
     ) -> KnownNgrams:
-        """The same for lines in memory."""
+        """The same for sentences in memory.
+
+        :raises InputError: ``lines`` is a string, or holds something else than strings.
+        """
         check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
-        return cls._learn(join_blocks(lines), min_count, word_min_count, jobs)
+        return cls._learn(join_blocks(sentences(lines)), min_count, word_min_count, jobs)
 
     @classmethod
     def _learn(
@@ -210,34 +217,65 @@ class KnownNgrams:
         words = words_of(ngram) if isinstance(ngram, str) else ngram
         if len(words) == 1:
             return self.words.count(words[0]) >= (self.min_count if self.closed else 0)
-        return bool(words) and self.pieces(ngram) == 1
+        return bool(words) and len(self._cover(words)) == 1
 
     def is_rare(self, word: str) -> bool:
         """Does the word occur fewer than ``word_min_count`` times in training?"""
         return self.words.is_rare(word)
 
-    def cover(self, sentence: str | Sequence[str]) -> list[tuple[str, ...]]:
-        """The pieces of a least cover, from left to right. A word that is not known is a piece of its own."""
-        words = words_of(sentence) if isinstance(sentence, str) else list(sentence)
+    @overload
+    def cover(self, text: str) -> list[tuple[str, ...]]: ...  # type: ignore[overload-overlap]
+    @overload
+    def cover(self, text: Iterable[str]) -> list[list[tuple[str, ...]]]: ...
+
+    def cover(self, text: str | Iterable[str]) -> list[tuple[str, ...]] | list[list[tuple[str, ...]]]:
+        """The pieces of a least cover, from left to right. A word that is not known is a piece of its own.
+
+        :param text: a sentence; or a list of sentences, for a list of covers.
+        :raises InputError: the list holds something else than strings.
+        """
+        if not isinstance(text, str):
+            return [self.cover(sentence) for sentence in sentences(text)]
+        return self._cover(words_of(text))
+
+    def _cover(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         ids = self.words.ids(words)
         _, begins = self.count_pieces(ids, np.array([len(ids)], np.int32))
         starts = [*np.flatnonzero(begins).tolist(), len(words)]
         return [tuple(words[start:end]) for start, end in itertools.pairwise(starts)]
 
-    def pieces(self, sentence: str | Sequence[str]) -> int:
-        """The least number of pieces."""
-        return len(self.cover(sentence))
+    @overload
+    def pieces(self, text: str) -> int: ...  # type: ignore[overload-overlap]
+    @overload
+    def pieces(self, text: Iterable[str]) -> list[int]: ...
 
-    def degree(self, sentence: str | Sequence[str]) -> float:
-        """Pieces over words; 0.0 for an empty sentence."""
-        cover = self.cover(sentence)
+    def pieces(self, text: str | Iterable[str]) -> int | list[int]:
+        """The least number of pieces: of a sentence, or of each sentence of a list."""
+        if not isinstance(text, str):
+            return self.measure(text)[0].tolist()
+        return len(self.cover(text))
+
+    @overload
+    def degree(self, text: str) -> float: ...  # type: ignore[overload-overlap]
+    @overload
+    def degree(self, text: Iterable[str]) -> list[float]: ...
+
+    def degree(self, text: str | Iterable[str]) -> float | list[float]:
+        """Pieces over words, 0.0 for an empty sentence: of a sentence, or of each sentence of a list.
+
+        :raises InputError: the list holds something else than strings.
+        """
+        if not isinstance(text, str):
+            pieces, lengths = self.measure(text)
+            return (pieces / np.maximum(lengths, 1)).tolist()
+        cover = self.cover(text)
         return len(cover) / sum(map(len, cover)) if cover else 0.0
 
     def measure(self, lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and length of many sentences at once, both int32 ``[lines]``."""
         pieces = [np.zeros(0, np.int32)]
         lengths = [np.zeros(0, np.int32)]
-        for block in join_blocks(lines):
+        for block in join_blocks(sentences(lines)):
             some_pieces, some_lengths = self.measure_block(block)
             pieces.append(some_pieces)
             lengths.append(some_lengths)

@@ -14,7 +14,7 @@ import numpy as np
 
 from cgbench.benchmark import saved_ngrams
 from cgbench.errors import InputError
-from cgbench.text.blocks import Block, join_blocks, padded, read_blocks
+from cgbench.text.blocks import Block, join_blocks, padded, read_blocks, sentences
 from cgbench.text.word_counts import WordCounter
 
 
@@ -33,17 +33,23 @@ class Vocabulary:
     usable: int
 
     @classmethod
-    def learn(cls, text: str | os.PathLike[str], *, min_count: int = 3) -> Vocabulary:
-        """Count the words of a text (blank-separated, one sentence a line; see ``text/blocks.py``).
+    def learn(cls, text: str | os.PathLike[str] | Iterable[str], *, min_count: int = 3) -> Vocabulary:
+        """Count the words of a text (blank-separated, one sentence per line; see ``text/blocks.py``).
 
+        :param text: the name of a file, or a list of sentences.
         :raises InputError: the file is missing or not UTF-8, or ``min_count`` is below 1.
         """
+        if not isinstance(text, (str, os.PathLike)):
+            return cls.learn_lines(text, min_count=min_count)
         return read_training(read_blocks(Path(text)), min_count, min_count, keep=False)[0]
 
     @classmethod
     def learn_lines(cls, lines: Iterable[str], *, min_count: int = 3) -> Vocabulary:
-        """Count the words of lines in memory."""
-        return read_training(join_blocks(lines), min_count, min_count, keep=False)[0]
+        """Count the words of sentences in memory.
+
+        :raises InputError: ``lines`` is a string, or holds something else than strings.
+        """
+        return read_training(join_blocks(sentences(lines)), min_count, min_count, keep=False)[0]
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """All there is, with ``min_count`` and ``usable``."""

@@ -166,6 +166,25 @@ def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, di
             buffer[:held] = rest
 
 
+def sentences(given: Iterable[str]) -> Iterator[str]:
+    """The sentences of a list, each checked to be a string.
+
+    A string is refused: as an iterable it would be read character by character.
+
+    :raises InputError: ``given`` is a string or no iterable, or holds something else than strings (with its number).
+    """
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InputError(f"{given!r:.80}: a list of sentences is needed; put one sentence into a list, [sentence]")
+    return _checked(given)
+
+
+def _checked(given: Iterable[str]) -> Iterator[str]:
+    for number, sentence in enumerate(given, 1):
+        if not isinstance(sentence, str):
+            raise InputError(f"sentence {number} is {sentence!r:.80}, where a string is needed")
+        yield sentence
+
+
 def join_blocks(lines: Iterable[str], size: int = BLOCK) -> Iterator[Block]:
     """Lines that are in memory, as blocks. A line's own final newline is dropped.
 

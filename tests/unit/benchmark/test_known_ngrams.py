@@ -49,7 +49,7 @@ def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_coun
         cover = ngrams.cover(sentence)
         assert [word for piece in cover for word in piece] == expected
         assert all(len(piece) == 1 or piece in known for piece in cover)
-        assert len(cover) == twins.least_pieces(expected, known) == ngrams.pieces(expected)
+        assert len(cover) == twins.least_pieces(expected, known) == ngrams.pieces(sentence)
         assert ngrams.degree(sentence) == twins.degree(expected, known)
     pieces, lengths = ngrams.measure(sentences)
     assert pieces.tolist() == [ngrams.pieces(sentence) for sentence in sentences]
@@ -107,7 +107,7 @@ def test_the_length_of_ngrams_lines_and_words_has_no_limit(tmp_path: Path):
     assert ngrams.longest == 70_000
     assert len(ngrams) == 70_000 * 70_001 // 2
     assert ngrams.pieces(text) == 1
-    assert ngrams.pieces(long[5:] + long[:5]) == 2
+    assert ngrams.pieces(" ".join(long[5:] + long[:5])) == 2
     assert len(ngrams.slots) < 500_000
 
 
@@ -230,3 +230,32 @@ def test_phrases_of_a_file(tmp_path):
     listed = KnownNgrams.from_phrases(["a b", "c"])
     assert KnownNgrams.from_phrases(str(tmp_path / "phrases")) == listed
     assert KnownNgrams.from_phrases(tmp_path / "phrases") == listed
+
+
+def test_a_list_is_a_list_of_sentences():
+    """It was read as the words of one sentence, of which none is known: degree 1.0."""
+    known = KnownNgrams.learn(["the cat sat", "the cat ran", ""], min_count=2)
+    assert known == KnownNgrams.learn_lines(["the cat sat", "the cat ran", ""], min_count=2)
+    assert Vocabulary.learn(["a b", "a"], min_count=1) == Vocabulary.learn_lines(["a b", "a"], min_count=1)
+    several = ["the cat sat", "the cat", ""]
+    assert known.degree(several) == [known.degree(one) for one in several] == [2 / 3, 1 / 2, 0.0]
+    assert known.cover(several) == [[("the", "cat"), ("sat",)], [("the", "cat")], []]
+    assert known.pieces(iter(several)) == [2, 1, 0]
+    assert known.degree([]) == [] == known.cover([])
+    assert ("the", "cat") in known  # an n-gram, not a text, may be given as its words
+
+
+@pytest.mark.parametrize("learn", [KnownNgrams.learn_lines, Vocabulary.learn_lines])
+def test_the_name_of_a_file_is_no_list_of_sentences(learn):
+    """It was read character by character."""
+    with pytest.raises(InputError, match="'train.en': a list of sentences is needed"):
+        learn("train.en")
+
+
+@pytest.mark.parametrize("method", ["degree", "cover", "pieces", "measure"])
+def test_other_things_are_no_sentences(method):
+    known = KnownNgrams.learn_lines(["a b", "a b"], min_count=1)
+    with pytest.raises(InputError, match="sentence 2 is \\['a', 'b'\\], where a string is needed"):
+        getattr(known, method)(["a b", ["a", "b"]])
+    with pytest.raises(InputError, match="sentence 1 is nan"):
+        getattr(known, method)([float("nan")])
