@@ -1,4 +1,4 @@
-"""One column of text: a plain file, a line an example, or ``TABLE:COLUMN``, a column of a TSV, JSONL or Parquet file.
+"""One column of text: a plain file, one line per example, or ``TABLE:COLUMN``, of a TSV, CSV, JSON or Parquet file.
 
 Scores and statistics need single columns (hypotheses, references, compounds, judgements) that people keep in files of
 their own or beside each other in a table. Compressed files (.gz, .zst) are read as they are; ``-`` is standard input.
@@ -12,8 +12,9 @@ from pathlib import Path
 
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
+from cgbench.text.plain_text import words_of
 from cgbench.text.rows import Table, as_text, is_number
-from cgbench.text.streams import COMPRESSED, TABLES, form, is_table, read_lines, shown, split_name
+from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ def read_text(given: str | Path, *roles: str) -> Iterator[str]:
     """The lines of a text as a user names it, as they are read: what every command reads its text with.
 
     :param given: a plain file (.gz, .zst too), ``TABLE:COLUMN``, or ``-`` for standard input. A column is named by its
-        header (TSV: or by its number, from 1, when no row is a header). Where none is named, the first of ``roles``
-        that the table has is taken (``hypothesis``), else the only column.
+        header (TSV, CSV: or by its number, from 1, when no row is a header). Where none is named, the first of
+        ``roles`` that the table has is taken (``hypothesis``), else the only column.
     :raises InputError: a file is missing, damaged or not UTF-8, or there is no such column.
     """
     if not is_table(given):
@@ -66,7 +67,7 @@ def read_column(given: str | Path, *roles: str) -> Column:
 
 
 def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:
-    if wanted is not None and form(path) == "tsv" and is_number(wanted):
+    if wanted is not None and form(path) in NUMBERED and is_number(wanted):
         if not int(wanted):
             raise InputError(f"{path}:{wanted}: columns are counted from 1")
         table, column = Table(path, named=False), wanted
@@ -83,9 +84,12 @@ def _choose(table: Table, wanted: str | None, roles: tuple[str, ...]) -> str:
         if wanted not in names:
             raise InputError(f"{path}: no column {wanted!r}{did_you_mean(wanted, names)}")
         return wanted
-    for name in (*roles, *(names if len(names) == 1 else ())):
+    kind = form(path)
+    # The one cell of a first row that is a sentence is no header: it would be lost.
+    alone = len(names) == 1 and not (kind in NUMBERED and len(words_of(names[0])) > 1)
+    for name in (*roles, *(names if alone else ())):
         if name in names:
             return name
     example = names[0] if names and "\t" not in names[0] and len(names[0]) < 20 else "1"
-    where = {"tsv": "its first row has", "jsonl": "its first object has", "parquet": "it has"}[form(path)]
+    where = "its first row has" if kind in NUMBERED else "it has" if kind == "parquet" else "its first object has"
     raise InputError(f"{path}: which column? Write {path}:COLUMN, such as {path}:{example}; {where} {', '.join(names)}")

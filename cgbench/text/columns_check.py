@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgbench.text.formats import CorpusSpec, Pair, chosen_columns
-from cgbench.text.languages import known
+from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, is_header
 from cgbench.text.rows import Table
 
-HEADERS = {
-    *("source", "target", "src", "tgt", "trg", "input", "output", "text", "label", "translation", "reference"),
-    *("sentence", "sentence1", "sentence2", "premise", "hypothesis", "question", "answer", "english", "german", "id"),
-}
 ENOUGH = 20  # rows
 
 
@@ -63,4 +58,4 @@ def _names(spec: CorpusSpec) -> list[str]:
 
 
 def _is_name(field: str, languages: tuple[str, str]) -> bool:
-    return field in languages or field.lower() in HEADERS or (len(field) in (2, 3) and known(field) is not None)
+    return field in languages or is_header(field)

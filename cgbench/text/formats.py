@@ -12,11 +12,27 @@ from pathlib import Path
 
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import read_text
+from cgbench.text.languages import known
 from cgbench.text.rows import Table, as_text, is_number
-from cgbench.text.streams import COMPRESSED, form, is_plain_file, is_stdin, is_there, open_bytes, shown, split_name
+from cgbench.text.streams import (
+    COMPRESSED,
+    NUMBERED,
+    form,
+    is_plain_file,
+    is_stdin,
+    is_there,
+    open_bytes,
+    shown,
+    split_name,
+)
 
 Pair = tuple[str, str]
 FIRST_LINE = 1 << 20  # bytes of it that are looked at
+HEADERS = {
+    *("source", "target", "src", "tgt", "trg", "input", "output", "text", "label", "translation", "reference"),
+    *("sentence", "sentence1", "sentence2", "premise", "hypothesis", "question", "answer", "english", "german", "id"),
+}
+"""What columns are called, beside the codes of languages."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +41,11 @@ class CorpusSpec:
 
     The text of a side is a plain file (.gz, .zst too), ``TABLE:COLUMN`` or ``-`` for standard input.
 
-    One file that is called neither .tsv, .jsonl nor .parquet is read as TSV, if its first line has a tab.
+    One file whose name is that of no table (.tsv, .csv, .jsonl, .json, .parquet) is read as TSV, if its first line has
+    a tab.
 
-    ``columns`` names the source and the target column of a file that holds both: numbers from 1 for TSV (or names,
-    when its first row is a header), names for JSON lines and Parquet.
+    ``columns`` names the source and the target column of a file that holds both: numbers from 1 for TSV and CSV (or
+    names, when the first row is a header), names for JSON and Parquet.
     """
 
     paths: tuple[Path, ...]
@@ -42,8 +59,8 @@ class CorpusSpec:
             )
         if len(self.paths) == 1 and form(self.paths[0]) == "plain" and not has_tab(self.paths[0]):
             raise InputError(
-                f"{self.paths[0]}: one file must hold both sides (.tsv, .jsonl or .parquet, also .gz or .zst, or any "
-                "with a tab in its first line); for plain text name two files"
+                f"{self.paths[0]}: one file must hold both sides (.tsv, .csv, .jsonl, .json or .parquet, also .gz or "
+                ".zst, or any with a tab in its first line); for plain text name two files"
             )
         if len(self.paths) == 2 and any(form(path) != "plain" for path in self.paths):
             raise InputError(
@@ -63,6 +80,11 @@ class CorpusSpec:
     def files(self) -> tuple[Path, ...]:
         """The files that the texts are in."""
         return tuple(split_name(path)[0] for path in self.paths)
+
+
+def is_header(field: str) -> bool:
+    """Whether a field is what a column is called: one of :data:`HEADERS`, or the code of a language."""
+    return field.lower() in HEADERS or (len(field) in (2, 3) and known(field) is not None)
 
 
 def has_tab(path: Path) -> bool:
@@ -128,20 +150,27 @@ def chosen_columns(spec: CorpusSpec) -> tuple[tuple[str, str], list[str]]:
 
 
 def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str, str], Table]:
-    tsv = form(path) in ("tsv", "plain")
-    wanted = columns or (("1", "2") if tsv else None)
+    kind = form(path)
+    tsv = kind in (*NUMBERED, "plain")
+    wanted = columns or (("1", "2") if tsv and kind != "csv" else None)
     numbers = tsv and wanted is not None and all(map(is_number, wanted))
     if numbers and wanted and not all(map(int, wanted)):
-        raise InputError(f"{path}: columns of a TSV file are counted from 1")
+        raise InputError(f"{path}: columns are counted from 1")
     table = Table(path, named=not numbers)
     names = table.names
     if tsv and (missing := [name for name in wanted or () if not numbers and name not in names]):
         raise InputError(f"{path}: no column {missing[0]!r} in the first row; it has {', '.join(names)}")
     if wanted is None:
-        found = ("source", "target") if "source" in names and not table.nested else tuple(names[:2])
+        sides = "source" in names and not table.nested and (kind != "csv" or "target" in names)
+        found = ("source", "target") if sides else tuple(names[:2])
         if len(found) < 2 and table.filled:
             raise InputError(
                 f"{path}, row 1: no text field for the target; it has {', '.join(names)} (see {argument('columns')})"
+            )
+        if kind == "csv" and table.filled and not all(map(is_header, found)):
+            raise InputError(
+                f"{path}, row 1: {found[0]!r:.60} and {found[1]!r:.60} are not known as a header; name the columns "
+                f"with {argument('columns')}, by their names or, where no row is a header, by their numbers (1,2)"
             )
         wanted = (found[0], found[1]) if len(found) == 2 else ("source", "target")
     return wanted, table

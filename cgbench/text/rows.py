@@ -1,10 +1,14 @@
-"""The rows of a table: TSV, JSON lines (also .gz, .zst) or Parquet.
+"""The rows of a table: TSV, CSV, JSON (also .gz, .zst) or Parquet.
 
-TSV has no quotes: a tab ends a field, a newline a row. A row has the number that it has in the file, from 1.
+TSV has no quotes: a tab ends a field, a newline a row. CSV has them (RFC 4180): a quoted field may hold commas, quotes
+and newlines. ``.jsonl`` is one object per line, ``.json`` the same or an array of objects. A row has the number that it
+has in the file, from 1.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -14,8 +18,10 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.text.parquet import ParquetTable
-from cgbench.text.streams import form, read_lines
+from cgbench.text.plain_text import MARK
+from cgbench.text.streams import CHUNK, form, limit, open_bytes, read_lines
 
+_BLANKS = re.compile(r"[ \t\r\n]*")  # of JSON
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Row = tuple[int, tuple[Any, ...]]
@@ -27,7 +33,7 @@ class Table:
 
     Hugging Face's ``{"translation": {"de": ..., "en": ...}}`` is a table with the columns ``de`` and ``en``.
 
-    :param named: ``names`` are those of the first row of a TSV file; else it has none, and columns are numbers.
+    :param named: ``names`` are those of the first row of a TSV or CSV file; else it has none, and columns are numbers.
     :raises InputError: the file is missing, damaged or not UTF-8.
     """
 
@@ -36,17 +42,19 @@ class Table:
         self.names: list[str] = []
         self.nested: list[str] = []  # those of them that are fields of ``translation``
         self._parquet = self._objects = self._lines = None
+        self._begin = 1
         kind = form(path)
         if kind == "parquet":
             self._parquet = ParquetTable(path)
             self.nested, names = self._parquet.nested, self._parquet.names
-        elif kind == "jsonl":
-            self._objects = _read_objects(path)
+        elif kind in ("jsonl", "json"):
+            self._objects = _read_array(path) if kind == "json" and is_array(path) else _read_objects(path)
             self._first = next(self._objects, None)
             names = list(self._first[1]) if self._first else []
             self.nested = list(_translation(self._first[1])) if self._first else []
         else:
-            self._lines = (line.rstrip("\r").split("\t") for line in read_lines(path))
+            tabs = kind != "csv"
+            self._lines = (line.rstrip("\r").split("\t") for line in read_lines(path)) if tabs else _read_csv(path)
             self._begin = 2 if named else 1
             names = next(self._lines, []) if named else []
         self.filled = bool(names)
@@ -61,6 +69,8 @@ class Table:
         if self._parquet:
             inner = [f"translation.{name}" if name in self.nested else name for name in columns]
             return enumerate(self._parquet.read(inner), 1)
+        if self._begin == 2 and not self.filled:
+            return iter(())  # a header is needed, and the file is empty
         return self._read_objects(columns) if self._objects else self._read_fields(columns)
 
     def _read_objects(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -78,8 +88,39 @@ class Table:
             yield number, tuple(row[index] for index in wanted)
 
 
+def _read_csv(path: Path) -> Iterator[list[str]]:
+    """The records of a CSV file (RFC 4180), all of the same number of fields.
+
+    A blank line is a record with one empty field where the first record has one field; else it is left out.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), limit("CGBENCH_MAX_LINE")))
+    reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
+    width = number = 0
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{path}, line {reader.line_num}: no CSV ({error}); a field with a comma, a quote or a newline stands "
+                'in quotes, and a quote in it is doubled ("")'
+            ) from None
+        if row is None:
+            return
+        number += 1
+        width = width or len(row) or 1
+        if not row and width > 1:
+            continue
+        row = row or [""]
+        if len(row) != width:
+            raise InputError(
+                f"{path}, row {number} has {len(row)} fields and the first row has {width}; a field with a comma "
+                "stands in quotes"
+            )
+        yield [field.replace("\r\n", "\n") for field in row]
+
+
 def is_number(column: str) -> bool:
-    """Whether a column of a TSV file is named by its number (which may be 0, and wrong)."""
+    """Whether a column of a TSV or CSV file is named by its number (which may be 0, and wrong)."""
     return re.fullmatch("[0-9]{1,9}", column) is not None
 
 
@@ -111,6 +152,65 @@ def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise InputError(f"{path}, row {number}: an object is needed, with a field a column")
         yield number, row
+
+
+def is_array(path: Path) -> bool:
+    """Whether a file of JSON begins an array; else it has one object per line.
+
+    :raises InputError: the file is missing or damaged.
+    """
+    with open_bytes(path) as file:
+        return file.read(CHUNK).removeprefix(MARK).lstrip()[:1] == b"["
+
+
+def _read_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of an array, one after another: the array itself is never in memory."""
+    try:
+        with io.TextIOWrapper(open_bytes(path), "utf-8-sig") as file:
+            yield from _elements(path, file)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error}); convert the file, for example with iconv") from None
+
+
+def _elements(path: Path, file: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
+    decoder, most = json.JSONDecoder(), limit("CGBENCH_MAX_LINE")
+    text, place, number = "", 0, 0
+    wanted = "["  # what comes next: the array, "{" an object (or its end, "]"), "," or the end, "" nothing
+    while True:
+        place = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches everywhere
+        error: Exception | None = None
+        if place < len(text):
+            mark = text[place]
+            if mark == wanted == "{":
+                try:
+                    row, place = decoder.raw_decode(text, place)
+                except (ValueError, RecursionError) as found:
+                    error = found
+                else:
+                    number, wanted = number + 1, ","
+                    yield number, row
+                    continue
+            elif mark == wanted or (mark == "]" and (wanted == "," or (wanted == "{" and not number))):
+                wanted = "" if mark == "]" else "{"
+                place += 1
+                continue
+            elif wanted == "{":
+                raise InputError(f"{path}, row {number + 1}: an object is needed, with a field per column")
+            else:
+                raise InputError(
+                    f"{path}, after row {number}: no JSON array ({mark!r} where {wanted or 'its end'!r} is needed)"
+                )
+        text, place = text[place:], 0
+        if error and len(text) > most:
+            raise InputError(f"{path}, row {number + 1}: longer than {most:,} characters (CGBENCH_MAX_LINE)")
+        more = file.read(max(CHUNK, len(text)))
+        if not more and error:
+            raise InputError(f"{path}, row {number + 1} is not JSON ({error})")
+        if not more and wanted:
+            raise InputError(f"{path}: the array does not end; the file may be cut short")
+        if not more:
+            return
+        text += more
 
 
 def _translation(row: dict[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ import numpy as np
 from cgbench.errors import InputError, argument
 from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, padded
 from cgbench.text.plain_text import MARK
-from cgbench.text.rows import Table, as_text, is_number
-from cgbench.text.streams import COMPRESSED, check_line, form, is_stdin, open_raw, split_name
+from cgbench.text.rows import Table, as_text, is_array, is_number
+from cgbench.text.streams import COMPRESSED, NUMBERED, check_line, form, is_stdin, open_raw, split_name
 
 SHARD = 64 << 20
 """Bytes of a shard of a file that can be cut."""
@@ -44,7 +44,7 @@ class Shard:
 
     @property
     def kind(self) -> str:
-        """``plain``, ``jsonl``, ``tsv`` or ``parquet``."""
+        """``plain``, ``jsonl``, ``json`` (an array), ``tsv``, ``csv`` or ``parquet``."""
         return kind_of(self.path)
 
 
@@ -67,9 +67,11 @@ class Faults:
 
 def kind_of(path: Path) -> str:
     """What a file of a corpus is, by its name; unlike :func:`~cgbench.text.streams.form` it takes web corpora's
-    ``.json.gz`` for what it is, JSON lines."""
+    ``.json.gz`` for what it is, JSON lines, unless it begins an array."""
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
-    return "jsonl" if name.suffix in JSON_LINES else form(path)
+    if name.suffix not in JSON_LINES:
+        return form(path)
+    return "json" if name.suffix == ".json" and is_array(path) else "jsonl"
 
 
 def find_files(given: Iterable[str | Path], column: str = "text") -> list[Shard]:
@@ -100,7 +102,7 @@ def find_files(given: Iterable[str | Path], column: str = "text") -> list[Shard]
             raise InputError(f"{path}: no such file")
         for each in paths:
             kind = kind_of(each)
-            if named is None and kind == "tsv":
+            if named is None and kind in NUMBERED and not (kind == "csv" and column in Table(each, named=True).names):
                 raise InputError(f"{each}: which column? Write {each}:COLUMN, such as {each}:1")
             found.append(Shard(each, None if kind == "plain" else named or column))
     seen: set[tuple[Path, str | None]] = set()
@@ -282,7 +284,7 @@ def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
 
 
 def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    numbered = kind_of(path) == "tsv" and is_number(column)
+    numbered = kind_of(path) in NUMBERED and is_number(column)
     table = Table(path, named=not numbered)
     if table.names and column not in table.names:
         raise InputError(

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 COMPRESSED = (".gz", ".zst")
-TABLES = (".tsv", ".jsonl", ".parquet")
+TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
+NUMBERED = ("tsv", "csv")
+"""Forms of tables whose columns may be named by their numbers, where no row is a header."""
 STDIN = "-"
 CHUNK = 1 << 20
 
@@ -48,7 +50,7 @@ def limit(name: str) -> int:
 
 
 def form(path: Path) -> str:
-    """``plain``, ``tsv``, ``jsonl`` or ``parquet``, by the name without ``.gz`` or ``.zst``."""
+    """``plain``, ``tsv``, ``csv``, ``jsonl``, ``json`` or ``parquet``, by the name without ``.gz`` or ``.zst``."""
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     return name.suffix[1:] if name.suffix in TABLES else "plain"
 
@@ -56,7 +58,7 @@ def form(path: Path) -> str:
 def split_name(given: str | Path) -> tuple[Path, str | None]:
     """``TABLE:COLUMN`` as its parts; the column is None where none is named.
 
-    A colon in a path is no separator unless the file before it is a table (.tsv, .jsonl, .parquet; .gz, .zst).
+    A colon in a path is no separator unless the file before it is a table (:data:`TABLES`; also .gz, .zst).
     """
     path, sign, column = str(given).rpartition(":")
     if sign and column and form(Path(path)) != "plain" and not is_there(Path(given)):

@@ -180,12 +180,22 @@ BLIND = (flip, flip, put, cut, drop, insert, repeat, splice, number)
 TEXT = (*BLIND, lines, lines, cells, cells)
 
 
+def quotes(draw, data):
+    """Put a quote, a comma or a newline somewhere."""
+    place = _place(draw, data)
+    return data[:place] + draw.choice((b'"', b'""', b",", b'",', b',"', b"\r\n", b"\n", b"\r")) + data[place:]
+
+
 def blind(draw, data):
     return draw.choice(BLIND)(draw, data)
 
 
 def text(draw, data):
     return draw.choice(TEXT)(draw, data)
+
+
+def csv_file(draw, data):
+    return draw.choice((*TEXT, quotes, quotes, quotes))(draw, data)
 
 
 def _paths(value, path=()):

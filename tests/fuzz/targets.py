@@ -18,7 +18,13 @@ def _pairs(kind):
     rows = list(zip(GERMAN.splitlines(), ENGLISH.splitlines(), strict=True))
     if kind == "tsv":
         return "".join(f"{left}\t{right}\n" for left, right in rows).encode(), m.text
-    if kind == "jsonl":
+    if kind == "csv":
+        quoted = ((left, right.replace(" is ", ' "is", ').replace('"', '""')) for left, right in rows)
+        return "".join(f'{left},"{right}"\r\n' for left, right in [("source", "target"), *quoted]).encode(), m.csv_file
+    if kind == "json":
+        objects = [{"source": left, "target": right} for left, right in rows]
+        return json.dumps(objects).encode(), m.json_file
+    if kind in ("jsonl", "lines.json"):
         texts = (json.dumps({"source": left, "target": right}) for left, right in rows)
         return "".join(f"{text}\n" for text in texts).encode(), m.json_lines
     import pyarrow
@@ -104,7 +110,7 @@ def corpora():
     plain = {"t.de": GERMAN.encode(), "t.en": ENGLISH.encode()}
     learn = ("lexicon", "learn", "--method", "simple", "--out", "{}/out/l.json")
     yield Target("lexicon learn", "plain", plain, "t.en", m.text, (*learn, "{}/t.de", "{}/t.en"))
-    for kind in ("tsv", "jsonl", "parquet"):
+    for kind in ("tsv", "csv", "jsonl", "json", "lines.json", "parquet"):
         data, how = _pairs(kind)
         check = _pairs_as_read("t.parquet") if kind == "parquet" else (lambda folder: "")
         yield Target("lexicon learn", kind, {f"t.{kind}": data}, f"t.{kind}", how, (*learn, f"{{}}/t.{kind}"), check)
@@ -128,7 +134,7 @@ def columns():
         name = f"h.{packing}"
         words = (*score, "--hyp", f"a={{}}/{name}")
         yield Target("score exact", packing, {"r": lines, name: data}, name, how, words, _as_read(name))
-    for kind in ("tsv", "jsonl", "parquet"):
+    for kind in ("tsv", "csv", "jsonl", "json", "lines.json", "parquet"):
         data, how = _pairs(kind)
         column = "2" if kind == "tsv" else "target"
         words = (*score, "--hyp", f"a={{}}/h.{kind}:{column}")

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.imported.score_files import ScoreColumn, as_score, parse_scores, read_json
+from cgbench.benchmark.imported.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.parquet import ParquetTable
@@ -58,7 +58,7 @@ def read_log(path: Path, metric: str | None) -> list[ScoreColumn] | None:
     if path.suffix == ".eval":
         return _packed(path, metric)
     plain = path.with_suffix("") if path.suffix in COMPRESSED else path
-    if plain.suffix == ".json":
+    if plain.suffix == ".json" and not is_json_lines(path):
         data = read_json(path)
         if isinstance(data, dict) and isinstance(data.get("eval"), dict) and "samples" in data:
             samples = [] if data["samples"] is None else data["samples"]

@@ -20,7 +20,7 @@ from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
 from cgbench.text.given import is_path
 from cgbench.text.remote import local
-from cgbench.text.streams import form
+from cgbench.text.streams import TABLES, form
 
 
 def read_systems(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
@@ -84,10 +84,10 @@ def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreCo
         if ids:
             raise InputError(f"{argument('id', ids)}: {path} is a log of a harness, which has ids of its own")
         return found
-    if form(path) != "plain":
+    if form(path) not in ("plain", "json") or (ids and form(path) == "json"):
         return [read_table(path, field, ids)]
     if ids:
-        raise InputError(f"{argument('id', ids)} names a column, and {path} is no table (.tsv, .jsonl, .parquet)")
+        raise InputError(f"{argument('id', ids)} names a column, and {path} is no table ({', '.join(TABLES)})")
     if not is_of_systems(path):
         return [read_plain(path)]
     systems = systems_of(given)

@@ -3,9 +3,9 @@
 =============================  ========================================================================================
 plain text                     a number a line; also what ``comet-score`` prints (``FILE  Segment 3  score: 0.8``)
 ``NAME.seg.score``             mt-metrics-eval: ``SYSTEM  SCORE`` a line, all systems of a metric in one file
-``.tsv`` ``.jsonl``            a column; by default ``score``, ``COMET``, ``prediction`` (MetricX), ``rating``,
+``.tsv`` ``.csv`` ``.jsonl``   a column; by default ``score``, ``COMET``, ``prediction`` (MetricX), ``rating``,
 ``.parquet``                   ``value``, ``correct``
-``.json``                      COMET (``comet-score --to_json``); a list of numbers, or of objects
+``.json``                      COMET (``comet-score --to_json``); a list of numbers, or of objects; JSON lines
 =============================  ========================================================================================
 
 Logs of evaluation harnesses are read in ``harness_logs.py``.
@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
 from cgbench.text.rows import Table, is_number
-from cgbench.text.streams import COMPRESSED, form, is_there, open_bytes, read_lines, split_name
+from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
 """Bytes that a value of JSON may take, all objects counted; at most half of it are its own."""
@@ -79,7 +80,7 @@ def systems_of(given: str) -> dict[str, ScoreColumn]:
     """
     path, field = split_field(given)
     if (path.with_suffix("") if path.suffix in COMPRESSED else path).suffix == ".json":
-        return _read_json(path, field)
+        return {short_name(path): read_table(path, field, None)} if is_json_lines(path) else _read_json(path, field)
     systems: dict[str, list[str]] = {}
     for number, line in enumerate(read_lines(path), 1):
         name, sign, value = line.rstrip("\r").rpartition("\t")
@@ -123,7 +124,7 @@ def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
 
     :raises InputError: there is no such column, or an id is missing.
     """
-    numbered = wanted is not None and form(path) == "tsv" and is_number(wanted)
+    numbered = wanted is not None and form(path) in NUMBERED and is_number(wanted)
     if numbered and (ids is None or is_number(ids)):
         table, column = Table(path, named=False), str(wanted)
         if "0" in (column.lstrip("0") or "0", ids):
@@ -169,6 +170,15 @@ def as_score(value: Any, path: Path, number: int, column: str) -> str:
     if isinstance(value, str):
         return value
     raise InputError(f"{path}, row {number}: {column!r} holds {type(value).__name__}, where a number is needed")
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether a file of JSON has more than one line, the first of which is an object of its own."""
+    lines = list(islice(filter(str.strip, read_lines(path)), 2))
+    try:
+        return len(lines) > 1 and isinstance(parse_scores(lines[0].encode(), path), dict)
+    except InputError:
+        return False
 
 
 def _read_json(path: Path, field: str | None) -> dict[str, ScoreColumn]:

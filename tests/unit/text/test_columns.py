@@ -1,3 +1,4 @@
+import csv
 import gzip
 import json
 
@@ -7,6 +8,7 @@ import pytest
 
 from cgbench.errors import InputError, InputWarning
 from cgbench.text.columns import read_column
+from cgbench.text.rows import Table
 
 ROWS = [{"source": "a b", "score": 1}, {"source": "c", "score": 2.5}]
 
@@ -17,6 +19,10 @@ def folder(tmp_path):
     (tmp_path / "plain.gz").write_bytes(gzip.compress(b"a b\nc\n"))
     (tmp_path / "t.tsv").write_text("source\tscore\na b\t1\nc\t2.5\n")
     (tmp_path / "bare.tsv").write_text("a b\t1\nc\t2.5\n")
+    (tmp_path / "t.csv").write_text('source,score\r\n"a b",1\r\nc,2.5\r\n')
+    (tmp_path / "bare.csv").write_text("a b,1\nc,2.5\n")
+    (tmp_path / "t.json").write_text(json.dumps(ROWS, indent=1))
+    (tmp_path / "lines.json").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     pyarrow.parquet.write_table(
         pyarrow.Table.from_pylist([{**row, "score": float(row["score"])} for row in ROWS]), tmp_path / "t.parquet"
@@ -29,13 +35,26 @@ def test_plain_lines_keep_their_number(folder):
     assert read_column(f"{folder}/plain.gz").values == ["a b", "c"]
 
 
-@pytest.mark.parametrize("name", ["t.tsv:source", "t.jsonl:source", "t.parquet:source", "bare.tsv:1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("t.tsv:source", "t.jsonl:source", "t.parquet:source", "bare.tsv:1"),
+        *("t.csv:source", "bare.csv:1", "t.json:source", "lines.json:source"),
+    ],
+)
 def test_a_column_of_a_table(folder, name):
     assert read_column(f"{folder}/{name}").values == ["a b", "c"]
 
 
 @pytest.mark.parametrize(
-    ("name", "values"), [("t.tsv", ["1", "2.5"]), ("t.jsonl", ["1", "2.5"]), ("t.parquet", ["1.0", "2.5"])]
+    ("name", "values"),
+    [
+        ("t.tsv", ["1", "2.5"]),
+        ("t.csv", ["1", "2.5"]),
+        ("t.json", ["1", "2.5"]),
+        ("t.jsonl", ["1", "2.5"]),
+        ("t.parquet", ["1.0", "2.5"]),
+    ],
 )
 def test_numbers_are_text_and_roles_name_columns(folder, name, values):
     assert read_column(f"{folder}/{name}", "hypothesis", "score").values == values
@@ -83,3 +102,65 @@ def test_bad_input(folder, name, message):
     (folder / "latin").write_bytes(b"\xe4\n")
     with pytest.raises(InputError, match=message.replace("?", r"\?")):
         read_column(f"{folder}/{name}")
+
+
+def test_csv_is_that_of_rfc_4180(tmp_path):
+    rows = [("text", "n"), ('a "b", c', "1"), ("", ""), ("two\nlines", "2"), ("two\r\nmore", "3"), (" x ", "")]
+    for end in ("\r\n", "\n"):
+        with (tmp_path / "t.csv").open("w", newline="") as file:
+            csv.writer(file, lineterminator=end).writerows(rows)
+        assert read_column(tmp_path / "t.csv", "text").values == ['a "b", c', "", "two lines", "two more", " x "]
+        (tmp_path / "t.csv.gz").write_bytes(gzip.compress((tmp_path / "t.csv").read_bytes()))
+        assert read_column(f"{tmp_path}/t.csv.gz:2").values == ["n", "1", "", "2", "3", ""]
+    (tmp_path / "one.csv").write_text('text\na\n\n""\nb\n')  # an empty value is a blank line, or quotes
+    assert read_column(tmp_path / "one.csv").values == ["a", "", "", "b"]
+    (tmp_path / "end.csv").write_text("text,n\na,1\n\n")
+    assert read_column(f"{tmp_path}/end.csv:n").values == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "text,n\na, b,1\n", "row 2 has 3 fields and the first row has 2"),
+        ("t.csv", 'text,n\n"a,1\nb,2\n', "no CSV"),
+        ("t.csv", 'text,n\na,1\n"b"c,2\n', "line 3: no CSV"),
+        ("t.csv", "a sentence\nanother one\n", "which column"),
+        ("t.json", '[{"text": "a"}, {"text": ]', "row 2 is not JSON"),
+        ("t.json", '[{"text": "a"}, {"text": "b"}', "the array does not end"),
+        ("t.json", '[{"text": "a"} {"text": "b"}]', "after row 1: no JSON array"),
+        ("t.json", '[{"text": "a"}] x', "after row 1: no JSON array"),
+        ("t.json", '[{"text": "a"},]', "row 2: an object is needed"),
+        ("t.json", '["a", "b"]', "row 1: an object is needed"),
+        ("t.json", '[{"text": ' + "[" * 100_000, "row 1 is not JSON"),
+        ("t.json", '{"text": "a"}\n["b"]\n', "row 2: an object is needed"),
+        ("t.json", "[", "the array does not end"),
+    ],
+)
+def test_what_is_no_csv_or_json_is_refused_in_one_line(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        read_column(tmp_path / name, "text")
+    assert "\n" not in str(error.value)
+
+
+def test_an_array_is_read_in_pieces(tmp_path, monkeypatch):
+    """Whatever stands at the end of a piece: a row, a blank, half of a character."""
+    monkeypatch.setattr("cgbench.text.rows.CHUNK", 7)
+    rows = [{"text": f"größer {number}", "more": {"deep": [number, None]}} for number in range(50)]
+    for indent in (None, 2):
+        (tmp_path / "t.json").write_text(json.dumps(rows, indent=indent, ensure_ascii=False), encoding="utf-8")
+        assert read_column(tmp_path / "t.json", "text").values == [row["text"] for row in rows]
+    for empty in ("[]", " [ ] \n"):
+        (tmp_path / "t.json").write_text(empty)
+        assert read_rows(tmp_path / "t.json") == []
+    (tmp_path / "latin.json").write_bytes(b'[{"text": "gr\xf6"}]')
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_column(tmp_path / "latin.json", "text")
+    monkeypatch.setenv("CGBENCH_MAX_LINE", "100")
+    (tmp_path / "t.json").write_text('[{"text": "' + "x" * 1000)
+    with pytest.raises(InputError, match="row 1: longer than 100 characters"):
+        read_column(tmp_path / "t.json", "text")
+
+
+def read_rows(path):
+    return list(Table(path, named=True).read(("text",)))

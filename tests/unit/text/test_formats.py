@@ -25,6 +25,9 @@ def write_forms(folder):
     (folder / "a.tsv.gz").write_bytes(gzip.compress(tsv))
     (folder / "turned.tsv").write_text("en\tid\tde\n" + "".join(f"{t}\t7\t{s}\n" for s, t in PAIRS))
     rows = [{"source": source, "target": target} for source, target in PAIRS]
+    for name, head in (("a.csv", "source,target\n"), ("langs.csv", "de,en\n"), ("bare.csv", "")):
+        (folder / name).write_text(head + "".join(f'{source},"{target}"\n' for source, target in PAIRS))
+    (folder / "a.json").write_text(json.dumps(rows))
     (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "hf.jsonl").write_text(
         "".join(json.dumps({"translation": {"de": source, "en": target}}) + "\n" for source, target in PAIRS)
@@ -38,6 +41,11 @@ def write_forms(folder):
         (("a.de", "a.en"), None),
         (("a.de.gz", "a.en.zst"), None),
         (("a.tsv",), None),
+        (("a.csv",), None),
+        (("langs.csv",), None),
+        (("langs.csv",), ("de", "en")),
+        (("bare.csv",), ("1", "2")),
+        (("a.json",), None),
         (("a.tsv.gz",), ("1", "2")),
         (("turned.tsv",), ("de", "en")),
         (("a.jsonl",), None),
@@ -127,3 +135,15 @@ def test_one_file_of_any_name_is_tsv_if_it_has_tabs(tmp_path):
     (tmp_path / "plain.txt").write_text("no tab\nhere\tone\n")
     with pytest.raises(InputError, match=r"plain\.txt: one file must hold both sides .* with a tab in its first line"):
         CorpusSpec((tmp_path / "plain.txt",))
+
+
+def test_the_first_row_of_a_csv_file_is_not_lost(tmp_path):
+    """Where no column is named it has to be a header."""
+    write_forms(tmp_path)
+    with pytest.raises(InputError, match="'ein Hund' and 'a dog' are not known as a header"):
+        list(read_pairs(CorpusSpec((tmp_path / "bare.csv",))))
+    (tmp_path / "half.csv").write_text("source,tarjet\na,b\n")
+    with pytest.raises(InputError, match="'source' and 'tarjet' are not known as a header"):
+        list(read_pairs(CorpusSpec((tmp_path / "half.csv",))))
+    (tmp_path / "empty.csv").write_text("")
+    assert list(read_pairs(CorpusSpec((tmp_path / "empty.csv",)))) == []
