@@ -24,6 +24,7 @@ OPTIONS = {
     "tests": "test",
     "control_systems": "control-hyp",
     "others": "other",
+    "ids": "id",
     "control_references": "control-ref",
     "control_sources": "control-source",
 }

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--preset", help="Of the metric, as score has it.")
 @ACCEPT_TEXT
 @SAID
+@click.option("--id", "ids", metavar="COLUMN", help="Join the rows of all tables of the pilot by this column.")
 @click.option("--variance", type=float, metavar="V", help="No pilot: the variance of an example's difference.")
 @click.option("--binary", is_flag=True, help="The variance is of answers that are right or wrong, in percent.")
 @click.option("--seed-variance", type=float, metavar="V", help="No pilot: the variance between runs, of both systems.")
@@ -100,10 +101,11 @@ def power_command(
 def _pilot(given: dict[str, Any]) -> Evaluation:
     """The scores of the pilot, without any test."""
     said = {name: given.pop(name) for name in ("name", "statistic", "scale", "lower_is_better", "drop_missing")}
+    ids = given["ids"]
     if given["scores"]:
         from cgbench.benchmark.imported.functions import import_scores
 
-        return import_scores(paths_of(given["scores"], "--scores"), **said)
+        return import_scores(paths_of(given["scores"], "--scores"), ids=ids, **said)
     from cgbench.benchmark.metrics.functions import evaluate
 
     if not given["references"]:
@@ -111,8 +113,8 @@ def _pilot(given: dict[str, Any]) -> Evaluation:
     options = {"accept_text": given["accept_text"]} | ({"preset": given["preset"]} if given["preset"] else {})
     from cgbench.text.columns import read_column
 
-    references = [read_column(name, "reference", "target") for name in given["references"]]
-    return evaluate(given["metric"], read_hypotheses(given["systems"]), references, **options)
+    references = [read_column(name, "reference", "target", ids=ids) for name in given["references"]]
+    return evaluate(given["metric"], read_hypotheses(given["systems"], ids=ids), references, ids=ids, **options)
 
 
 def _shown(found: Enough, form: str) -> str:

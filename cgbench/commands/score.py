@@ -92,6 +92,9 @@ COMMON = options(
     click.option("--train", metavar="FILE", help="Training text of that side, for --by degree, ..."),
     click.option("--min-count", type=click.IntRange(1), help="Known n-grams, for --by degree (default 3)."),
     click.option("--table", metavar="FILE", help="A row an example, for --by column:NAME, uncertainty, ..."),
+    click.option(
+        "--id", "ids", metavar="COLUMN", help="Join the rows of all tables by this column (default: by their order)."
+    ),
     click.option("--lm", type=PATH, help="Language model, for --by perplexity."),
     click.option(
         "--paired", type=click.Choice(["calibrated", "bootstrap", "randomization", "mcnemar"]), is_flag=False,
@@ -211,9 +214,9 @@ def _score(metric: str, given: dict[str, Any], reasons: bool = False) -> None:
         if not given["references"] and not given["release"]:
             raise InputError("references are needed: --ref FILE (or --release DIR)")
         for key in ("references", "control_references"):
-            given[key] = [read_column(name, "reference", "target") for name in given[key]]
-    given["systems"] = read_hypotheses(given["systems"])
-    given["control_systems"] = read_hypotheses(given["control_systems"], "--control-hyp") or None
+            given[key] = [read_column(name, "reference", "target", ids=given["ids"]) for name in given[key]]
+    given["systems"] = read_hypotheses(given["systems"], ids=given["ids"])
+    given["control_systems"] = read_hypotheses(given["control_systems"], "--control-hyp", given["ids"]) or None
     found = evaluate(metric, **{RENAMED.get(name, name): value for name, value in given.items()})
     wanted.show(found, reasons)
 
@@ -298,15 +301,16 @@ def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = F
     return systems
 
 
-def read_hypotheses(items: Sequence[str], option: str = "--hyp") -> dict[str, list[Column]]:
+def read_hypotheses(items: Sequence[str], option: str = "--hyp", ids: str | None = None) -> dict[str, list[Column]]:
     """``SYSTEM=FILE[,FILE2...]``, a file a run; without ``SYSTEM=`` the file's name is the system's.
 
+    :param ids: the column of tables that says which example a row is of.
     :raises InputError: a system or a file is given twice, or a file cannot be read.
     """
     from cgbench.text.columns import read_column
 
     return {
-        name: [read_column(path, "hypothesis", "prediction") for path in paths]
+        name: [read_column(path, "hypothesis", "prediction", ids=ids) for path in paths]
         for name, paths in split_systems(items, option).items()
     }
 

@@ -42,8 +42,7 @@ SAID = options(
     help="Scores of the same systems on the control set: what they lose from it.",
 )  # fmt: skip
 @SAID
-@click.option("--id", "ids", metavar="COLUMN", help="The column of tables that says which example a row is of.")
-@click.option("--align", is_flag=True, help="Put rows in the order of the first file, by --id.")
+@click.option("--align", is_flag=True, hidden=True, expose_value=False, help="Does nothing: --id joins the rows.")
 @click.option("--hyp", "systems", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="What the systems said.")
 @click.option("--ref", "references", multiple=True, metavar="FILE", help="References, for --by and the report.")
 @click.option("--source", metavar="FILE", help="Sources, for --by ... --side source and the report.")
@@ -60,8 +59,10 @@ def import_command(**given: Any) -> None:
         raise InputError("--published: of which benchmark? Name it, such as --published 'COGS gen'")
     systems = paths_of(given.pop("scores"), "--scores")
     control = paths_of(given.pop("control_scores"), "--control-scores")
-    hypotheses = read_hypotheses(given.pop("systems"))
-    given["references"] = [read_column(name, "reference", "target") for name in given["references"]] or None
+    ids = given["ids"]
+    hypotheses = read_hypotheses(given.pop("systems"), ids=ids)
+    references = [read_column(name, "reference", "target", ids=ids) for name in given["references"]]
+    given["references"] = references or None
     given["sources"] = given.pop("source")
     wanted.show(import_scores(systems, control_systems=control or None, hypotheses=hypotheses, **given))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.plain_text import words_of
 from cgbench.text.rows import Table, as_text, is_number
@@ -21,12 +21,13 @@ from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, r
 class Column:
     """The values of a column, as text, and the way to name a row of it in a message (``file, row 3``).
 
-    ``path``: the file they are from, if they are from one.
+    ``path``: the file they are from, if they are from one. ``ids``: which example each row is of, if that is known.
     """
 
     name: str
     values: list[str]
     path: Path | None = None
+    ids: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -57,13 +58,33 @@ def read_text(given: str | Path, *roles: str) -> Iterator[str]:
     return _read_column(*split_name(given), roles)
 
 
-def read_column(given: str | Path, *roles: str) -> Column:
+def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Column:
     """All of :func:`read_text`, without the CR of a DOS file at the ends of lines.
 
-    :raises InputError: as :func:`read_text` does.
+    :param ids: the column of the table that says which example a row is of.
+    :raises InputError: as :func:`read_text` does; ``ids`` is given, and there is no such column or no table.
     """
+    if ids is not None:
+        return _read_with_ids(*split_name(given), roles, ids)
     values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in read_text(given, *roles)]
     return Column(shown(given), values, split_name(given)[0])
+
+
+def _read_with_ids(path: Path, wanted: str | None, roles: tuple[str, ...], ids: str) -> Column:
+    if form(path) == "plain":
+        raise InputError(f"{argument('ids', ids)} names a column, and {shown(path)} is no table ({', '.join(TABLES)})")
+    numbered = form(path) in NUMBERED and wanted is not None and is_number(wanted) and is_number(ids)
+    table = Table(path, named=not numbered)
+    column = str(wanted) if numbered else _choose(table, wanted, roles)
+    if numbered and not (int(column) and int(ids)):
+        raise InputError(f"{path}:{wanted}: columns are counted from 1")
+    if not numbered and ids not in table.names:
+        raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
+    values, keys = [], []
+    for number, (value, key) in table.read((column, ids)):
+        values.append(as_text(value, column, path, number).rstrip("\r"))
+        keys.append(as_text(key, ids, path, number))
+    return Column(f"{path}:{wanted}" if wanted else str(path), values, path, keys)
 
 
 def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:

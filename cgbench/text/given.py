@@ -13,6 +13,7 @@ from pathlib import Path
 from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import CorpusSpec
+from cgbench.text.joins import index_of
 from cgbench.text.remote import local
 
 AnyPath = str | os.PathLike[str]
@@ -25,22 +26,23 @@ def is_path(given: object) -> bool:
     return isinstance(given, (str, os.PathLike))
 
 
-def as_column(given: Texts, name: str, *roles: str) -> Column:
-    """A text as a column.
+def as_column(given: Texts, name: str, *roles: str, ids: str | None = None) -> Column:
+    """A text as a column; a pandas Series has its index as ids.
 
     :param name: what messages call a text that is in no file.
     :param roles: of a table's column, where none is named (:func:`~cgbench.text.columns.read_column`).
+    :param ids: the column of a file's table that says which example a row is of.
     :raises InputError: a file cannot be read, or what is given holds something else than strings.
     """
     if isinstance(given, Column):
         return given
     if isinstance(given, (str, os.PathLike)):
-        return read_column(local(os.fspath(given)), *roles)
+        return read_column(local(os.fspath(given)), *roles, ids=ids)
     values = list(given)
     for row, value in enumerate(values, 1):
         if not isinstance(value, str):
             raise InputError(f"{name}, row {row}: {value!r}, where a string is needed")
-    return Column(name, values)
+    return Column(name, values, ids=index_of(given))
 
 
 def as_corpus(given: Corpus, columns: tuple[str, str] | None = None) -> CorpusSpec:

@@ -150,6 +150,33 @@ def columns():
     yield Target("score bleu --normalise", "plain", {"r": many, "h": many}, "h", m.text, words)
 
 
+def joins():
+    """Tables in orders of their own, which are joined by their ids."""
+    rows = [
+        {"id": f"s{number}", "text": line, "n": number, "m": number % 5}
+        for number, line in enumerate(ENGLISH.splitlines())
+    ]
+    head = ["id,text,n\r\n"]
+    table = "".join([*head, *(f'{row["id"]},"{row["text"]}",{row["n"]}\r\n' for row in reversed(rows))]).encode()
+    lines = "".join(json.dumps(row) + "\n" for row in rows[3:] + rows[:3]).encode()
+    array = json.dumps(rows).encode()
+    files = {"r.csv": table, "h.jsonl": lines, "t.json": array}
+    same = files | {"h.jsonl": "".join(json.dumps(row) + "\n" for row in rows[::-1]).encode()}
+    same["t.json"] = json.dumps(rows[::-1]).encode()
+    words = ("score", "exact", "--ref", "{}/r.csv:text", "--hyp", "a={}/h.jsonl:text", "--table", "{}/t.json")
+    words += ("--by", "column:n", "--bins", "2")
+    power = ("power", "--scores", "a={}/r.csv:n", "--scores", "b={}/h.jsonl:m", "--samples", "20", "--id", "id")
+    imported = ("score", "import", "--scores", "a={}/h.jsonl:n", "--table", "{}/r.csv", "--by", "column:text")
+    for name, how in (("r.csv", m.csv_file), ("h.jsonl", m.json_lines), ("t.json", m.json_file)):
+        yield Target("score --id", name, files, name, how, (*words, "--id", "id"))
+        yield Target("score without --id", name, same, name, how, words)
+    for name, how in (("r.csv", m.csv_file), ("h.jsonl", m.json_lines)):
+        yield Target("power --id", name, files, name, how, power)
+        yield Target("score import --id", name, files, name, how, (*imported, "--id", "id"))
+    words = ("score", "import", "--scores", "a={}/t.json:n")
+    yield Target("score import", "json", files, "t.json", m.json_file, words)
+
+
 def cter():
     """What CTER is judged by."""
     files = {
@@ -393,6 +420,7 @@ def checkpoints():
 LIGHT = (
     corpora,
     columns,
+    joins,
     cter,
     statistics,
     language_models,

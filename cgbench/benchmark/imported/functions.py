@@ -16,7 +16,7 @@ from cgbench.benchmark.imported.reading import common_order, read_systems
 from cgbench.benchmark.imported.score_files import ScoreColumn, split_field
 from cgbench.benchmark.metrics.features import release_files
 from cgbench.benchmark.metrics.functions import evaluate
-from cgbench.benchmark.metrics.given import read_references
+from cgbench.benchmark.metrics.given import join_texts, read_references, read_runs
 from cgbench.benchmark.metrics.given import read_systems as read_texts
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
@@ -65,7 +65,9 @@ def import_scores(
         stay within, and 0:1 is given in percent. Scores of which each is 0 or 1 have that scale.
     :param lower_is_better: as of error rates, and MetricX.
     :param drop_missing: leave out, of all systems, examples that some run has no finite score of.
-    :param ids: the column of tables that says which example a row is of; ``align``: put rows in the same order by it.
+    :param ids: the column of tables (scores, hypotheses, references, sources, ``table``) that says which example a row
+        is of: rows are joined by it. Logs of harnesses and pandas Series have ids of their own. ``align`` does nothing
+        any more.
     :param control_systems: the scores of the same systems on a control set.
     :param hypotheses: what the systems said, as :func:`cgbench.evaluate` takes it: to be shown in the report.
     :param options: of :func:`cgbench.evaluate`: references, sources, release, by, paired, all_pairs and others.
@@ -75,7 +77,7 @@ def import_scores(
     check_flag(lower_is_better=lower_is_better, drop_missing=drop_missing, align=align)
     kind = Kind(name, statistic, read_scale(scale), lower_is_better, drop_missing)
     return score_columns(
-        read_systems(systems, ids), kind, align=align, hypotheses=hypotheses,
+        read_systems(systems, ids), kind, ids=ids, hypotheses=hypotheses,
         control=None if control_systems is None else read_systems(control_systems, ids), **options,
     )  # fmt: skip
 
@@ -84,7 +86,7 @@ def score_columns(
     systems: Mapping[str, Sequence[ScoreColumn]],
     kind: Kind,
     *,
-    align: bool = False,
+    ids: str | None = None,
     control: Mapping[str, Sequence[ScoreColumn]] | None = None,
     hypotheses: Mapping[str, Any] | None = None,
     **options: Any,
@@ -94,13 +96,16 @@ def score_columns(
     systems = {name: columns for name, columns in systems.items() if name not in blank}
     if kind.scale is None:
         _check_one_scale([column for runs in (systems, control or {}) for each in runs.values() for column in each])
-    metric, runs = _metric_of(systems, kind, align)
+    metric, runs = _metric_of(systems, kind)
+    if ids is None and any(column.prints is not None for columns in systems.values() for column in columns):
+        # The ids of a harness; other texts do not have them unless --id says where.
+        runs = {name: [replace(column, ids=None) for column in columns] for name, columns in runs.items()}
     if blank:
         metric.notes = (*metric.notes, f"left out, for there is no score of them at all: {', '.join(blank)}")
     against = next(iter(systems.values()))[0].name
     if control is not None:
         # Both sets have one scale: what is 0 or 1 on one alone is so by chance.
-        metric.control, easy = _metric_of(control, replace(kind, scale=metric.scale), align)
+        metric.control, easy = _metric_of(control, replace(kind, scale=metric.scale))
         options["control_systems"] = easy
     _check_length(options, metric.n, against)
     given = any(options.get(key) for key in ("table", "release", "references", "sources"))
@@ -108,14 +113,16 @@ def score_columns(
         options["table"] = _table_of(next(iter(systems.values()))[0])
     said: dict[str, tuple[Sequence[str], ...]] = {}
     if hypotheses:
-        said = {system.name: system.runs for system in read_texts(hypotheses, metric.n, against)}
+        joined = join_texts(ids, {}, {"": next(iter(runs.values())), **read_runs(hypotheses, ids)}, leads=True)[1]
+        spoken = {name: texts for name, texts in joined.items() if name}
+        said = {system.name: system.runs for system in read_texts(spoken, metric.n, against)}
         said = {name: texts for name, texts in said.items() if name not in blank}
         if strange := [one for one in said if one not in systems]:
             raise InputError(f"{argument('systems', strange[0])}: no scores of a system of that name are given")
         for one, texts in said.items():
             if len(texts) not in (1, len(systems[one])):
                 raise InputError(f"{one}: {len(texts)} files of hypotheses for {len(systems[one])} runs of scores")
-    return evaluate(metric, runs, options.pop("references", None), texts=said, **options)
+    return evaluate(metric, runs, options.pop("references", None), texts=said, ids=ids, **options)
 
 
 def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
@@ -146,11 +153,11 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
 
 
 def _metric_of(
-    systems: Mapping[str, Sequence[ScoreColumn]], kind: Kind, align: bool
+    systems: Mapping[str, Sequence[ScoreColumn]], kind: Kind
 ) -> tuple[SegmentScores, dict[str, list[Column]]]:
     """The metric of these scores, and the runs of each system as it takes them."""
     flat = [column for columns in systems.values() for column in columns]
-    ordered = common_order(flat, align)
+    ordered = common_order(flat)
     if not len(ordered[0]):
         raise InputError(f"{ordered[0].name}: there is no score in it")
     values = [scores_of(column.values, column.name) for column in ordered]
@@ -183,7 +190,7 @@ def _metric_of(
     )  # fmt: skip
     rows = iter(ordered)
     runs = {
-        name: [Column(column.name, column.values) for column in islice(rows, len(columns))]
+        name: [Column(column.name, column.values, column.path, column.ids) for column in islice(rows, len(columns))]
         for name, columns in systems.items()
     }
     return metric, runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cgbench.benchmark.imported.harness_logs import read_log
@@ -19,6 +20,7 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
 from cgbench.text.given import is_path
+from cgbench.text.joins import index_of
 from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form
 
@@ -38,9 +40,9 @@ def read_systems(given: Mapping[str, Any], ids: str | None = None) -> dict[str, 
         for number, run in enumerate(several, 1):
             if not is_path(run):
                 label = f"{name}, run {number}" if len(several) > 1 else str(name)
-                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run])]}
+                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], index_of(run))]}
             elif not name:
-                columns = _all_of(local(os.fspath(run)))
+                columns = _all_of(local(os.fspath(run)), ids)
             else:
                 columns = {str(name): read_scores(local(os.fspath(run)), str(name), ids)}
             for one, added in columns.items():
@@ -54,11 +56,13 @@ def read_systems(given: Mapping[str, Any], ids: str | None = None) -> dict[str, 
     return systems
 
 
-def _all_of(given: str) -> dict[str, list[ScoreColumn]]:
+def _all_of(given: str, ids: str | None) -> dict[str, list[ScoreColumn]]:
     """A file without the name of a system: all that it holds, or the one of a log, by the name of the file."""
     path, field = split_field(given)
     if log := read_log(path, field):
         return {short_name(path): log}
+    if ids:
+        return {short_name(path): read_scores(given, short_name(path), ids)}
     return {one: [column] for one, column in systems_of(given).items()}
 
 
@@ -81,13 +85,11 @@ def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreCo
     path, field = split_field(given)
     found = read_log(path, field)
     if found is not None:
-        if ids:
-            raise InputError(f"{argument('id', ids)}: {path} is a log of a harness, which has ids of its own")
-        return found
+        return found  # with ids of its own
     if form(path) not in ("plain", "json") or (ids and form(path) == "json"):
         return [read_table(path, field, ids)]
     if ids:
-        raise InputError(f"{argument('id', ids)} names a column, and {path} is no table ({', '.join(TABLES)})")
+        raise InputError(f"{argument('ids', ids)} names a column, and {path} is no table ({', '.join(TABLES)})")
     if not is_of_systems(path):
         return [read_plain(path)]
     systems = systems_of(given)
@@ -101,10 +103,9 @@ def read_scores(given: str, system: str, ids: str | None = None) -> list[ScoreCo
     return [systems[near[0]]]
 
 
-def common_order(columns: Sequence[ScoreColumn], align: bool = False) -> list[ScoreColumn]:
-    """The same runs, every row of the same example in all: in the order of the first.
+def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
+    """The same runs, every row of the same example in all: in the order of the first, by their ids.
 
-    :param align: put rows with the same ids in the same order; the rows of logs always are.
     :raises InputError: lengths, ids, examples or versions of the task differ; the row is named.
     """
     for column in columns:
@@ -118,7 +119,7 @@ def common_order(columns: Sequence[ScoreColumn], align: bool = False) -> list[Sc
                 f"{first.version}: run both on the same version"
             )
         if first.ids is not None and column.ids is not None:
-            column = _in_order(first, column, align)
+            column = _in_order(first, column)
         elif len(column) != len(first):
             raise InputError(
                 f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: a score is needed for "
@@ -146,7 +147,7 @@ def _check_ids(column: ScoreColumn) -> None:
         places[one] = index
 
 
-def _in_order(first: ScoreColumn, column: ScoreColumn, align: bool) -> ScoreColumn:
+def _in_order(first: ScoreColumn, column: ScoreColumn) -> ScoreColumn:
     """A run in the order of the first, by ids."""
     assert first.ids is not None
     assert column.ids is not None
@@ -164,14 +165,7 @@ def _in_order(first: ScoreColumn, column: ScoreColumn, align: bool) -> ScoreColu
                 f"{owner.row(owner.ids.index(missing[0]))} has no row in {other.name} ({len(missing):,} such rows): "
                 "give scores of the same examples"
             )
-    if not (align or (first.sort and column.sort)):
-        row = next(row for row, (a, b) in enumerate(zip(first.ids, column.ids, strict=True)) if a != b)
-        raise InputError(
-            f"{column.row(row)} stands where {first.name} has id {first.ids[row]}; {argument('align')} puts rows in "
-            "the order of the first file"
-        )
     order = [places[one] for one in first.ids]
     prints = None if column.prints is None else [column.prints[index] for index in order]
-    return ScoreColumn(
-        column.name, [column.values[index] for index in order], list(first.ids), prints, column.version, column.sort
-    )
+    values = [column.values[index] for index in order]
+    return replace(column, values=values, ids=list(first.ids), prints=prints, path=None)  # another order than the file

@@ -25,7 +25,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
-from cgbench.text.rows import Table, is_number
+from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
 MEMORY = 1 << 30
@@ -40,7 +40,7 @@ class ScoreColumn:
     """The scores of one run, as text, and what tells that two runs are of the same examples.
 
     ``ids`` and ``prints`` (a digest or the text of an example) are of each row; None where the file has none.
-    ``version``: of the task. ``sort``: rows may stand in any order, for their ids say which is which.
+    ``version``: of the task. ``path``: of the table that they are a column of, in its order.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ScoreColumn:
     ids: list[str] | None = None
     prints: list[str] | None = None
     version: str | None = None
-    sort: bool = False
+    path: Path | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -133,15 +133,15 @@ def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
         table = Table(path, named=True)
         column = _choose(table, wanted)
         if ids is not None and ids not in table.names:
-            raise InputError(f"{path}: no column {ids!r} ({argument('id')}){did_you_mean(ids, table.names)}")
+            raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
     values, keys = [], []
     for number, row in table.read((column, ids) if ids else (column,)):
         values.append(as_score(row[0], path, number, column))
         if ids:
             if row[1] is None:
                 raise InputError(f"{path}, row {number}: no value in the column {ids!r}")
-            keys.append(str(row[1]))
-    return ScoreColumn(f"{path}:{column}", values, keys if ids else None)
+            keys.append(as_text(row[1], ids, path, number))
+    return ScoreColumn(f"{path}:{column}", values, keys if ids else None, path=path)
 
 
 def _choose(table: Table, wanted: str | None) -> str:
@@ -174,10 +174,10 @@ def as_score(value: Any, path: Path, number: int, column: str) -> str:
 
 def is_json_lines(path: Path) -> bool:
     """Whether a file of JSON has more than one line, the first of which is an object of its own."""
-    lines = list(islice(filter(str.strip, read_lines(path)), 2))
     try:
+        lines = list(islice(filter(str.strip, read_lines(path)), 2))
         return len(lines) > 1 and isinstance(parse_scores(lines[0].encode(), path), dict)
-    except InputError:
+    except InputError:  # such as a line that is longer than those of JSON lines may be
         return False
 
 

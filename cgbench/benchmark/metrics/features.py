@@ -15,6 +15,7 @@ from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.given import AnyPath, Texts, as_column
+from cgbench.text.joins import in_order
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name
 
@@ -28,7 +29,8 @@ class Material:
 
     ``text`` is the side that length, degree, frequency and perplexity look at (None: none was given); ``train`` the
     training text of that side; ``table`` a table with a row an example; ``lm`` a language model;
-    ``cter`` the compounds.
+    ``cter`` the compounds. ``ids``: the column of the table that says which example a row is of; ``first``: a text with
+    the ids of the examples, in their order.
     """
 
     text: Column | None = None
@@ -37,6 +39,8 @@ class Material:
     lm: Path | None = None
     cter: Cter | None = None
     min_count: int = 3
+    ids: str | None = None
+    first: Column | None = None
 
 
 def make_feature(name: str, n: int, material: Material) -> Feature:
@@ -88,11 +92,13 @@ def _table_column(material: Material, by: str, names: Sequence[str], n: int) -> 
         )
     path, given = split_name(str(material.table))
     if form(path) == "plain":
-        column = read_column(path)
+        column = read_column(path, ids=material.ids)
     elif given or len(names) == 1:
-        column = read_column(f"{path}:{given or names[0]}")
+        column = read_column(f"{path}:{given or names[0]}", ids=material.ids)
     else:
-        column = read_column(path, *names)
+        column = read_column(path, *names, ids=material.ids)
+    if material.first is not None:
+        column = in_order(column, material.first, more=True)
     if len(column) != n:
         raise InputError(f"{column.name} has {len(column):,} rows for {n:,} examples")
     return column

@@ -27,7 +27,16 @@ from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, TESTS, Comparison
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.features import Material, make_feature, release_files
-from cgbench.benchmark.metrics.given import Runs, absent, check_sources, read_references, read_systems, with_more
+from cgbench.benchmark.metrics.given import (
+    Runs,
+    absent,
+    check_sources,
+    in_release,
+    join_texts,
+    read_references,
+    read_systems,
+    with_more,
+)
 from cgbench.benchmark.metrics.hypotheses import Preparation
 from cgbench.benchmark.metrics.published import Published, published
 from cgbench.benchmark.metrics.result import Asked, Evaluation
@@ -40,6 +49,7 @@ from cgbench.text.columns import Column, split_name
 from cgbench.text.formats import form
 from cgbench.text.given import AnyPath, Corpus, Texts, as_column
 from cgbench.text.hypothesis_form import Reading
+from cgbench.text.joins import index_of, places
 
 METRICS = (*CLASSES, "exact", "semantic", "cter")
 TEXT_FEATURES = ("length", "degree", "frequency", "one-shot", "perplexity")
@@ -102,6 +112,7 @@ def evaluate(
     train: Texts | None = None,
     min_count: int | None = None,
     table: AnyPath | None = None,
+    ids: str | None = None,
     lm: AnyPath | None = None,
     paired: str | bool | None = None,
     baseline: str | None = None,
@@ -144,6 +155,9 @@ def evaluate(
     :param side: what ``by`` looks at, ``source`` or ``target``; ``train`` is the training text of that side,
         ``min_count`` (default 3) says what in it is a known n-gram, ``lm`` is a language model, ``table`` a file with a
         row an example.
+    :param ids: the column of tables (systems, references, sources, compounds, judgements, ``table``) that says which
+        example a row is of: rows are joined by it. Without it rows are in order, and tables that have the same ids in
+        another order are refused; pandas Series are joined by their index.
     :param paired: test differences from ``baseline`` (default: the first system) by ``bootstrap``, ``randomization`` or
         ``mcnemar``, or by the test that holds its level, ``calibrated`` (or True): approximate randomisation of single
         runs, Student's t with variance components of examples and seeds where a system has several. ``all_pairs``: of
@@ -184,6 +198,16 @@ def evaluate(
         references = files["reference"] if absent(references) else references
         sources = files["source"] if sources is None else sources
         table = files.get("table") if table is None else table
+        if ids is not None:
+            own = files.get("table")
+            references = in_release(ids, references, own) if references is files["reference"] else references
+            sources = in_release(ids, sources, own) if sources is files["source"] else sources
+    texts_given = {"references": references, "sources": sources, "human": human, "compounds": options.get("compounds")}
+    leads = isinstance(metric, Metric)
+    joined, runs, first = join_texts(ids, texts_given, systems, leads=leads, table=table if by is not None else None)
+    references, sources, human = joined["references"], joined["sources"], joined["human"]
+    if joined["compounds"] is not None:
+        options["compounds"] = joined["compounds"]
     examples: list[list[str]] = []
     source_column = None if sources is None else as_column(sources, "sources", "source")
     if isinstance(metric, str) and metric == "cter":
@@ -217,7 +241,7 @@ def evaluate(
     if control_systems is not None:
         given_control = (control_references, control_sources, control_compounds)
         easy, easy_lines = _control(
-            metric, control_systems, systems, given_control, preparation, more_references, options
+            metric, control_systems, systems, given_control, preparation, more_references, options, ids
         )
     elif not absent(control_references) or control_sources is not None or control_compounds is not None:
         raise InputError(f"a control set is given without its hypotheses; give {argument('control_systems')}")
@@ -237,7 +261,7 @@ def evaluate(
         shared_seeds=shared_seeds,
     )
     rows = _published(made, published, options)
-    read, prepared = preparation.prepare(made, read_systems(systems, made.n, against), examples)
+    read, prepared = preparation.prepare(made, read_systems(runs, made.n, against), examples)
     told = tuple(replace(system, texts=tuple((texts or {}).get(system.name, ()))) for system in read)
     if texts and examples:  # beside scores from elsewhere, words alone are compared by differences
         said = [system for system in told if system.texts]
@@ -246,7 +270,7 @@ def evaluate(
     text = source_column if side == "source" else targets
     chosen = table or _table_of([source_column.name] if source_column else [], names)
     cter_metric = made if isinstance(made, Cter) else None
-    material = Material(text, train, chosen, None if lm is None else Path(lm), cter_metric, min_count or 3)
+    material = Material(text, train, chosen, None if lm is None else Path(lm), cter_metric, min_count or 3, ids, first)
     if train is not None and text is not None:
         prepared += preparation.check_training(text, train)
     if by is not None:
@@ -273,6 +297,7 @@ def _control(
     preparation: Preparation,
     more: Sequence[Corpus],
     options: Mapping[str, Any],
+    ids: str | None,
 ) -> tuple[ControlSet, list[str]]:
     """The control set: its metric, and what the systems said to it, in the order of those of the test set; and lines
     about what is odd about their form.
@@ -289,6 +314,23 @@ def _control(
         if absent(references):
             references = files["reference"]
             sources = files["source"] if sources is None else sources
+    if isinstance(given, Mapping) != isinstance(systems, Mapping):
+        raise InputError(
+            f"{argument('control_systems')} and {argument('systems')}: name the systems in both, or in none"
+        )
+    if isinstance(given, Mapping) and isinstance(systems, Mapping):
+        strange = [name for name in given if name not in systems]
+        lacking = [name for name in systems if name not in given]
+        if strange or lacking:
+            what = f"{strange[0]} is none of the systems" if strange else f"{lacking[0]} is missing"
+            raise InputError(
+                f"{argument('control_systems')}: {what}; the same systems answer the test set ({', '.join(systems)}) "
+                "and the control set"
+            )
+        given = {name: given[name] for name in systems}
+    texts_given = {"references": references, "sources": sources, "compounds": compounds}
+    joined, runs, _ = join_texts(ids, texts_given, given, leads=isinstance(metric, Metric))
+    references, sources, compounds = joined["references"], joined["sources"], joined["compounds"]
     column = None if sources is None else as_column(sources, "control_sources", "source")
     if isinstance(metric, Metric):
         if metric.control is None:
@@ -311,21 +353,7 @@ def _control(
         if more:
             examples = with_more(examples, more, column)
         made, against = make_metric(metric, examples, **options), names[0]
-    if isinstance(given, Mapping) != isinstance(systems, Mapping):
-        raise InputError(
-            f"{argument('control_systems')} and {argument('systems')}: name the systems in both, or in none"
-        )
-    if isinstance(given, Mapping) and isinstance(systems, Mapping):
-        strange = [name for name in given if name not in systems]
-        lacking = [name for name in systems if name not in given]
-        if strange or lacking:
-            what = f"{strange[0]} is none of the systems" if strange else f"{lacking[0]} is missing"
-            raise InputError(
-                f"{argument('control_systems')}: {what}; the same systems answer the test set ({', '.join(systems)}) "
-                "and the control set"
-            )
-        given = {name: given[name] for name in systems}
-    read, lines = preparation.prepare(made, read_systems(given, made.n, against), examples)
+    read, lines = preparation.prepare(made, read_systems(runs, made.n, against), examples)
     return ControlSet(made, tuple(read)), [f"control set: {line}" for line in lines]
 
 
@@ -447,7 +475,7 @@ def _table_of(*names: Sequence[str]) -> str | None:
 def _breakdown(
     n: int, by: str | Iterable[Any], material: Material, bins: str | int | Sequence[float] | None, groups: str | None
 ) -> Breakdown:
-    feature = make_feature(by, n, material) if isinstance(by, str) else _feature_of(by)
+    feature = make_feature(by, n, material) if isinstance(by, str) else _feature_of(by, material.first)
     if groups and feature.labels is None:
         raise InputError(f"{argument('groups', groups)} puts labels together; {feature.name} has numbers")
     if bins is not None and not isinstance(bins, (str, int)):
@@ -455,10 +483,13 @@ def _breakdown(
     return Breakdown(feature, None if bins is None else str(bins), bool(groups))
 
 
-def _feature_of(values: Iterable[Any]) -> Feature:
-    """Given values, one an example: numbers, or labels."""
+def _feature_of(values: Iterable[Any], first: Column | None) -> Feature:
+    """Given values, one an example: numbers, or labels; a pandas Series by the ids of ``first``."""
     name = getattr(values, "name", None)
+    index = index_of(values)
     found = list(values)
+    if index is not None and first is not None:
+        found = [found[row] for row in places(argument("by"), index, first, more=True)]
     if all(isinstance(value, str) for value in found):
         return Feature(str(name or "values"), labels=tuple(found))
     try:

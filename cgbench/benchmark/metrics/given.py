@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cgbench.benchmark.metrics.evaluation import System
 from cgbench.benchmark.metrics.features import more_references
 from cgbench.errors import InputError, argument
 from cgbench.models.outside.sidecar import read_sidecar
-from cgbench.text.columns import Column, short_name
-from cgbench.text.given import Corpus, Texts, as_column, as_corpus, is_path
+from cgbench.text.columns import Column, read_column, short_name
+from cgbench.text.given import AnyPath, Corpus, Texts, as_column, as_corpus, is_path
+from cgbench.text.joins import check_order, in_order, index_of
 from cgbench.text.plain_text import words_of
+from cgbench.text.streams import split_name
 
 Runs = Texts | Sequence[Texts]
 
@@ -84,32 +87,117 @@ def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list
     :raises InputError: there is no system, a run has another number of hypotheses, or what stands beside it is of
         other hypotheses.
     """
-    if not isinstance(given, Mapping):
-        given = {short_name(str(given)) if is_path(given) else "system": given}
-    if not given:
-        raise InputError(f"{argument('systems')} is empty; a system is needed, with its hypotheses")
     systems = []
-    for name, runs in given.items():
-        texts = _texts_of(runs)
-        columns = []
-        for number, text in enumerate(texts, 1):
-            what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
-            what += f", run {number}" if len(texts) > 1 else ""
-            run = as_column(text, what, "hypothesis", "prediction")
+    for name, columns in read_runs(given).items():
+        for run in columns:
             if len(run) != n:
                 raise InputError(
                     f"{run.name} has {len(run):,} lines and {against} has {n:,}: a hypothesis is needed for each; "
                     "check where they part"
                 )
-            columns.append(run)
         made = tuple(None if run.path is None else read_sidecar(run.path) for run in columns)
-        systems.append(System(str(name), tuple(run.values for run in columns), made=made))
+        systems.append(System(name, tuple(run.values for run in columns), made=made))
     return systems
+
+
+def read_runs(given: Runs | Mapping[str, Runs], ids: str | None = None) -> dict[str, list[Column]]:
+    """The runs of every system.
+
+    :param given: as :func:`evaluate` has it; ``ids``: the column of tables that says which example a row is of.
+    :raises InputError: there is no system, or a file cannot be read.
+    """
+    if not isinstance(given, Mapping):
+        given = {short_name(str(given)) if is_path(given) else "system": given}
+    if not given:
+        raise InputError(f"{argument('systems')} is empty; a system is needed, with its hypotheses")
+    systems: dict[str, list[Column]] = {}
+    for name, runs in given.items():
+        texts = _texts_of(runs)
+        for number, text in enumerate(texts, 1):
+            what = "hypotheses" if len(given) == 1 else f"hypotheses of {name}"
+            what += f", run {number}" if len(texts) > 1 else ""
+            systems.setdefault(str(name), []).append(as_column(text, what, "hypothesis", "prediction", ids=ids))
+    return systems
+
+
+ROLES = {
+    "references": ("reference", "target"), "sources": ("source",), "compounds": ("compound",),
+    "human": ("human_correct", "human", "correct"),
+}  # fmt: skip
+"""What the columns of texts are called in tables, where none is named."""
+
+
+def join_texts(
+    ids: str | None, texts: Mapping[str, Any], systems: Any, *, leads: bool = False, table: Any = None
+) -> tuple[dict[str, Any], dict[str, list[Column]], Column | None]:
+    """Texts and systems with their rows in the same order of examples, and the text that this order is from (None: rows
+    have no ids, and stay where they are).
+
+    :param ids: the column of tables that says which example a row is of; without it, pandas Series are joined by
+        their index, and tables that have the same ids in another order are refused.
+    :param texts: what is given, by the names of :data:`ROLES`; the others follow the first that has ids.
+    :param leads: they follow the first run of the first system.
+    :param table: a file whose columns are about the same examples.
+    :raises InputError: ids are missing, or not the same.
+    """
+    given = {name: one if _is_whole(one) else list(one) for name, one in texts.items()}
+    columns = {name: _columns_of(name, one, ids) for name, one in given.items() if not absent(texts[name])}
+    runs = read_runs(systems, ids)
+    flat = [run for several in runs.values() for run in several]
+    read = [column for several in columns.values() for column in several or ()]
+    every = [*flat, *read] if leads else [*read, *flat]
+    if ids is not None:
+        if None in columns.values():
+            raise InputError(f"{argument('ids', ids)}: lists of each example's references have no ids; give columns")
+        if without := next((column for column in every if column.ids is None), None):
+            raise InputError(
+                f"{argument('ids', ids)}: {without.name} has no ids; give it as a column of a table, or as a pandas "
+                "Series with these ids as its index"
+            )
+    else:
+        path = None if table is None else split_name(os.fspath(table))[0]
+        check_order([*every, *([] if path is None else [Column(os.fspath(table), [], path)])])
+    first = next((column for column in every if column.ids is not None), None)
+    if first is not None:
+        columns = {name: found and [in_order(one, first) for one in found] for name, found in columns.items()}
+        runs = {name: [in_order(run, first) for run in several] for name, several in runs.items()}
+    # One column, but for references, of which there may be several.
+    one = {name: found if name == "references" else found[0] for name, found in columns.items() if found}
+    return {**given, **one}, runs, first
+
+
+def in_release(ids: str | None, text: Any, table: AnyPath | None) -> Any:
+    """A text of a release with the ids that its table has, whose rows are those of the text.
+
+    :raises InputError: the release has no table, or the table no such column.
+    """
+    if ids is None or text is None:
+        return text
+    if table is None:
+        raise InputError(f"{argument('ids', ids)}: this release has no table with ids")
+    return replace(as_column(text, "release"), ids=read_column(f"{os.fspath(table)}:{ids}").values)
+
+
+def _is_whole(given: Any) -> bool:
+    """Whether this is nothing, or one text that is no list."""
+    return given is None or is_path(given) or isinstance(given, Column) or index_of(given) is not None
+
+
+def _columns_of(name: str, given: Any, ids: str | None) -> list[Column] | None:
+    """A text, or several of references, as columns; None of lists of the references of each example."""
+    if _is_whole(given):
+        return [as_column(given, name, *ROLES[name], ids=ids)]
+    values = list(given)
+    if name != "references" or all(isinstance(one, str) for one in values):
+        return [as_column(values, name, *ROLES[name], ids=ids)]
+    if all(is_path(one) or isinstance(one, Column) for one in values):
+        return [as_column(one, name, *ROLES[name], ids=ids) for one in values]
+    return None
 
 
 def _texts_of(runs: Runs) -> list[Any]:
     """The text of each run: a list of strings is one text, a list of anything else several."""
-    if is_path(runs) or isinstance(runs, Column):
+    if _is_whole(runs):
         return [runs]
     values = list(runs)  # type: ignore[arg-type]
     return values if values and not any(isinstance(value, str) for value in values) else [values]

@@ -3,8 +3,10 @@
 import math
 import warnings
 
+import pandas
 import pytest
 
+from cgbench.benchmark.imported.functions import import_scores
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
@@ -213,3 +215,51 @@ def test_rows_go_to_a_file(tmp_path):
 def test_a_release_gives_its_texts(tmp_path):
     with pytest.raises(InputError, match=r"manifest\.json: no such file"):
         bleu(OTHERS, release=str(tmp_path))
+
+
+def test_pandas_texts_are_joined_by_their_index():
+    """Rows of a shuffled frame were compared with those of other examples."""
+    references = pandas.Series([f"a line of {row} words" for row in range(20)])
+    mine = references.mask(references.index % 4 == 0, "no")
+    mixed = mine.sample(frac=1, random_state=1)
+    kind = pandas.Series([f"k{row % 2}" for row in range(20)], name="kind").sample(frac=1, random_state=2)
+    wanted = exact_match(list(mine), list(references), by=["k0", "k1"] * 10)
+    for hypotheses, given in (
+        (mixed, references),
+        (mine, references.sample(frac=1, random_state=3)),
+        (mixed, references),
+    ):
+        found = exact_match({"a": [hypotheses, mine]}, given, sources=mixed, by=kind)
+        assert found.score == wanted.score == 75.0
+        assert [next(iter(part.figures.values())).value for _, part in found.results[0].bins] == [
+            next(iter(part.figures.values())).value for _, part in wanted.results[0].bins
+        ]
+    assert exact_match(mixed.reset_index(drop=True), references.tolist()).score < 75.0  # rows as they are
+    other = mine.set_axis(range(5, 25))
+    with pytest.raises(InputError, match="has no row in .*5 such rows.* pandas Series, their index"):
+        exact_match(other, references)
+    with pytest.raises(InputError, match="the id '0' is in row 1 already"):
+        exact_match(mine.set_axis([0] * 20), references)
+
+
+def test_ids_join_files_and_pandas(tmp_path):
+    rows = pandas.DataFrame({"seg": list("abcd"), "text": ["one", "two", "three", "four"], "kind": list("xxyy")})
+    for name, order in (("ref.csv", [0, 1, 2, 3]), ("hyp.csv", [3, 1, 0, 2]), ("meta.csv", [2, 3, 1, 0])):
+        rows.iloc[order].to_csv(tmp_path / name, index=False)
+    references, hypotheses = f"{tmp_path}/ref.csv:text", f"{tmp_path}/hyp.csv:text"
+    with pytest.raises(InputError, match="hyp.csv: its column 'seg' has .* join them with ids='seg'"):
+        exact_match(hypotheses, references)
+    found = exact_match(hypotheses, references, ids="seg", by="column:kind", table=tmp_path / "meta.csv")
+    assert found.score == 100.0
+    series = rows.set_index("seg")["text"].iloc[::-1]
+    assert exact_match({"a": series, "b": hypotheses}, references, ids="seg").results[0].whole.examples == 4
+    assert exact_match(series, references, ids="seg").score == 100.0
+    with pytest.raises(InputError, match="ids='seg': hypotheses has no ids"):
+        exact_match(list(series), references, ids="seg")
+    with pytest.raises(InputError, match="lists of each example's references have no ids"):
+        exact_match(series, [[text] for text in rows.text], ids="seg")
+    scores = pandas.Series([1.0, 2.0, 3.0, 4.0], index=list("abcd"))
+    found = import_scores(
+        {"a": scores, "b": scores.iloc[::-1]}, by="column:kind", table=tmp_path / "meta.csv", ids="seg"
+    )
+    assert [next(iter(part.figures.values())).value for _, part in found.results[1].bins] == [1.5, 3.5]
