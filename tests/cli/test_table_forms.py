@@ -68,3 +68,10 @@ def test_a_csv_file_without_a_header_is_refused_as_a_corpus(tables, run):
     error = run("lexicon", "learn", "--method", "simple", "--out", "a.json", "bare.csv", status=2).stderr
     assert "'a cat' and 'eine Katze' are not known as a header" in error
     assert "--columns" in error
+
+
+def test_json_of_one_long_line_is_no_table(tables, run, monkeypatch):
+    """A log or a list may be longer than a line of text, for it is read whole."""
+    (tables / "long.json").write_text(json.dumps([{"score": row % 2, "text": "a" * 50} for row in range(40)]))
+    monkeypatch.setenv("CGBENCH_MAX_LINE", "1000")
+    assert run("score", "import", "--scores", "a=long.json", "--value-only").stdout.strip() == "50.0"
