@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cgbench.benchmark.card_front import front_matter
 from cgbench.benchmark.card_notes import PARTS, part
 from cgbench.benchmark.correlations import CENTRAL
+from cgbench.benchmark.ensemble_quality import TABLE_HEAD, table_of, warning_of
 from cgbench.benchmark.manifest import candidates_file, control_text, stem_of, table_file
 from cgbench.benchmark.matching import HEAD, shown_balance
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
@@ -157,6 +158,7 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
     lines += [
         f"| {name} | " + " | ".join(f"{value:.3f}" for value in row.values()) + " |" for name, row in tables.items()
     ]
+    lines += _quality(manifest.get("ensemble"))
     lines += _correlations(release)
     if examples:
         shown = [key for key in _SHOWN if key in examples[0]]
@@ -310,6 +312,22 @@ def _of_control(release: Release) -> list[str]:
             *(f"| {' | '.join(row)} |" for row in shown_balance(rows)),
         ]
     return lines
+
+
+def _quality(found: Mapping[str, Any] | None) -> list[str]:
+    """How well the ensemble translates; releases of earlier versions do not say."""
+    if not found:
+        return []
+    warning = warning_of(found)
+    return [
+        "",
+        "## How well the ensemble translates",
+        "",
+        *([f"**Warning: {warning}.**", ""] if warning else []),
+        f"| {' | '.join(TABLE_HEAD)} |",
+        "|---|---:|---:|",
+        *(f"| {' | '.join(row)} |" for row in table_of(found)),
+    ]
 
 
 def _correlations(release: Release) -> list[str]:

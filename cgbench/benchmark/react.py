@@ -30,6 +30,7 @@ from cgbench.benchmark.candidate_uncertainty import (
 from cgbench.benchmark.card_notes import read_notes
 from cgbench.benchmark.control import Control, draw_control
 from cgbench.benchmark.difficulty import DIFFICULTY, of_candidates, read_difficulty
+from cgbench.benchmark.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.foresight import Foreseen, foresee
 from cgbench.benchmark.pair_measures import pair_measures
 from cgbench.benchmark.react_arguments import PLANNED, plan_of
@@ -53,6 +54,7 @@ from cgbench.models.training.ensemble import (
     train_ensemble,
     warn_of_length,
 )
+from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import working
 from cgbench.steps import STEPS, Workspace, locked
 from cgbench.text.corpus import ParallelText, odd_characters, warn_of
@@ -249,11 +251,15 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         table = with_columns(table, [{DIFFICULTY: value} for value in found])
 
     # The ensemble translates their sources: how uncertain is it about its own translations?
-    if plan.uncertainty:
+    quality = None
+    if plan.uncertainty and plan.quality:
         measure = _measurer(plan, workspace, train, candidates, engine)
         with saying_where(engine, "uncertainty", workspace.say):
             uncertainty = workspace.run(plan.uncertainty, measure, resumable=True)
         table = with_columns(table, read_uncertainty(uncertainty))
+        # Does it translate at all? (Not in the paper.)
+        check = _quality_measurer(plan, workspace, train, candidates, uncertainty, engine)
+        quality = read_json(workspace.run(plan.quality, check) / QUALITY)
     # A second ensemble, of the other direction: how unlikely are the two sides given each other?
     if plan.reverse:
         assert plan.inputs.reverse is not None
@@ -289,7 +295,9 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         warnings=[
             *_warnings(plan, train, exclude, scans, counts),
             *([control.warning] if control and control.warning else []),
+            *filter(None, [quality and warning_of(quality)]),
         ],
+        quality=quality,
         control=control,
     )
 
@@ -382,6 +390,33 @@ def _measurer(
     members = _members(plan, workspace, train, engine)
     return lambda out: uncertainty_of_candidates(
         members, candidates, out, beam=plan.config.beam, device=plan.device, engine=engine, limits=limits
+    )
+
+
+def _quality_measurer(
+    plan: Plan, workspace: Workspace, train: ParallelText, candidates: Path, uncertainty: Path, engine: Engine
+) -> Callable[[Path], None]:
+    """What fills the folder of the step that measures how well the ensemble translates."""
+    if plan.inputs.members:
+        members = []
+    elif plan.inputs.ensemble:
+        members = member_folders(plan.inputs.ensemble)
+    else:
+        assert plan.ensemble is not None
+        members = [workspace.result(step) for step in plan.ensemble.members]
+    division = plan.ensemble.held_out if plan.ensemble else None
+    limits = {key: value for key, value in search_settings(plan.config.as_dict()).items() if key != "nbest"}
+    return lambda out: measure_quality(
+        out,
+        read_uncertainty(uncertainty),
+        candidate_lines(candidates),
+        members=members,
+        train=train.target.path,
+        train_lines=train.lines,
+        held_out=texts_in(workspace.result(division), PARTS[1]) if division else None,
+        search={"beam": plan.config.beam, **limits},
+        device=plan.device,
+        engine=engine,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from cgbench.benchmark.candidate_uncertainty import SHARD, search_settings
 from cgbench.benchmark.control import Control
+from cgbench.benchmark.ensemble_quality import quality_step
 from cgbench.benchmark.manifest import is_language
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
 from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig
@@ -69,6 +70,7 @@ class Plan:
     candidates: Step
     ensemble: EnsemblePlan | None  # None: the user's own ensemble, or none is needed
     uncertainty: Step | None  # None: the build stops at the candidates
+    quality: Step | None = None  # None: the build stops at the candidates
     reverse: Step | None = None  # None: there is no reverse ensemble
     perplexity: Step | None = None  # None: there is no language model
     findings: tuple[Finding, ...] = ()  # what is wrong with the texts
@@ -82,14 +84,15 @@ class Plan:
             steps.append(self.perplexity)
         if self.ensemble:
             steps += self.ensemble.steps
-        return [*steps, *(step for step in (self.uncertainty, self.reverse) if step)]
+        return [*steps, *(step for step in (self.uncertainty, self.quality, self.reverse) if step)]
 
 
 @dataclass(frozen=True)
 class Built:
     """What a build has found: its texts, the folder of the candidates' text, every candidate with all its figures
-    (a pyarrow table, from the highest degree down, see docs/formats.md), the number of pairs left at each stage, and
-    the control set, if there is one."""
+    (a pyarrow table, from the highest degree down, see docs/formats.md), the number of pairs left at each stage,
+    how well the ensemble translates (:mod:`cgbench.benchmark.ensemble_quality`), and the control set, if there is
+    one."""
 
     plan: Plan
     train: ParallelText
@@ -98,6 +101,7 @@ class Built:
     table: Any
     counts: dict[str, int]
     warnings: list[str]
+    quality: dict[str, Any] | None = None
     control: Control | None = None
 
 
@@ -207,6 +211,7 @@ def plan_react(
         candidates=candidates,
         ensemble=ensemble,
         uncertainty=uncertainty,
+        quality=quality_step(uncertainty) if uncertainty else None,
         reverse=reverse,
         perplexity=perplexity,
         findings=findings,

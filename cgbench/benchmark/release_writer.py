@@ -214,6 +214,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "counts": counts,
         "figures": figures,
         **({"balance": built.control.balance} if built.control else {}),
+        **({"ensemble": built.quality} if built.quality else {}),
         "seeds": seeds,
         "command": command(built, names),
         "warnings": [_renamed(as_given(warning), names) for warning in built.warnings],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.card import COUNTS, EXAMPLES, shown_counts
 from cgbench.benchmark.matching import HEAD, shown_balance
+from cgbench.benchmark.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.tables import render
 from cgbench.terminal import printable
 
@@ -58,6 +59,8 @@ def report(release: Release) -> str:
     assert ngrams is not None  # the build has just made or kept them
     parts = [counts_table(manifest["counts"]), quantile_table(manifest["figures"], config["uncertainty"])]
     parts.append(balance_table(manifest.get("balance", [])))
+    if quality := manifest.get("ensemble"):
+        parts.append(render(TABLE_HEAD, table_of(quality)))
     texts = [release.lines(side)[:EXAMPLES] if release.has_text else [] for side in ("source", "target")]
     rows: list[dict[str, Any]] = release.split() if finished else [{}] * EXAMPLES
     blocks = []

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.correlations import CENTRAL, correlations, numeric
+from cgbench.benchmark.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.benchmark.manifest import Findings
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.release import SIDES, Release
@@ -80,6 +81,9 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "notes": _notes(release, checks, material, examples),
         "funnel": _funnel_table(release, columns),
         "quantiles": _quantiles(release),
+        "quality": {"head": TABLE_HEAD, "rows": table_of(release.manifest["ensemble"])}
+        if release.manifest.get("ensemble")
+        else None,
         "histograms": _histograms(release, columns),
         "scatter": _scatter(release, columns),
         "correlations": _correlations(release, columns),

@@ -91,7 +91,8 @@ def test_steps_are_explained_and_nothing_is_written(demo, tmp_path):
         model="tiny",
     )
     assert [line.partition(":")[0] for line in said] == [
-        *("known-ngrams", "scan-1", "candidates", "subwords", "held-out", "member-0", "member-1", "uncertainty")
+        *("known-ngrams", "scan-1", "candidates", "subwords", "held-out", "member-0", "member-1", "uncertainty"),
+        "ensemble-quality",
     ]
     assert not list(tmp_path.iterdir())
 

@@ -1,0 +1,281 @@
+"""How well the ensemble of a build translates, measured so that an ensemble that has learned nothing is noticed.
+
+Knowledge uncertainty ranks pairs by where members disagree. It says nothing about whether they can translate: members
+that have hardly been trained disagree too, about which word to repeat. So a build also records the validation loss of
+each member, chrF and BLEU on pairs that no member has seen, and the shape of the translations, and it warns where
+these show that the uncertainties mean nothing (docs/build-react.md, "How well the ensemble translates").
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgbench.benchmark.candidate_uncertainty import REFERENCE, shard_needs
+from cgbench.engines import Engine
+from cgbench.files import write_json
+from cgbench.models.checkpoints import METRICS, read_config
+from cgbench.steps import Step
+from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
+from cgbench.text.streams import read_lines
+
+if TYPE_CHECKING:
+    from cgbench.models.ensemble import Ensemble
+
+QUALITY = "quality.json"
+HELD_OUT = 1_000  # held-out pairs that are translated at most, evenly spaced
+SCORED = 5_000  # candidates that chrF and BLEU are computed on at most, evenly spaced
+UNIGRAMS = 20_000  # training sentences that the unigram model is estimated on at most, evenly spaced
+MOST = 0.5  # a share above this is "most"
+
+MEANING = {
+    "unigram": "the ensemble predicts translations no better than a unigram model of the training targets, which does "
+    "not read the source",
+    "cut": "most translations were cut at the length limit",
+    "equal": "most translations are equal to that of another source",
+    "repetitive": "most translations repeat themselves: at most half of their word pairs are distinct",
+}
+"""The warnings by the names that the manifest has."""
+REMEDY = "the ensemble has learned too little for its uncertainty to mean anything; train it longer or on more text"
+
+
+def quality_step(uncertainty: Step) -> Step:
+    """The step that measures the ensemble behind the step ``uncertainty``."""
+    settings = {"held_out": HELD_OUT, "scored": SCORED, "unigrams": UNIGRAMS, "scores": _has_scores()}
+    return Step("ensemble-quality", settings, {"uncertainty": uncertainty.key})
+
+
+def _has_scores() -> bool:
+    return find_spec("sacrebleu") is not None
+
+
+def measure_quality(
+    out: Path,
+    rows: Sequence[Mapping[str, Any]],
+    texts: tuple[Sequence[str], Sequence[str]],
+    *,
+    members: Sequence[Path],
+    train: Path,
+    train_lines: int,
+    held_out: tuple[Path, Path] | None,
+    search: Mapping[str, Any],
+    device: str,
+    engine: Engine,
+) -> None:
+    """Write what is known of the ensemble to ``out/quality.json``.
+
+    :param rows: of the candidates, from the step ``uncertainty``; ``texts``: their sources and targets.
+    :param members: checkpoints of one ensemble; empty for external models, of which only the outputs are measured.
+    :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation
+        pairs, if there are any.
+    :param search: arguments of :meth:`.Ensemble.translate`.
+    """
+    sources, references = texts
+    hypotheses = [str(row["hypothesis"]) for row in rows]
+    found: dict[str, Any] = {
+        "members": [validation_of(member) for member in members],
+        "held_out": None,
+        "candidates": {"pairs": len(rows), **_scores(hypotheses, references), **shape_of(hypotheses)},
+    }
+    found["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
+    if members:
+        held = tuple(_spread(list(read_lines(path)), HELD_OUT) for path in held_out) if held_out else ([], [])
+        lengths = [token_count(row) for row in rows]
+        totals = [float(row[f"{REFERENCE}log_prob"]) for row in rows]
+        step = max(1, train_lines // UNIGRAMS)
+        targets = list(islice(read_lines(train), 0, step * UNIGRAMS, step))
+        task = (tuple(members), device, targets, sources, references, lengths, totals, *held, dict(search))
+        for measured, translations in engine.run(_measure, [task], shard_needs(device)):
+            found["candidates"] |= measured["candidates"]
+            if translations:
+                found["held_out"] = {"pairs": len(translations), **_scores(translations, held[1])}
+                found["held_out"] |= shape_of(translations) | measured["held_out"]
+    found["warnings"] = warnings_in(found)
+    write_json(out / QUALITY, found)
+
+
+def warnings_in(found: Mapping[str, Any]) -> list[str]:
+    """The names of the warnings (:data:`MEANING`) that the measurements give.
+
+    The loss is that on held-out pairs where there are some: the references of candidates may be noise. The outputs are
+    the candidates' translations, whose uncertainty selects. References that repeat themselves (SCAN's do) count against
+    the share of translations that do; no two are equal, by the cut.
+    """
+    outputs, losses = found["candidates"], found["held_out"] or found["candidates"]
+    loss, unigram = losses.get("loss"), losses.get("unigram_loss")
+    cut = outputs.get("cut")
+    shown = {
+        "unigram": unigram is not None and (loss is None or loss >= unigram),
+        "cut": cut is not None and cut > MOST,
+        "equal": outputs["distinct"] < MOST,
+        "repetitive": outputs["repetitive"] - outputs["repetitive_references"] > MOST,
+    }
+    return [name for name, holds in shown.items() if holds]
+
+
+def warning_of(found: Mapping[str, Any]) -> str | None:
+    """The line that a build prints, or None where nothing is wrong."""
+    if not found["warnings"]:
+        return None
+    return f"{'; '.join(MEANING[name] for name in found['warnings'])}: {REMEDY}"
+
+
+def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
+    """``distinct``: distinct hypotheses over all; ``repetitive``: the share of hypotheses in which at most half of
+    the word pairs (bigrams) are distinct.
+
+    Distinct bigrams over all bigrams is distinct-2 of Li et al. 2016, "A Diversity-Promoting Objective Function for
+    Neural Conversation Models" (section 5), here of each hypothesis. Characters are used where words are not separated.
+    """
+    if not hypotheses:
+        return {"distinct": 1.0, "repetitive": 0.0}
+    solid = is_unspaced(hypotheses)
+    repeated = 0
+    for line in hypotheses:
+        units = [letter for letter in line if not letter.isspace()] if solid else words_of(line)
+        pairs = list(pairwise(units))
+        repeated += bool(pairs) and len(set(pairs)) <= MOST * len(pairs)
+    return {"distinct": len(set(hypotheses)) / len(hypotheses), "repetitive": repeated / len(hypotheses)}
+
+
+def token_count(row: Mapping[str, Any]) -> int:
+    """The tokens of a hypothesis, its end included, from its log-probability and the mean of that; 0 if unknown."""
+    total, mean = float(row["log_prob"]), float(row["pe_stu"])
+    known = math.isfinite(total) and math.isfinite(mean) and mean != 0
+    return round(-total / mean) if known else 0
+
+
+def validation_of(member: Path) -> dict[str, float | None]:
+    """``valid_loss`` (nats per token) and ``valid_perplexity`` of the parameters that a checkpoint keeps; None where it
+    was not validated."""
+    found: dict[str, float | None] = {"valid_loss": None, "valid_perplexity": None}
+    path = member / METRICS
+    if not path.is_file():
+        return found
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    entries = [entry for entry in entries if "valid_loss" in entry]
+    kept = [entry for entry in entries if entry.get("update") == read_config(member).updates]
+    for entry in (kept or entries)[-1:]:
+        found = {name: _finite(entry.get(name)) for name in found}
+    return found
+
+
+def unigram_loss(training: Sequence[np.ndarray], ids: Sequence[np.ndarray], size: int) -> float:
+    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with one added to each count.
+
+    :param size: of the vocabulary.
+    """
+    counts = np.ones(size)
+    if training:
+        np.add.at(counts, np.concatenate(list(training)), 1)
+    return float(-np.log(counts / counts.sum())[np.concatenate(list(ids))].mean())
+
+
+def _measure(
+    members: tuple[Path, ...],
+    device: str,
+    training: Sequence[str],
+    sources: Sequence[str],
+    references: Sequence[str],
+    lengths: Sequence[int],
+    totals: Sequence[float],
+    held_sources: Sequence[str],
+    held_targets: Sequence[str],
+    search: Mapping[str, Any],
+) -> tuple[dict[str, Any], list[str]]:
+    """Losses and cuts; the translations of the held-out sources."""
+    from cgbench.models.ensemble import Ensemble
+
+    ensemble = Ensemble.open(members, device)
+    ids = ensemble.subwords.encode_target
+    learned, given = ids(training), ids(references)
+    size = ensemble.subwords.target_size
+    found: dict[str, Any] = {
+        "candidates": {
+            "loss": _finite(-sum(totals) / sum(map(len, given))),
+            "unigram_loss": unigram_loss(learned, given, size),
+            "cut": _share_cut(ensemble, sources, lengths, search),
+        }
+    }
+    if not held_sources:
+        return found, []
+    translated = ensemble.translate(held_sources, **search)
+    truth = ids(held_targets)
+    scored = ensemble.score(held_sources, truth)["log_prob"]
+    found["held_out"] = {
+        "loss": _finite(-float(scored.sum()) / sum(map(len, truth))),
+        "unigram_loss": unigram_loss(learned, truth, size),
+        "cut": _share_cut(ensemble, held_sources, [len(one.tokens) for one in translated], search),
+    }
+    return found, [one.text for one in translated]
+
+
+def _share_cut(ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: Mapping[str, Any]) -> float:
+    """The share of hypotheses as long as the search allows; ``lengths`` in tokens, the end included."""
+    from cgbench.models.search import limits_of
+
+    ratio, extra = search.get("max_length_ratio", 1.2), search.get("max_length_extra", 10)
+    limits = limits_of(ensemble.members, ensemble.lengths(sources), ratio, extra)
+    return float(np.mean(np.array(lengths) > limits))
+
+
+def _scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+    """chrF and BLEU (words are what blanks separate) of at most :data:`SCORED` pairs; None without sacrebleu."""
+    if not _has_scores():
+        return {"chrf": None, "bleu": None}
+    from cgbench.benchmark.metrics.bleu import SacreMetric
+
+    chosen = [[reference] for reference in _spread(references, SCORED)]
+    found = {}
+    for name, options in (("chrf", {}), ("bleu", {"tokenize": "none"})):
+        metric = SacreMetric(name, chosen, options=options)
+        sums = metric.statistics(_spread(hypotheses, SCORED)).sum(0, keepdims=True)
+        found[name] = float(metric.compute(sums)[0, 0])
+    return found
+
+
+def _spread(lines: Sequence[str], most: int) -> list[str]:
+    """At most ``most`` lines, evenly spaced."""
+    count = min(most, len(lines))
+    return [lines[number * len(lines) // count] for number in range(count)]
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def table_of(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The measurements as rows of a table: what, on held-out pairs, on the candidates."""
+
+    def cell(part: Mapping[str, Any] | None, name: str, form: str) -> str:
+        value = (part or {}).get(name)
+        return "-" if value is None else format(value, form)
+
+    rows = []
+    for number, member in enumerate(found["members"]):
+        loss, perplexity = (cell(member, name, ",.3f") for name in ("valid_loss", "valid_perplexity"))
+        rows.append((f"member {number}: validation loss, perplexity", f"{loss}, {perplexity}", ""))
+    for name, text, form in (
+        ("pairs", "pairs", ","),
+        ("loss", "loss of the ensemble, nats per token", ".3f"),
+        ("unigram_loss", "loss of a unigram model", ".3f"),
+        ("chrf", "chrF", ".1f"),
+        ("bleu", "BLEU", ".1f"),
+        ("cut", "translations cut at the length limit", ".1%"),
+        ("distinct", "distinct translations", ".1%"),
+        ("repetitive", "translations that repeat themselves", ".1%"),
+        ("repetitive_references", "references that do", ".1%"),
+    ):
+        rows.append((text, cell(found["held_out"], name, form), cell(found["candidates"], name, form)))
+    return rows
+
+
+TABLE_HEAD = ("", "held-out pairs", "candidates")

@@ -1,0 +1,110 @@
+"""An ensemble that has learned nothing is named: by its loss, and by the shape of what it says."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from cgbench.benchmark.ensemble_quality import (
+    shape_of,
+    token_count,
+    unigram_loss,
+    validation_of,
+    warning_of,
+    warnings_in,
+)
+
+OUTPUTS = {"cut": 0.1, "distinct": 0.9, "repetitive": 0.1, "repetitive_references": 0.0}
+GOOD = {
+    "members": [],
+    "held_out": {"loss": 2.0, "unigram_loss": 5.0},
+    "candidates": {"loss": 3.0, "unigram_loss": 5.0, **OUTPUTS},
+}
+
+
+def changed(**values):
+    held_out = {key: value for key, value in values.items() if key.endswith("loss")}
+    return {**GOOD, "held_out": GOOD["held_out"] | held_out, "candidates": GOOD["candidates"] | values}
+
+
+def test_the_shape_of_hypotheses():
+    repeated = [" ".join(["the"] * number) for number in range(2, 102)]
+    assert shape_of(repeated) == {"distinct": 1.0, "repetitive": 0.99}  # two words are one pair
+    looped = ["a b a b a b a b", "they sat in the house by the sea"]
+    assert shape_of(looped)["repetitive"] == 0.5
+    assert shape_of(["the the"] * 4 + ["a dog"]) == {"distinct": 0.4, "repetitive": 0.0}
+    assert shape_of(["", "one"]) == {"distinct": 1.0, "repetitive": 0.0}
+    assert shape_of([]) == {"distinct": 1.0, "repetitive": 0.0}
+    chinese = ["我们在海边的房子里看书", "的的的的的的的的的的"]
+    assert shape_of(chinese)["repetitive"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({}, []),
+        ({"loss": 5.0}, ["unigram"]),
+        ({"loss": None}, ["unigram"]),  # infinite
+        ({"cut": 0.51}, ["cut"]),
+        ({"cut": None}, []),  # external models do not say
+        ({"distinct": 0.49}, ["equal"]),
+        ({"repetitive": 0.51}, ["repetitive"]),
+        ({"repetitive": 0.9, "repetitive_references": 0.8}, []),  # as in SCAN
+        ({"cut": 0.5, "distinct": 0.5, "repetitive": 0.5}, []),
+        ({"loss": 9.0, "cut": 1.0, "distinct": 0.0, "repetitive": 1.0}, ["unigram", "cut", "equal", "repetitive"]),
+    ],
+)
+def test_each_warning_has_its_cause(values, names):
+    found = changed(**values)
+    assert warnings_in(found) == names
+    said = warning_of({**found, "warnings": names})
+    assert (said is None) == (not names)
+    assert not names or "the ensemble has learned too little" in said
+
+
+def test_without_held_out_pairs_the_references_decide():
+    found = {**GOOD, "held_out": None}
+    assert warnings_in(found) == []
+    assert warnings_in({**found, "candidates": GOOD["candidates"] | {"loss": 5.5}}) == ["unigram"]
+
+
+def test_the_unigram_model_is_the_frequencies_of_training():
+    training, text = [np.array([2, 2, 2, 3])], [np.array([2]), np.array([3, 0])]
+    expected = -(math.log(4 / 8) + math.log(2 / 8) + math.log(1 / 8)) / 3
+    assert unigram_loss(training, text, 4) == pytest.approx(expected)
+
+
+def test_the_length_of_a_hypothesis_follows_from_its_probability():
+    assert token_count({"log_prob": -7.5, "pe_stu": 1.25}) == 6
+    assert token_count({"log_prob": -math.inf, "pe_stu": math.inf}) == 0
+    assert token_count({"log_prob": 0.0, "pe_stu": 0.0}) == 0
+
+
+def test_a_member_without_a_log_was_not_validated(tmp_path):
+    assert validation_of(tmp_path) == {"valid_loss": None, "valid_perplexity": None}
+
+
+def test_a_tiny_build_says_that_its_ensemble_knows_nothing(small_release, recwarn):
+    found = small_release.manifest["ensemble"]
+    assert "unigram" in found["warnings"]
+    assert any("no better than a unigram model" in line for line in small_release.manifest["warnings"])
+    assert found["held_out"]["pairs"] == 15 and found["candidates"]["pairs"] == 700
+    assert found["held_out"]["loss"] > found["held_out"]["unigram_loss"]
+    for number, member in enumerate(found["members"]):
+        (log,) = small_release.folder.parent.glob(f"release.work/.cgbench/member-{number}/*/metrics.jsonl")
+        losses = [row["valid_loss"] for row in map(json.loads, log.read_text().splitlines()) if "valid_loss" in row]
+        assert member["valid_loss"] == min(losses)
+    card = (small_release.folder / "README.md").read_text()
+    assert "## How well the ensemble translates" in card and "**Warning: the ensemble predicts" in card
+    hypotheses = [row["hypothesis"] for row in small_release.table(text=True).to_pylist()]
+    assert found["candidates"]["distinct"] == len(set(hypotheses)) / 700
+
+
+def test_page_and_console_show_the_ensemble(small_release):
+    from cgbench.commands.build_report import report
+    from cgbench.report.release_page import release_page
+
+    page = release_page(small_release)
+    assert "How well the ensemble translates" in page and "no better than a unigram model" in page
+    assert "translations cut at the length limit" in report(small_release)
