@@ -9,7 +9,7 @@ from cgbench.benchmark.card_front import front_matter
 from cgbench.benchmark.card_notes import PARTS, part
 from cgbench.benchmark.correlations import CENTRAL
 from cgbench.benchmark.ensemble_quality import TABLE_HEAD, table_of, warning_of
-from cgbench.benchmark.manifest import candidates_file, control_text, stem_of, table_file
+from cgbench.benchmark.manifest import ID, candidates_file, control_text, stem_of, table_file
 from cgbench.benchmark.matching import HEAD, shown_balance
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.selection import GIVEN_DEGREE
@@ -191,7 +191,8 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
         lines += [
             f"{texts} are the test set; row *n* of `split.jsonl` says where line *n* comes "
             f"from and every figure that put it there. `{table_file('test')}` is both in one table, "
-            f"`{candidates_file(manifest)}` all candidates with their text and figures, `correlations.jsonl` how these "
+            f"`{candidates_file(manifest)}` all candidates with their text and figures (`{ID}` identifies a row of "
+            "each), `correlations.jsonl` how these "
             "go together. "
             "`cgbench verify` on this folder checks all of it.",
             "",

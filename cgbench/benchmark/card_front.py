@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from cgbench.benchmark.manifest import table_file, table_names
+from cgbench.benchmark.manifest import is_split, table_file, table_names
 
 LICENCES = frozenset({
     "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bsd", "bsd-2-clause", "bsd-3-clause", "cc", "cc0-1.0",
@@ -31,7 +31,18 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
     size = counts.get("selected", counts["candidates"])
     forms = manifest["configuration"].get("anonymise", "none") != "none"
     source, target = manifest["languages"]
+    files = [
+        {"split": name, "path": table_file(name).replace("-00000-of-00001", "-*")} for name in table_names(manifest)
+    ]
+    if is_split(manifest):  # both sets in one configuration, as training and test sets usually are
+        configs = [{"config_name": "default", "data_files": files}]
+    else:
+        configs = [
+            {"config_name": one["split"] if number else "default", "data_files": [one]}
+            for number, one in enumerate(files)
+        ]
     kind = "Test set of compositional generalisation" if manifest["until"] == "release" else "Candidates"
+    kind = "Split for compositional generalisation" if is_split(manifest) else kind
     codes = [code for code in manifest["languages"] if re.fullmatch("[a-z]{2,3}", code)]
     values: dict[str, Any] = {"language": codes} if codes else {}
     values |= licence_keys(manifest["licence"])
@@ -40,14 +51,8 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
         "task_categories": ["text-generation" if forms else "translation"],
         "size_categories": [next((name for limit, name in SIZES if size < limit), "1M<n<10M")],
         "pretty_name": f"{kind}, {source} to {target}",
-        "tags": ["compositional-generalization", "cgbench", "react"],
-        "configs": [
-            {
-                "config_name": name if number else "default",
-                "data_files": [{"split": name, "path": table_file(name).replace("-00000-of-00001", "-*")}],
-            }
-            for number, name in enumerate(table_names(manifest))
-        ],
+        "tags": ["compositional-generalization", "cgbench", "split" if is_split(manifest) else "react"],
+        "configs": configs,
     }
     text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=1_000)
     return text

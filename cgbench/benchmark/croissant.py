@@ -12,7 +12,7 @@ from typing import Any
 
 from cgbench.benchmark.card_notes import HEADINGS
 from cgbench.benchmark.data_tables import TRANSLATION
-from cgbench.benchmark.manifest import table_file
+from cgbench.benchmark.manifest import ID, is_split, table_file
 from cgbench.files import parse_json, to_json
 from cgbench.steps import hash_value
 
@@ -66,7 +66,10 @@ def write_croissant(
         "@type": "sc:Dataset",
         "name": f"cgbench-{source}-{target}",
         "description": (
-            f"{number:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
+            f"{counts['train']:,} training pairs and {number:,} test pairs, {source} to {target}, split from "
+            f"{counts['pool']:,} so that the test pairs combine what training has in new ways."
+            if is_split(manifest)
+            else f"{number:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
             f"known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not."
         ),
         "conformsTo": "http://mlcommons.org/croissant/1.0",
@@ -84,7 +87,7 @@ def write_croissant(
             for name in schemas
         ],
         "recordSet": [_record_set(name, schema) for name, schema in schemas.items()],
-        **_responsible(manifest),
+        **({} if is_split(manifest) else _responsible(manifest)),
     }
     if manifest["licence"]:
         value["license"] = manifest["licence"]
@@ -120,6 +123,7 @@ def _record_set(name: str, schema: Any) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
+        "key": {"@id": f"{name}/{ID}"},
         "field": [_field(name, field) for field in schema],
     }
 

@@ -17,6 +17,8 @@ MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("manifest.json", "timings.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
+SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # what `cgbench split` writes; the set of each pair of its corpus
+ID = "line"  # the column of every table that tells its rows apart
 DATA = "data"  # the folder of the tables, the one folder that a release has
 CANDIDATES_1 = "candidates.parquet"  # of format 1
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -60,6 +62,16 @@ def is_language(name: object) -> bool:
     return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
 
 
+def is_split(manifest: Mapping[str, Any]) -> bool:
+    """Whether this is the manifest of what ``cgbench split`` wrote: it has a training set, and no candidates."""
+    return manifest.get("kind") == SPLIT_KIND
+
+
+def train_text(language: str) -> str:
+    """The name of one side of the training set of a split."""
+    return f"train.{language}"
+
+
 def stem_of(until: str) -> str:
     """The first part of the names of the two files of text: ``test``, or ``candidates`` of a build that stopped."""
     return "test" if until == "release" else "candidates"
@@ -78,6 +90,8 @@ def has_control(manifest: Mapping[str, Any]) -> bool:
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     """The tables of a release, in the order in which people meet them; a further one is a name here and its rows in
     :mod:`cgbench.benchmark.data_tables`."""
+    if is_split(manifest):
+        return ("train", "test")
     if manifest["until"] != "release":
         return ("candidates",)
     return ("test", "candidates", *(["control"] if has_control(manifest) else []))
@@ -96,6 +110,9 @@ def candidates_file(manifest: Mapping[str, Any]) -> str:
 def file_names(manifest: Mapping[str, Any]) -> set[str]:
     """The files that such a release lists."""
     texts = text_files(manifest) if manifest.get("text") != "none" else ()
+    if is_split(manifest):
+        tables = {table_file(name) for name in table_names(manifest)}
+        return {*texts, *tables, CARD, CROISSANT, SPLIT, SETS_FILE}
     names = {*texts, CARD, CORRELATIONS} | ({SPLIT} if manifest["until"] == "release" else set())
     names |= {CONTROL} if has_control(manifest) else set()
     if manifest.get("format") == 1:
@@ -104,8 +121,11 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files of text, source and target, of a release that has text; then those of its control set."""
+    """The files of text, source and target, of a release that has text; then those of its control set, or of the
+    training set of a split."""
     languages = manifest["languages"]
+    if is_split(manifest):
+        return (*(f"test.{language}" for language in languages), *map(train_text, languages))
     control = map(control_text, languages) if has_control(manifest) else ()
     return (*(f"{stem_of(manifest['until'])}.{language}" for language in languages), *control)
 
@@ -123,14 +143,28 @@ def signature(manifest: dict[str, Any]) -> str:
 
     A release that got its text back keeps the name under which it was published without.
     """
-    config = manifest["configuration"]
+    config, counts = manifest["configuration"], manifest["counts"]
+    if is_split(manifest):  # its card names the signature
+        target, files = config["divergence"], {name: value for name, value in manifest["files"].items() if name != CARD}
+        return "|".join(
+            [
+                f"split|method:{config['method']}",
+                f"elements:{config['elements'].split(':')[0]}",
+                *([f"div:{target}"] if target is not None else []),
+                f"seed:{config['seed']}",
+                f"train:{counts['train']}",
+                f"test:{counts['selected']}",
+                f"sha:{hash_value(files)[:12]}",
+                f"v:{manifest['version']}",
+            ]
+        )
     parts = [
         "react",
         f"side:{config['degree_side']}",
         f"min:{config['ngram_min_count']}",
         f"unc:{config['uncertainty']}" if manifest["until"] == "release" else f"until:{manifest['until']}",
         f"seed:{config['seed']}",
-        f"n:{manifest['counts'].get('selected', manifest['counts']['candidates'])}",
+        f"n:{counts.get('selected', counts['candidates'])}",
         f"sha:{hash_value(manifest.get('published', manifest['files']))[:12]}",
         f"v:{manifest['version']}",
     ]

@@ -15,6 +15,7 @@ from cgbench.arguments import check_whole
 from cgbench.benchmark.data_tables import TRANSLATION, sides_of
 from cgbench.benchmark.manifest import (
     CONTROL,
+    FORMAT,
     FORMATS,
     MANIFEST,
     SHAPE,
@@ -23,13 +24,16 @@ from cgbench.benchmark.manifest import (
     control_text,
     is_inside,
     is_language,
+    is_split,
     stem_of,
     table_file,
+    train_text,
 )
 from cgbench.benchmark.work_folder import default_work, find_input, read_written, work_roots
 from cgbench.errors import InputError, argument, require
 from cgbench.files import read_json
 from cgbench.models.checkpoints import BESIDE
+from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
 from cgbench.text.parquet import read_table
 
@@ -41,12 +45,23 @@ if TYPE_CHECKING:
     from cgbench.benchmark.manifest import Findings
 
 SIDES = ("source", "target")
+_SHAPE_OF_SPLIT = {
+    "format": lambda value: value == FORMAT,
+    "version": str,
+    "signature": str,
+    "digest": str,
+    "configuration": {"degree_side": lambda value: value in SIDES, "ngram_min_count": int},
+    "counts": {"pool": int, "train": int, "selected": int, "neither": int},
+    "files": {file_name: str},
+    "until": lambda value: value == "release",
+}
 LARGEST = 64 << 20  # bytes of a manifest: many times what the longest list of inputs takes
 
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """A release that ``build-react`` made, or the candidates of a build that stopped early (``until``).
+    """A release that ``build-react`` made, or the candidates of a build that stopped early (``until``); or a
+    split (``is_split``).
 
     Files of a release may come from anybody: names in its manifest are followed only to ordinary files in the folder
     itself, never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
@@ -69,6 +84,8 @@ class Release:
         if not os.path.lexists(path / MANIFEST) and working:
             raise InputError(f"{path / MANIFEST}: no such file; this build is not finished: give its command again")
         manifest = read_json(ordinary_file(path, MANIFEST, largest=LARGEST))
+        if isinstance(manifest, dict) and is_split(manifest):
+            check_shape(manifest, _SHAPE_OF_SPLIT, path / MANIFEST, "make the split again")
         if not isinstance(manifest, dict) or not all(
             isinstance(manifest.get(key), kind) for key, kind in SHAPE.items()
         ):
@@ -84,6 +101,11 @@ class Release:
     def until(self) -> str:
         """``release``, or where the build stopped: ``candidates`` or ``uncertainty``."""
         return str(self.manifest["until"])
+
+    @property
+    def is_split(self) -> bool:
+        """Whether ``cgbench split`` wrote it: it has a training set, and neither candidates nor a control set."""
+        return is_split(self.manifest)
 
     @property
     def finished(self) -> bool:
@@ -164,6 +186,19 @@ class Release:
         """The sentences of that file."""
         return _lines(self.text_path(side))
 
+    def train_path(self, side: str) -> Path:
+        """The file of one side (``source`` or ``target``) of the training set of a split.
+
+        :raises InputError: it is missing, or this is no split, whose training text is not in the release.
+        """
+        if not self.is_split:
+            raise InputError(f"{self.folder}: the training text of this release is not in it; only a split has one")
+        return self.path(train_text(self.languages[SIDES.index(side)]))
+
+    def train_lines(self, side: str) -> list[str]:
+        """The sentences of that file."""
+        return _lines(self.train_path(side))
+
     def split(self) -> list[dict[str, Any]]:
         """The rows of ``split.jsonl``: where each pair of the test set is from, and every figure of it.
 
@@ -183,6 +218,8 @@ class Release:
         :raises InputError: there is none.
         """
         self.check_finished()
+        if self.is_split:
+            raise InputError(f"{self.folder}: a split has no control set")
         if not self.has_control:
             raise InputError(
                 f"{self.folder}: this release has no control set; give its command again with "
@@ -210,6 +247,8 @@ class Release:
         :param text: with the column ``translation``, where the table has it.
         :raises InputError: it is missing or damaged, or holds other than numbers and text.
         """
+        if name == "candidates" and self.is_split:
+            raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
         file = candidates_file(self.manifest) if name == "candidates" else table_file(name)
         path = self.path(file)
         # Before PyArrow sees it, which a flipped bit may end, and the process with it.
@@ -313,6 +352,12 @@ class Release:
         from cgbench.benchmark.verify import verify
 
         check_whole(0, again=again)
+        if self.is_split:
+            from cgbench.benchmark.verify_split import verify_split
+
+            if again:
+                raise InputError(f"{argument('recompute', again)}: a split has no candidates; leave it out")
+            return verify_split(self)
         return verify(self, again=again)
 
     def __repr__(self) -> str:

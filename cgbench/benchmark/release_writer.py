@@ -31,6 +31,7 @@ from cgbench.benchmark.manifest import (
     CROISSANT,
     DATA,
     FORMAT,
+    ID,
     MANIFEST,
     SPLIT,
     TIMINGS,
@@ -203,6 +204,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         figures["control"] = {"degree": summary(built.control.rows["degree"])}
     return {
         "format": FORMAT,
+        "id": ID,
         "until": plan.until,
         "version": __version__,
         "versions": _versions(built),

@@ -354,11 +354,12 @@ safe_tsv_option = click.option(
 
 def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
     """The corpus that an option names; of a folder that ``cgbench split`` wrote, its training set."""
-    from cgbench.benchmark.splits.split_release import SIDES, SplitRelease, is_split
+    from cgbench.benchmark.release import SIDES, Release
+    from cgbench.benchmark.splits.split_release import holds_split
 
-    if len(paths) == 1 and is_split(paths[0]):
-        split = SplitRelease.open(paths[0])
-        return CorpusSpec(tuple(split.text_path("train", side) for side in SIDES), None)
+    if len(paths) == 1 and holds_split(paths[0]):
+        split = Release.open(paths[0])
+        return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
     return CorpusSpec(paths, column_pair(columns) if len(paths) == 1 else None)
 
 

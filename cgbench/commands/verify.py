@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from cgbench.commands.options import Command, format_option, work_option
-from cgbench.errors import InputError
 from cgbench.terminal import printable, printable_json
 
 PATH = click.Path(path_type=Path)
@@ -25,14 +24,8 @@ PATH = click.Path(path_type=Path)
 def verify_command(folder: Path, recompute: int, work: Path | None, form: str) -> None:
     """Recompute hashes, counts and the split of a release; exit 1 and say what differs."""
     from cgbench.benchmark.release import Release
-    from cgbench.benchmark.splits.split_release import SplitRelease, is_split, verify_split
 
-    if is_split(folder):
-        if recompute:
-            raise InputError(f"--recompute {recompute}: a split has no candidates; leave it out")
-        checks = verify_split(SplitRelease.open(folder))
-    else:
-        checks = Release.open(folder, work).verify(again=recompute)
+    checks = Release.open(folder, work).verify(again=recompute)
     if form == "json":
         rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
         click.echo(printable_json(json.dumps({"ok": checks.ok, "checks": rows}, ensure_ascii=False, indent=1)))

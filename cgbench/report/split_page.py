@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.release import Release
 from cgbench.benchmark.splits.functions import CURVE
-from cgbench.benchmark.splits.split_release import SplitRelease, is_split, verify_split
+from cgbench.benchmark.splits.split_release import holds_split
 from cgbench.errors import InputError
 from cgbench.report import charts
 from cgbench.report.page import render_page
@@ -15,20 +16,20 @@ FIGURES = (("compound divergence", "compound_divergence"), ("atom divergence", "
 NOVEL = "novel compounds"
 
 
-def splits_of(folder: Path) -> list[SplitRelease]:
+def splits_of(folder: Path) -> list[Release]:
     """The split in a folder, or those of a curve, by their targets.
 
     :raises InputError: there is none, or one of them cannot be read.
     """
-    if is_split(folder):
-        return [SplitRelease.open(folder)]
-    found = [SplitRelease.open(one) for one in sorted(folder.iterdir()) if is_split(one)]
+    if holds_split(folder):
+        return [Release.open(folder)]
+    found = [Release.open(one) for one in sorted(folder.iterdir()) if holds_split(one)]
     return sorted(found, key=lambda one: one.manifest["configuration"]["divergence"] or 0.0)
 
 
 def holds_splits(folder: Path) -> bool:
     """Whether a folder is a split, or has several of a curve."""
-    return is_split(folder) or (folder / CURVE).is_file()
+    return holds_split(folder) or (folder / CURVE).is_file()
 
 
 def split_page(folder: Path, *, force: bool = False) -> str:
@@ -40,7 +41,7 @@ def split_page(folder: Path, *, force: bool = False) -> str:
     splits = splits_of(folder)
     if not splits:
         raise InputError(f"{folder}: there is no split in it")
-    checks = [(one, verify_split(one)) for one in splits]
+    checks = [(one, one.verify()) for one in splits]
     for one, found in checks:
         if not found.ok and not force:
             wrong = "; ".join(f"{check.name}: {check.detail}" for check in found.failed)
@@ -77,17 +78,20 @@ def split_page(folder: Path, *, force: bool = False) -> str:
             "label": "Inputs",
             "caption": "Files that were split",
             "head": ["file", "SHA-256"],
-            "rows": [[one["path"], one["sha256"]] for name in sorted(inputs) for one in inputs[name] or ()],
+            "rows": [
+                [one["path"], one["sha256"]]
+                for one in [*inputs["pool"][0]["files"], *(inputs["given"] or ()), *inputs["elements"]]
+            ],
         },
     }
     return render_page("split.html", context, {"rows": None})
 
 
-def _warnings(split: SplitRelease) -> list[str]:
+def _warnings(split: Release) -> list[str]:
     return [str(text) for text in split.manifest.get("warnings", [])]
 
 
-def _figures(splits: list[SplitRelease]) -> dict[str, Any]:
+def _figures(splits: list[Release]) -> dict[str, Any]:
     rows = []
     for one in splits:
         figures, counts = one.manifest["figures"], one.manifest["counts"]
@@ -98,7 +102,7 @@ def _figures(splits: list[SplitRelease]) -> dict[str, Any]:
             *(f"{figures[key]:.4f}" for _, key in FIGURES),
             f"{100 * _novel(figures):.1f} %",
             f"{figures['lone_atoms']:,}",
-            *(f"{counts[name]:,}" for name in ("train", "test", "neither")),
+            *(f"{counts[name]:,}" for name in ("train", "selected", "neither")),
         ])  # fmt: skip
     head = ["split", "asked for", *(name for name, _ in FIGURES), NOVEL, "atoms not in training"]
     head += ["train", "test", "neither"]
@@ -109,7 +113,7 @@ def _novel(figures: dict[str, Any]) -> float:
     return figures["novel_compounds"] / figures["test_compounds"] if figures["test_compounds"] else 0.0
 
 
-def _chart(splits: list[SplitRelease]) -> Any:
+def _chart(splits: list[Release]) -> Any:
     """Both divergences and the share of novel compounds, a step a split."""
     figures = [one.manifest["figures"] for one in splits]
     series = [charts.Series(name, [one[key] for one in figures], at) for at, (name, key) in enumerate(FIGURES)]

@@ -79,6 +79,32 @@ def unfinished():
     yield from _verified("candidates", _build("--until", "candidates", "--set", "candidates=20"))
 
 
+def splits():
+    """A split, read as a release is."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for side, name in enumerate(("p.de", "p.en")):
+            rows = (" ".join(part[side] for part in parts) for parts in product(SUBJECTS, VERBS, OBJECTS))
+            (folder / name).write_text("".join(f"{row}\n" for row in rows))
+        words = ["split", "--corpus", folder / "p.de", folder / "p.en", "--method", "random", "--out", folder / "r"]
+        result = CliRunner().invoke(main, [str(word) for word in words])
+        assert result.exit_code == 0, result.output + result.stderr
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    files = {name: data for name, data in files.items() if name.startswith("r/")}
+    yield from _verified("split", files)
+    files["h"] = files["r/test.en"]
+    score = ("score", "exact", "--release", "{}/r", "--hyp", "a={}/h", "--by", "degree")
+    for form in ("manifest.json", "split.jsonl", "test.de", "test.en"):
+        yield Target("score --release", f"split's {form}", files, f"r/{form}", FORMS.get(form, m.text), score)
+    for form in ("manifest.json", "split.jsonl", "train.en"):
+        words = ("stats", "--release", "{}/r", "--side", "source")
+        yield Target("stats --release", f"split's {form}", files, f"r/{form}", FORMS.get(form, m.text), words)
+
+
 def finished():
     """A release, chosen by members that were hardly trained."""
     few = ("--members", "2", "--model", "tiny", "--set", "training.max_updates=1", "--set", "text.merges=9")

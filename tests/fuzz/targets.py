@@ -428,6 +428,7 @@ LIGHT = (
     prepared,
     results,
     lexicons,
+    releases.splits,
     releases.unfinished,
     strangers.servers,
     strangers.imports,

@@ -115,25 +115,28 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
 
 
 def shots_of(pairs: Pairs) -> dict[str, list[str]]:
-    """Few-shot examples by side: candidates that were neither selected nor dropped and share no sentence with the test
-    set, at most :data:`MOST_SHOTS`, evenly spread over the candidates.
+    """Few-shot examples by side: candidates that were neither selected nor dropped (of a split: training pairs) that
+    share no sentence with the test set, at most :data:`MOST_SHOTS`, evenly spread.
     """
-    table = pairs.release.table(text=True)
+    table = pairs.release.table("train" if pairs.release.is_split else "candidates", text=True)
     texts = sides_of(table, pairs.languages)
     if not texts:
         return {"source": [], "target": []}
     tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
+    split = pairs.release.is_split  # its training pairs are all free, and have no pool
+    names = ("stage", "pool", "pool_line")
+    places = (
+        [["rest"] * table.num_rows, *[[0] * table.num_rows] * 2] if split else [table[one].to_pylist() for one in names]
+    )
     free = [
         (place, (source, target))
-        for stage, *place, source, target in zip(
-            *(table[name].to_pylist() for name in ("stage", "pool", "pool_line")), *texts, strict=True
-        )
+        for stage, *place, source, target in zip(*places, *texts, strict=True)
         if stage in ("rest", "window") and source not in tests[0] and target not in tests[1]
     ]
     chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
     written = [text for _, text in chosen]
     change = normalisation_of_release(pairs.release)
-    if not change.is_identity and change.anonymise == "none":
+    if not split and not change.is_identity and change.anonymise == "none":
         written = raw_texts(pairs.release, [(pool, line) for (pool, line), _ in chosen], written) or written
     return {"source": [source for source, _ in written], "target": [target for _, target in written]}
 

@@ -37,8 +37,8 @@ class Pairs:
 
     @property
     def measure(self) -> str:
-        """The measure that chose the pairs."""
-        return str(self.release.configuration["uncertainty"])
+        """The measure that chose the pairs; the degree, where none did (a split)."""
+        return str(self.release.configuration.get("uncertainty", "degree"))
 
 
 def pairs_of(release: Release) -> Pairs:
@@ -56,7 +56,7 @@ def pairs_of(release: Release) -> Pairs:
             "source": source,
             "target": target,
             "doc": f"line-{row['line']}",
-            "domain": f"degree_{10 * row['pieces'] // row[f'{side}_length'] / 10:.1f}",
+            "domain": f"degree_{10 * row['pieces'] // max(1, row[f'{side}_length']) / 10:.1f}",
             "figures": row,
         }
         for row, source, target in zip(figures, *texts, strict=True)

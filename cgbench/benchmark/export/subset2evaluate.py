@@ -17,7 +17,7 @@ def write_subset2evaluate(pairs: Pairs, folder: Path) -> None:
     rows = []
     for number, row in enumerate(pairs.rows):
         figures = dict(row["figures"])
-        hypothesis = figures.pop("hypothesis", "")
+        hypothesis = figures.pop("hypothesis", None)
         measures = {key: value for key, value in figures.items() if isinstance(value, float) and key != "degree"}
         others = {key: value for key, value in figures.items() if key not in measures}
         rows.append(
@@ -25,8 +25,8 @@ def write_subset2evaluate(pairs: Pairs, folder: Path) -> None:
                 "i": number,
                 "src": row["source"],
                 "ref": row["target"],
-                "tgt": {SYSTEM: hypothesis},
-                "scores": {SYSTEM: measures},
+                "tgt": {} if hypothesis is None else {SYSTEM: hypothesis},
+                "scores": {} if hypothesis is None else {SYSTEM: measures},
                 "domain": row["domain"],
                 "doc": row["doc"],
                 "cost": figures["target_length"],

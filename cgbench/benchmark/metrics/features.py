@@ -182,20 +182,14 @@ def _modifier(name: str, material: Material) -> Feature:
 
 
 def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
-    """The ``source``, ``reference`` and ``table`` of a release that ``build-react`` made; of a split, without table.
+    """The ``source``, ``reference`` and ``table`` of a release.
 
     :param control: of its control set, without the table.
     :raises InputError: the folder is no finished release, or one without a control set.
     """
     from cgbench.benchmark.manifest import SPLIT
     from cgbench.benchmark.release import Release
-    from cgbench.benchmark.splits.split_release import SplitRelease, is_split
 
-    if is_split(folder):
-        if control:
-            raise InputError(f"{folder}: a split has no control set")
-        split = SplitRelease.open(folder)
-        return {"source": split.text_path("test", "source"), "reference": split.text_path("test", "target")}
     release = Release.open(folder)
     release.check_finished()
     if control:

@@ -14,10 +14,11 @@ import numpy as np
 from cgbench import __version__
 from cgbench.benchmark.divergence.elements import SPACY, Elements, Kind, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
+from cgbench.benchmark.release import Release
 from cgbench.benchmark.splits.search import TEST, TRAIN, search
 from cgbench.benchmark.splits.simple import at_random, by_length, by_template
 from cgbench.benchmark.splits.split_config import DIVERGENT, SplitConfig
-from cgbench.benchmark.splits.split_release import SIDES, SplitRelease, check_folder, write_split
+from cgbench.benchmark.splits.split_release import SIDES, check_folder, write_split
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import write_atomic
 from cgbench.progress import bar
@@ -35,7 +36,7 @@ SHOWN = 5  # lone atoms by name, in a warning
 class Made:
     """A split that was written, its figures, and what its user should know of it."""
 
-    release: SplitRelease
+    release: Release
     figures: Divergences
     warnings: tuple[str, ...]
 
@@ -97,18 +98,20 @@ def split(
         }
         manifest = {
             "version": __version__,
-            "configuration": dataclasses.asdict(one) | {"elements": kind.said, "side": side},
+            "configuration": dataclasses.asdict(one)
+            | {"elements": kind.said, "degree_side": side, "tokenize": "none", "lowercase": False},
             "languages": list(languages or language_suffixes(corpus) or SIDES),
             "licence": licence,
             "inputs": {
-                "corpus": _inputs(corpus.files),
-                "train": _inputs(train.files) if train is not None else None,
+                "pool": [{"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}],
+                "given": _inputs(train.files) if train is not None else None,
                 "elements": _inputs(kind.files) + _pipeline(kind),
             },
             "counts": {
-                "corpus": len(pairs),
+                "pool": len(pairs),
+                "candidates": len(pairs),
                 "train": int((side_of == TRAIN).sum()),
-                "test": int((side_of == TEST).sum()),
+                "selected": int((side_of == TEST).sum()),
                 "neither": int((side_of < 0).sum()),
             },
             "figures": figures.as_dict(),
@@ -134,7 +137,7 @@ def curve(made: Sequence[Made], form: str = "tsv") -> str:
         rows.append([
             "highest" if target is None else f"{target:g}",
             *(repr(figure) if exact else f"{figure:.4f}" for figure in figures),
-            *(str(counts[name]) if exact else f"{counts[name]:,}" for name in ("train", "test")),
+            *(str(counts[name]) if exact else f"{counts[name]:,}" for name in ("train", "selected")),
             repr(novel) if exact else f"{100 * novel:.1f} %",
             one.release.folder.name,
         ])  # fmt: skip

@@ -1,144 +1,109 @@
-"""A split as a release: both sets as text, where each pair is from, a card, and a manifest with every figure.
+"""A split as a release: both sets as text and as tables, where each pair is from, a card, a manifest.
 
-``train.SOURCE train.TARGET test.SOURCE test.TARGET split.tsv README.md manifest.json``: a row of ``split.tsv`` says
-which set a pair of the corpus is in, by its number (from 1). The manifest lists the SHA-256 of every other file, and
-has a digest of itself.
+It is read by :class:`cgbench.benchmark.release.Release`, as what ``build-react`` writes is. Two files are its own:
+``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv``, whose rows say which set a pair of the
+corpus is in, by its number (from 1).
 """
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.manifest import Check, Findings, is_language
+from cgbench.benchmark.card_front import front_matter
+from cgbench.benchmark.croissant import write_croissant
+from cgbench.benchmark.data_tables import with_text, write_table
+from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.listed import listed_digests
+from cgbench.benchmark.manifest import (
+    CARD,
+    CROISSANT,
+    DATA,
+    FORMAT,
+    ID,
+    MANIFEST,
+    SETS_FILE,
+    SPLIT,
+    SPLIT_KIND,
+    digest,
+    is_split,
+    signature,
+    summary,
+    table_file,
+)
+from cgbench.benchmark.release import Release
+from cgbench.benchmark.verify_split import HEAD
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, to_json
-from cgbench.shapes import check_shape, file_name
-from cgbench.steps import hash_file, hash_value
-from cgbench.text.streams import read_lines
+from cgbench.steps import hash_file
+from cgbench.text.plain_text import words_of
 
-KIND, FORMAT = "split", 1
-MANIFEST, CARD, TABLE = "manifest.json", "README.md", "split.tsv"
 SETS = ("train", "test")
 SIDES = ("source", "target")
-HEAD = "pair\tset"
-_SHAPE = {
-    "kind": lambda value: value == KIND,
-    "format": lambda value: value == FORMAT,
-    "version": str,
-    "signature": str,
-    "digest": str,
-    "languages": [is_language],
-    "configuration": dict,
-    "inputs": dict,
-    "counts": {"corpus": int, "train": int, "test": int, "neither": int},
-    "figures": dict,
-    "files": {file_name: str},
-}
+NGRAM_MIN_COUNT = 3  # of the degree of test pairs, as `cgbench stats` counts by default
 
 
-@dataclass(frozen=True)
-class SplitRelease:
-    """A split that ``cgbench split`` wrote."""
-
-    folder: Path
-    manifest: dict[str, Any]
-
-    @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> SplitRelease:
-        """Read its manifest.
-
-        :raises InputError: this is no split, or one of a later version.
-        """
-        path = Path(folder) / MANIFEST
-        manifest = read_json(path)
-        check_shape(manifest, _SHAPE, path, "make the split again")
-        if len(set(manifest["languages"])) != 2:
-            raise InputError(f"{path}: languages names no two languages")
-        return cls(Path(folder), manifest)
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """The source's and the target's."""
-        source, target = self.manifest["languages"]
-        return source, target
-
-    @property
-    def signature(self) -> str:
-        """The short name of exactly this split."""
-        return str(self.manifest["signature"])
-
-    def text_path(self, which: str, side: str) -> Path:
-        """The file of a side (``source``, ``target``) of a set (``train``, ``test``).
-
-        :raises InputError: it is not there.
-        """
-        path = self.folder / f"{which}.{self.languages[SIDES.index(side)]}"
-        if path.is_symlink() or not path.is_file():
-            raise InputError(f"{path}: no such file, and the split lists it; cgbench verify says more")
-        return path
-
-    def lines(self, which: str, side: str) -> list[str]:
-        """The sentences of that file."""
-        return list(read_lines(self.text_path(which, side)))
-
-    def sides(self) -> list[int]:
-        """The set of every pair of the corpus: 0 training, 1 test set, -1 neither.
-
-        :raises InputError: ``split.tsv`` is missing, or a row is none of it.
-        """
-        names = {"train": 0, "test": 1, "neither": -1}
-        found = []
-        for number, line in enumerate(read_lines(self.folder / TABLE)):
-            pair, _, name = line.partition("\t")
-            if not number and line == HEAD:
-                continue
-            if not number or pair != str(number) or name not in names:
-                raise InputError(f"{self.folder / TABLE}, row {number + 1}: not a row of a split")
-            found.append(names[name])
-        return found
-
-
-def is_split(folder: Path) -> bool:
+def holds_split(folder: Path) -> bool:
     """Whether a folder holds a split."""
     path = folder / MANIFEST
     try:
         manifest = read_json(path) if path.is_file() else None
     except InputError:
         return False
-    return isinstance(manifest, dict) and manifest.get("kind") == KIND
+    return isinstance(manifest, dict) and is_split(manifest)
 
 
 def write_split(
-    out: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
-) -> SplitRelease:
+    out: Path,
+    texts: Mapping[str, Sequence[Sequence[str]]],
+    sides: Sequence[int],
+    manifest: dict[str, Any],
+) -> Release:
     """Write a split: the whole folder or nothing; an earlier split there is replaced.
 
     :param texts: for ``train`` and ``test`` the sources and the targets.
     :param sides: 0, 1 or -1 for every pair of the corpus.
-    :param manifest: all but ``files``, ``signature`` and ``digest``.
+    :param manifest: all but what follows from the text and the files; its configuration names the side of the degree.
     """
     partial = out.with_name(f".{out.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
+    (partial / DATA).mkdir(parents=True)
     try:
+        languages = manifest["languages"]
+        manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
+        manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
         for which in SETS:
-            for language, lines in zip(manifest["languages"], texts[which], strict=True):
+            for language, lines in zip(languages, texts[which], strict=True):
                 _write(partial / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
         names = {0: "train", 1: "test", -1: "neither"}
         rows = "".join(f"{number}\t{names[int(side)]}\n" for number, side in enumerate(sides, 1))
-        _write(partial / TABLE, f"{HEAD}\n{rows}")
-        texts_of = {path.name: hash_file(path) for path in sorted(partial.iterdir())}
-        manifest = manifest | {"kind": KIND, "format": FORMAT}
-        manifest["signature"] = signature(manifest, texts_of)
+        _write(partial / SETS_FILE, f"{HEAD}\n{rows}")
+        files = [
+            {"path": f"train.{language}", "sha256": hash_file(partial / f"train.{language}")} for language in languages
+        ]
+        train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
+        manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
+        rows_of = {which: _rows(which, texts, sides, manifest) for which in SETS}
+        _write(partial / SPLIT, "".join(json.dumps(row) + "\n" for row in rows_of["test"]))
+        degrees = {"degree": summary([row["degree"] for row in rows_of["test"]])}
+        manifest["figures"] = {**manifest["figures"], "selected": degrees}
+        schemas = {}
+        for which in SETS:
+            table = _table(rows_of[which], texts[which], languages)
+            write_table(table, partial / table_file(which))
+            sync_file(partial / table_file(which))
+            schemas[which] = table.schema
+        _write(partial / CROISSANT, write_croissant(manifest, schemas, listed_digests(partial)))
+        manifest["files"] = listed_digests(partial)
+        manifest["signature"] = signature(manifest)
         _write(partial / CARD, card(manifest))
-        manifest["files"] = {**texts_of, CARD: hash_file(partial / CARD)}
+        manifest["files"] = listed_digests(partial)
         manifest["digest"] = digest(manifest)
         _write(partial / MANIFEST, to_json(manifest))
+        sync_folder(partial / DATA)
         sync_folder(partial)
         old = out.with_name(f".{out.name}.old")
         shutil.rmtree(old, ignore_errors=True)
@@ -150,7 +115,42 @@ def write_split(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    return SplitRelease(out, manifest)
+    return Release(out, manifest)
+
+
+def _rows(
+    which: str, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """A row per pair of a set: its number in the corpus (in a given training set, there) and its lengths; of the test
+    set also its degree relative to the training set. A pair without words has degree 0."""
+    here = [number for number, side in enumerate(sides, 1) if side == SETS.index(which)]
+    if which == "train" and manifest["inputs"]["given"]:
+        here = list(range(1, len(texts[which][0]) + 1))
+    lengths = [[len(words_of(line)) for line in lines] for lines in texts[which]]
+    rows: list[dict[str, Any]] = [
+        {ID: line, "pool": 1, "pool_line": line, "source_length": source, "target_length": target}
+        for line, source, target in zip(here, *lengths, strict=True)
+    ]
+    if which == "train":
+        return rows
+    side = SIDES.index(manifest["configuration"]["degree_side"])
+    known = KnownNgrams.learn_lines(list(texts["train"][side]), min_count=NGRAM_MIN_COUNT)
+    pieces = known.measure(list(texts["test"][side]))[0].tolist()
+    return [
+        {**row, "pieces": count, "degree": count / max(1, length)}
+        for row, count, length in zip(rows, pieces, lengths[side], strict=True)
+    ]
+
+
+def _table(rows: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]], languages: Sequence[str]) -> Any:
+    """A set as a table. Both have the same columns, as both are splits of one configuration on a hub; the training set
+    has no degree."""
+    import pyarrow
+
+    kinds = dict.fromkeys((ID, "pool", "pool_line", "source_length", "target_length", "pieces"), pyarrow.int64())
+    schema = pyarrow.schema([*kinds.items(), ("degree", pyarrow.float64())])
+    columns = {name: [row.get(name) for row in rows] for name in schema.names}
+    return with_text(pyarrow.table(columns, schema=schema), texts, (languages[0], languages[1]))
 
 
 def check_folder(out: Path) -> None:
@@ -160,7 +160,7 @@ def check_folder(out: Path) -> None:
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file, where the folder of a split should be")
-    if out.is_dir() and any(out.iterdir()) and not is_split(out):
+    if out.is_dir() and any(out.iterdir()) and not holds_split(out):
         raise InputError(f"{out}: the folder holds something else already; give a new one with --out")
 
 
@@ -169,33 +169,12 @@ def _write(path: Path, text: str) -> None:
     sync_file(path)
 
 
-def digest(manifest: Mapping[str, Any]) -> str:
-    """The SHA-256 of all that a manifest says but its digest."""
-    return hash_value({key: value for key, value in manifest.items() if key != "digest"})
-
-
-def signature(manifest: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """The short name of exactly this split: method, elements, target, seed, sizes, a hash of its text."""
-    config, counts = manifest["configuration"], manifest["counts"]
-    target = config["divergence"]
-    parts = [
-        f"split|method:{config['method']}",
-        f"elements:{config['elements'].split(':')[0]}",
-        *([f"div:{target}"] if target is not None else []),
-        f"seed:{config['seed']}",
-        f"train:{counts['train']}",
-        f"test:{counts['test']}",
-        f"sha:{hash_value(dict(files))[:12]}",
-        f"v:{manifest['version']}",
-    ]
-    return "|".join(parts)
-
-
 def card(manifest: Mapping[str, Any]) -> str:
     """The card: what the split is, its figures, and what they do not say."""
     config, counts, figures = (manifest[key] for key in ("configuration", "counts", "figures"))
     source, target = manifest["languages"]
     lines = [
+        f"---\n{front_matter(manifest)}---",
         f"# A split for compositional generalisation, {source} to {target}",
         "",
         f"Made by `cgbench split` {manifest['version']}, method `{config['method']}`.",
@@ -204,11 +183,11 @@ def card(manifest: Mapping[str, Any]) -> str:
         "|---|---|",
         f"| signature | `{manifest['signature']}` |",
         f"| training pairs | {counts['train']:,} |",
-        f"| test pairs | {counts['test']:,} |",
+        f"| test pairs | {counts['selected']:,} |",
         f"| pairs of the corpus in neither | {counts['neither']:,} |",
         f"| licence | {manifest['licence'] or 'not stated'} |",
     ]
-    if figures:
+    if "elements" in figures:
         lines += [
             f"| elements, weights | `{figures['elements']}`, {figures['weights']} |",
             f"| atom divergence | {figures['atom_divergence']:.4f} |",
@@ -224,47 +203,8 @@ def card(manifest: Mapping[str, Any]) -> str:
         "",
         *(f"- {warning}" for warning in manifest["warnings"]),
         *([""] if manifest["warnings"] else []),
+        f"A pair is identified by `{manifest['id']}`, its number in the corpus.",
+        "",
         f"`{manifest['command']}`",
     ]
     return "\n".join(lines) + "\n"
-
-
-def verify_split(release: SplitRelease) -> Findings:
-    """Check a split: its manifest, hashes, counts, and that its sets are disjoint parts of the corpus."""
-    found = Findings()
-    manifest = release.manifest
-    found.append(_check("manifest", "" if digest(manifest) == manifest["digest"] else "it was changed"))
-    wanted = {CARD, TABLE, *(f"{which}.{language}" for which in SETS for language in release.languages)}
-    lacking = sorted(wanted ^ set(manifest["files"]))
-    found.append(_check("files", f"it lists other files than a split has: {', '.join(lacking)}" if lacking else ""))
-    for name, listed in sorted(manifest["files"].items()):
-        path = release.folder / name
-        there = path.is_file() and not path.is_symlink()
-        problem = "" if there and hash_file(path) == listed else "was changed" if there else "is missing"
-        found.append(_check(name, problem))
-    try:
-        found.append(_check("counts", _counts_differ(release)))
-    except InputError as error:
-        found.append(_check("counts", f"cannot be read ({error})"))
-    return found
-
-
-def _check(name: str, problem: str) -> Check:
-    return Check(name, not problem, problem)
-
-
-def _counts_differ(release: SplitRelease) -> str:
-    counts, sides = release.manifest["counts"], release.sides()
-    given = release.manifest["inputs"].get("train") is not None
-    expected = {"corpus": len(sides), "test": sides.count(1), "neither": sides.count(-1)}
-    if not given:
-        expected["train"] = sides.count(0)
-    for name, value in expected.items():
-        if counts[name] != value:
-            return f"{name}: {counts[name]:,}, but {TABLE} gives {value:,}"
-    for which in SETS:
-        for side in SIDES:
-            rows = len(release.lines(which, side))
-            if rows != counts[which]:
-                return f"{which}, {side}: {rows:,} lines, and {counts[which]:,} are listed"
-    return ""

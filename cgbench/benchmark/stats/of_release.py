@@ -49,7 +49,8 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
     check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
         entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
-        recorded = [(release.input_path(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
+        place = release.path if release.is_split else release.input_path  # a split holds its training text
+        recorded = [(place(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
         listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
         given = release.manifest["inputs"].get("known_from", {})

@@ -1,13 +1,16 @@
 """Splits as releases: what is written, checked and taken by other commands; what is wrong with input."""
 
 import json
+import shutil
 
 import pytest
 from click.testing import CliRunner
+from small_build import release_bytes
 
+from cgbench.benchmark.release import Release
 from cgbench.benchmark.splits.functions import split
 from cgbench.benchmark.splits.split_config import SplitConfig
-from cgbench.benchmark.splits.split_release import SplitRelease, verify_split
+from cgbench.benchmark.verify_split import sets_of
 from cgbench.cli import main
 from cgbench.data_recipes.scan_grammar import commands
 from cgbench.errors import InputError
@@ -33,39 +36,41 @@ def release(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("made") / "split"
     result = made(corpus, out, "--elements", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
     assert result.exit_code == 0, result.output
-    return SplitRelease.open(out)
+    return Release.open(out)
 
 
 def test_a_split_holds_its_pairs_and_says_what_it_is(corpus, release):
     pairs = list(zip(*(path.read_text().splitlines() for path in corpus.paths), strict=True))
     for name, number in (("train", 0), ("test", 1)):
-        expected = [pair for pair, side in zip(pairs, release.sides(), strict=True) if side == number]
-        assert list(zip(release.lines(name, "source"), release.lines(name, "target"), strict=True)) == expected
+        expected = [pair for pair, side in zip(pairs, sets_of(release), strict=True) if side == number]
+        read = release.lines if name == "test" else release.train_lines
+        assert list(zip(read("source"), read("target"), strict=True)) == expected
     counts = release.manifest["counts"]
-    assert counts == {"corpus": len(pairs), "train": 335, "test": 84, "neither": 0}
+    assert counts == {"pool": len(pairs), "candidates": len(pairs), "train": 335, "selected": 84, "neither": 0}
     assert release.manifest["figures"]["compound_divergence"] > 0.1
     assert release.languages == ("in", "out")
     card = (release.folder / "README.md").read_text()
-    assert "MIT" in card and release.signature in card and f"{counts['test']:,}" in card
-    assert verify_split(release).ok
+    assert "MIT" in card and release.signature in card and f"{counts['selected']:,}" in card
+    assert release.verify().ok
 
 
 def test_the_figures_are_those_of_stats(release):
-    texts = [str(release.text_path(name, "source")) for name in ("train", "test")]
+    texts = [str(release.train_path("source")), str(release.text_path("source"))]
     arguments = ["stats", "--train", texts[0], "--test", texts[1], "--divergence", "scan", "--format", "json"]
     result = CliRunner().invoke(main, arguments, catch_exceptions=False)
     found = json.loads(result.stdout)["divergence"]
-    assert found == pytest.approx(release.manifest["figures"])
+    figures = dict(release.manifest["figures"])
+    del figures["selected"]
+    assert found == pytest.approx(figures)
 
 
 def test_the_same_bytes_again(corpus, release, tmp_path):
     options = ("--elements", "scan", "--candidates", "20", "--exchanges", "2", "--licence", "MIT")
     made(corpus, tmp_path / "again", *options)
-    for path in release.folder.iterdir():
-        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes(), path.name
+    assert release_bytes(tmp_path / "again") == release_bytes(release.folder)
 
 
-@pytest.mark.parametrize("name", ["train.in", "split.tsv", "README.md", "manifest.json"])
+@pytest.mark.parametrize("name", ["train.in", "split.tsv", "split.jsonl", "README.md", "manifest.json"])
 def test_verify_sees_a_change(corpus, tmp_path, name):
     made(corpus, tmp_path / "x", "--method", "random")
     assert CliRunner().invoke(main, ["verify", str(tmp_path / "x")]).exit_code == 0
@@ -77,7 +82,7 @@ def test_verify_sees_a_change(corpus, tmp_path, name):
 
 def test_score_takes_it(release, tmp_path):
     hypotheses = tmp_path / "hyp"
-    hypotheses.write_text("".join(f"{line}\n" for line in release.lines("test", "target")))
+    hypotheses.write_text("".join(f"{line}\n" for line in release.lines("target")))
     arguments = ["score", "exact", "--release", str(release.folder), "--hyp", f"us={hypotheses}", "--value-only"]
     assert CliRunner().invoke(main, arguments, catch_exceptions=False).stdout.split()[-1] == "100.0"
 
@@ -97,7 +102,7 @@ def test_several_divergences_and_their_curve(corpus, tmp_path):
     assert [row[0] for row in rows[1:]] == ["0.05", "0.2"]
     for row in rows[1:]:
         assert float(row[2]) == pytest.approx(float(row[0]), abs=0.01)
-        assert verify_split(SplitRelease.open(out / row[-1])).ok
+        assert Release.open(out / row[-1]).verify().ok
 
 
 def test_a_training_set_that_is_given(corpus, tmp_path):
@@ -110,8 +115,10 @@ def test_a_training_set_that_is_given(corpus, tmp_path):
     config = SplitConfig(method="dbca", elements="scan", test_size=50, atom_divergence=0.0)
     one = split(pool, tmp_path / "out", config, train=train)[0]
     assert (tmp_path / "out" / "train.in").read_bytes() == (folder / "train.in").read_bytes()
-    assert one.release.manifest["counts"] == {"corpus": 319, "train": 100, "test": 50, "neither": 269}
-    assert verify_split(one.release).ok
+    assert one.release.manifest["counts"] == {
+        **{"pool": 319, "candidates": 319, "train": 100, "selected": 50, "neither": 269}
+    }
+    assert one.release.verify().ok
 
 
 def refused(corpus, tmp_path, **options):
@@ -178,3 +185,66 @@ def test_a_page_of_a_split_and_of_a_curve(corpus, release, tmp_path):
     (tmp_path / "curve" / "divergence-0.1" / "test.in").write_text("run\n")
     result = CliRunner().invoke(main, ["report", str(tmp_path / "curve"), "--out", str(page)])
     assert result.exit_code == 2 and "fails its checks" in result.output
+
+
+def test_a_split_is_read_as_a_release_is(release, tmp_path):
+    """One class and one manifest: every command that reads a release reads a split."""
+    from cgbench.benchmark.stats.functions import stats
+
+    assert (release.is_split, release.finished, release.has_text, release.has_control) == (True, True, True, False)
+    rows = release.split()
+    assert [row["line"] for row in rows] == [n for n, side in enumerate(sets_of(release), 1) if side == 1]
+    found = stats(release=release.folder).rows[0]
+    assert [row["degree"] for row in rows] == found.degrees.tolist()
+    assert release.manifest["figures"]["selected"]["degree"]["mean"] == found.degree
+    (tmp_path / "hyp").write_text("".join(f"{line}\n" for line in release.lines("target")))
+    words = ["score", "exact", "--release", str(release.folder), "--hyp", f"us={tmp_path / 'hyp'}", "--by", "degree"]
+    printed = CliRunner().invoke(main, [*words, "--format", "json"], catch_exceptions=False).stdout
+    bins = json.loads(printed)["bins"]
+    assert sum(part["n"] for part in bins) == len(rows) and {part["value"] for part in bins} == {100.0}
+    result = CliRunner().invoke(main, ["verify", str(release.folder), "--recompute", "1"])
+    assert result.exit_code == 2 and "has no candidates" in result.output
+    for ask in (release.table, release.correlations, lambda: release.control_path("source")):
+        with pytest.raises(InputError, match="a split has no"):
+            ask()
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(release.test, pandas.DataFrame) and release.test["degree"].tolist() == found.degrees.tolist()
+
+
+@pytest.mark.parametrize("target", ["lm-eval", "mt-metrics-eval", "subset2evaluate", "wmt-testsuite"])
+def test_a_split_is_exported(release, tmp_path, target):
+    words = ["export", str(release.folder), "--to", target, "--out", str(tmp_path / "out")]
+    result = CliRunner().invoke(main, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    if target == "subset2evaluate":
+        rows = [json.loads(line) for line in (tmp_path / "out" / "items.jsonl").read_text().splitlines()]
+        assert len(rows) == 84 and rows[0]["tgt"] == {}
+        assert [row["subset2evaluate_utility"] for row in rows] == [row["degree"] for row in release.split()]
+    if target == "lm-eval":
+        assert (tmp_path / "out" / "fewshot.parquet").is_file()
+
+
+def test_datasets_loads_a_split(release, tmp_path):
+    datasets = pytest.importorskip("datasets")
+    found = datasets.load_dataset(str(release.folder), cache_dir=str(tmp_path))
+    assert {name: len(one) for name, one in found.items()} == {"train": 335, "test": 84}
+    assert [pair["in"] for pair in found["test"]["translation"]] == release.lines("source")
+    assert found["test"]["degree"][:] == [row["degree"] for row in release.split()]
+    assert set(found["train"]["degree"][:]) == {None}
+
+
+def test_a_split_names_the_column_of_its_ids(release):
+    assert release.manifest["id"] == "line"
+    metadata = json.loads((release.folder / "croissant.json").read_text())
+    assert [one["key"] for one in metadata["recordSet"]] == [{"@id": "train/line"}, {"@id": "test/line"}]
+    for name in ("train", "test"):
+        lines = release.table(name)["line"].to_pylist()
+        assert len(set(lines)) == len(lines)
+
+
+def test_a_split_of_an_earlier_version_is_one_line(release, tmp_path):
+    shutil.copytree(release.folder, tmp_path / "old")
+    manifest = json.loads((tmp_path / "old/manifest.json").read_text())
+    (tmp_path / "old/manifest.json").write_text(json.dumps(manifest | {"format": 1}))
+    result = CliRunner().invoke(main, ["verify", str(tmp_path / "old")])
+    assert result.exit_code == 2 and "format is 1" in result.output and "make the split again" in result.output
