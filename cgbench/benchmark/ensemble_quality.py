@@ -40,8 +40,8 @@ MEANING = {
     "unigram": "the ensemble predicts translations no better than a unigram model of the training targets, which does "
     "not read the source",
     "cut": "most translations were cut at the length limit",
-    "equal": "most translations are equal to that of another source",
-    "repetitive": "most translations repeat themselves: at most half of their word pairs are distinct",
+    "equal": "fewer than half of the translations are distinct, though all sources are",
+    "repetitive": "most translations repeat themselves (at most half of their word pairs are distinct)",
 }
 """The warnings by the names that the manifest has."""
 REMEDY = "the ensemble has learned too little for its uncertainty to mean anything; train it longer or on more text"

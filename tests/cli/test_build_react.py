@@ -132,7 +132,7 @@ def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(rele
     copy_build(release, tmp_path / "release")
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", "--licence", "MIT <b>", "--explain"]
     result = run(*words)
-    assert "runs" not in result.stderr and result.stderr.count("kept") == 8
+    assert ": runs" not in result.stderr and result.stderr.count(": kept") == 9
     assert release_bytes(tmp_path / "release") == release_bytes(release)
     result = run(*words, "--set", "beam=1")
     assert result.stderr.count("kept") == 7 and "uncertainty: runs (changed: config.beam 2 -> 1)" in result.stderr
@@ -145,7 +145,10 @@ def test_dry_run_writes_nothing(corpora, run, tmp_path):
     result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run")
     assert "member-1: runs (no earlier result)" in result.stderr
     result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", "--dry-run", "--format", "json")
-    assert json.loads(result.stdout)["steps"][-1] == "uncertainty: runs (no earlier result)"
+    assert json.loads(result.stdout)["steps"][-2:] == [
+        "uncertainty: runs (no earlier result)",
+        "ensemble-quality: runs (no earlier result)",
+    ]
     assert not list(tmp_path.iterdir())
 
 
