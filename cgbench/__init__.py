@@ -9,18 +9,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
+    from cgbench.benchmark.degree import degree
+    from cgbench.benchmark.export.door import export
     from cgbench.benchmark.imported.functions import import_scores
     from cgbench.benchmark.known_ngrams import KnownNgrams
     from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
+    from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.functions import overlap
     from cgbench.benchmark.react import build_react
     from cgbench.benchmark.release import Release
+    from cgbench.benchmark.splits.functions import split
     from cgbench.benchmark.stats.functions import stats
     from cgbench.benchmark.validity.functions import validate
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
-    from cgbench.models.ensemble import Ensemble
+    from cgbench.models.ensemble import Ensemble, translate
     from cgbench.models.lexicons.lexicon import Lexicon
+    from cgbench.models.outside.functions import uncertainty
+    from cgbench.models.training.single import train
     from cgbench.models.uncertainty import token_measures
 
 __version__ = "0.1.0"
@@ -35,14 +41,21 @@ __all__ = [
     "build_react",
     "chrf",
     "cter",
+    "degree",
     "evaluate",
     "exact_match",
+    "export",
     "import_scores",
     "load_data",
     "overlap",
+    "power",
+    "split",
     "stats",
     "ter",
     "token_measures",
+    "train",
+    "translate",
+    "uncertainty",
     "validate",
 ]
 
@@ -53,11 +66,18 @@ _MODULES = {
     "Lexicon": "cgbench.models.lexicons.lexicon",
     "Release": "cgbench.benchmark.release",
     "build_react": "cgbench.benchmark.react",
+    "degree": "cgbench.benchmark.degree",
+    "export": "cgbench.benchmark.export.door",
     "import_scores": "cgbench.benchmark.imported.functions",
     "load_data": "cgbench.data_recipes.frames",
     "overlap": "cgbench.benchmark.overlap.functions",
+    "power": "cgbench.benchmark.metrics.power",
+    "split": "cgbench.benchmark.splits.functions",
     "stats": "cgbench.benchmark.stats.functions",
     "token_measures": "cgbench.models.uncertainty",
+    "train": "cgbench.models.training.single",
+    "translate": "cgbench.models.ensemble",
+    "uncertainty": "cgbench.models.outside.functions",
     "validate": "cgbench.benchmark.validity.functions",
     **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.functions"),
 }

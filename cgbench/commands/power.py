@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +11,7 @@ import click
 from cgbench.commands.options import Command
 from cgbench.commands.score import ACCEPT_TEXT, read_hypotheses
 from cgbench.commands.score_import import SAID, paths_of
-from cgbench.errors import InputError, InputWarning
+from cgbench.errors import InputError
 
 if TYPE_CHECKING:
     from cgbench.benchmark.metrics.power import Enough
@@ -63,39 +61,24 @@ def power_command(
     A pilot of two systems, as hypotheses or as scores, tells the variance; or --variance states it. What is significant
     is said by the calibrated test (docs/significance.md).
     """
-    from cgbench.benchmark.metrics.power import Test, Variance, enough, variance_of
+    from cgbench.benchmark.metrics.power import power as find_power
 
-    test = Test(level, power)
     pilots = [name for name in ("scores", "systems") if given[name]]
     if len(pilots) + (variance is not None) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")
-    if variance is not None:
-        if not 0 <= variance < math.inf or not 0 <= (seed_variance or 0) < math.inf:
-            raise InputError("--variance and --seed-variance are numbers from 0 on")
-        if binary and variance > 10_000:
-            raise InputError(f"--variance {variance:g} --binary: right or wrong, in percent, has at most 10,000")
-        if not examples:
-            raise InputError("--variance needs the number of examples that is asked about: --examples")
-        found = Variance(variance, between=seed_variance or 0.0, units=examples[0], runs=seeds or 1)
-        found = dataclasses.replace(found, step=100.0 if binary else 0.0)
-        metric = "score"
-    else:
-        if seed_variance is not None:
-            raise InputError("--seed-variance belongs to --variance; a pilot with several runs tells it")
-        if binary:
-            raise InputError("--binary belongs to --variance; a pilot shows it")
-        pilot = _pilot(given)
-        found = variance_of(pilot.scored.metric, pilot.results, samples=samples)
-        metric = pilot.scored.metric.name
-        if found.runs == 1:
-            warnings.warn(
-                InputWarning(
-                    "one run a system: nothing is known of the variance between seeds, which no number of examples "
-                    "removes"
-                ),
-                stacklevel=2,
-            )
-    click.echo(_shown(enough(found, test, metric=metric, units=examples, runs=seeds, differences=differences), form))
+    found = find_power(
+        _pilot(given) if pilots else None,
+        variance=variance,
+        binary=binary,
+        seed_variance=seed_variance,
+        examples=examples,
+        seeds=seeds,
+        differences=differences,
+        power=power,
+        level=level,
+        samples=samples,
+    )
+    click.echo(_shown(found, form))
 
 
 def _pilot(given: dict[str, Any]) -> Evaluation:

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from cgbench.arguments import check_number, check_whole
+from cgbench.arguments import check_flag, check_names, check_number, check_whole
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
-from cgbench.models.devices import one_thread
-from cgbench.models.lengths import check_positions
+from cgbench.models.devices import choose_device, one_thread
+from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.search import longest as longest_of
@@ -32,8 +32,39 @@ from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.progress import bar
+from cgbench.text.given import Texts, as_column
 
 WEIGHTS = ("float32", "int8")
+SEARCH_OPTIONS = ("max_length_ratio", "max_length_extra", "length_penalty", "batch_tokens", "progress")
+
+
+def translate(
+    sources: Texts,
+    model: str | Path | Sequence[str | Path],
+    *,
+    beam: int = 5,
+    truncate: bool = False,
+    device: str = "auto",
+    **options: Any,
+) -> list[str]:
+    """Translate sentences with checkpoints: what ``cgbench translate --model`` prints.
+
+    :param sources: a file or a list of sentences.
+    :param model: a checkpoint, the folder of an ensemble, or several of either.
+    :param truncate: cut sentences that are longer than those of training, instead of refusing them.
+    :param options: of :meth:`Ensemble.search`, such as ``max_length_ratio`` and ``length_penalty``.
+    :returns: one translation per sentence, the best hypothesis.
+    :raises InputError: a checkpoint cannot be read, a sentence is too long, or an option has a wrong value.
+    """
+    check_flag(truncate=truncate)
+    check_names(SEARCH_OPTIONS, options, "translate")
+    ensemble = Ensemble.open(model, choose_device(device))
+    column = as_column(sources, "sources")
+    count, said = longer_than_trained(ensemble.subwords, column.values, ensemble.max_length)
+    if count and not truncate:
+        raise InputError(f"{column.name}, {said}; cut them with {argument('truncate')}, or train with longer sentences")
+    longest = ensemble.max_length if truncate else None
+    return [found.text for found in ensemble.translate(column.values, beam, longest=longest, **options)]
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def test_right_and_wrong_examples_need_more_than_their_variance_says(run):
     [
         ([], "give a pilot, --scores or --hyp of two systems, or --variance"),
         (["--variance", "1"], "--variance needs the number of examples"),
-        (["--variance", "-1", "--examples", "10"], "are numbers from 0 on"),
+        (["--variance", "-1", "--examples", "10"], "it must be a number, at least 0"),
         (["--variance", "0", "--examples", "10"], "a variance of 0 says nothing"),
         (["--variance", "20000", "--examples", "10", "--binary"], "has at most 10,000"),
         (

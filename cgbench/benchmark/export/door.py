@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from cgbench.arguments import check_flag
 from cgbench.benchmark.export.lm_eval import write_lm_eval
 from cgbench.benchmark.export.mt_metrics_eval import write_mt_metrics_eval
 from cgbench.benchmark.export.pairs import Pairs, pairs_of
@@ -27,14 +28,21 @@ TARGETS: dict[str, Callable[[Pairs, Path], None]] = {
 RECORD = "cgbench.json"  # in an export: what it is of
 
 
-def export(release: Release, to: str, out: Path, *, force: bool = False) -> list[str]:
+def export(
+    release: Release | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, force: bool = False
+) -> list[str]:
     """Write the test set of a release to the folder ``out`` in the form of the target ``to``; returns its files.
 
     An earlier export to the same target is replaced.
 
+    :param release: an open release, or its folder.
+    :param to: ``lm-eval``, ``mt-metrics-eval``, ``subset2evaluate`` or ``wmt-testsuite``.
     :param force: of a release that does not pass ``verify``, too.
     :raises InputError: there is no such target or no text, the release is not in order, ``out`` holds something else.
     """
+    check_flag(force=force)
+    release = release if isinstance(release, Release) else Release.open(release)
+    out = Path(out)
     if to not in TARGETS:
         raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, TARGETS)}")
     _check_out(out, to)

@@ -20,34 +20,56 @@ def draw(scored: Scored, form: str) -> bytes:
 
     :raises InputError: there are no bins, or matplotlib is not installed.
     """
+    names = _figures(scored)
+    bins = [one for one, _ in scored.results[0].bins]
+    figures = require("matplotlib.figure", "plots")
+    width = max(4.0, 1.5 + (0.7 + 0.1 * len(scored.results)) * len(bins))
+    figure = figures.Figure(figsize=(width * max(1, len(names)), 3.4), layout="constrained")
+    axes = figure.subplots(1, max(1, len(names)), squeeze=False)[0]
+    for ax, name in zip(axes, names, strict=False):
+        _panel(ax, scored, name)
+    handles, systems = axes[0].get_legend_handles_labels()
+    figure.legend(handles, systems, loc="outside upper center", ncols=3, fontsize=8)
+    return picture_bytes(figure, form)
+
+
+def draw_on(scored: Scored, ax: Any) -> None:
+    """Draw the first figure of a metric on an axes of matplotlib, with a legend.
+
+    :raises InputError: there are no bins, or ``ax`` is no axes.
+    """
+    if not hasattr(ax, "errorbar"):
+        raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
+    for name in _figures(scored)[:1]:
+        _panel(ax, scored, name)
+    ax.legend(fontsize=8)
+
+
+def _figures(scored: Scored) -> list[str]:
+    """The figures of the metric that a bin has."""
     if not scored.by:
         raise InputError(f"a plot has the bins of {argument('by')} side by side; give it")
-    figures = require("matplotlib.figure", "plots")
-    bins = [one for one, _ in scored.results[0].bins]
-    names = [
+    return [
         name
         for name in scored.metric.figures
         if any(part.figures[name].value is not None for result in scored.results for _, part in result.bins)
     ]
-    width = max(4.0, 1.5 + (0.7 + 0.1 * len(scored.results)) * len(bins))
-    figure = figures.Figure(figsize=(width * max(1, len(names)), 3.4), layout="constrained")
-    axes = figure.subplots(1, max(1, len(names)), squeeze=False)[0]
+
+
+def _panel(ax: Any, scored: Scored, name: str) -> None:
+    """A figure of the metric over the bins."""
+    bins = [one for one, _ in scored.results[0].bins]
     labels = [f"{_plain(one.label)}\n{len(one.rows):,}" for one in bins]
     slanted = max(len(one.label) for one in bins) > LONG
-    for ax, name in zip(axes, names, strict=False):
-        for place, result in enumerate(scored.results):
-            _points(
-                ax, _plain(result.system), place, len(scored.results), [part.figures[name] for _, part in result.bins]
-            )
-        turned = {"rotation": 30, "ha": "right"} if slanted else {}
-        ax.set_xticks(range(len(bins)), labels, fontsize=8, **turned)
-        ax.set_xlabel(_plain(f"{scored.by} (examples below)"))
-        several = len(scored.metric.figures) > 1
-        ax.set_ylabel(_plain(f"{scored.metric.name} {name}" if several else scored.metric.name))
-        ax.grid(axis="y", alpha=0.3)
-    handles, systems = axes[0].get_legend_handles_labels()
-    figure.legend(handles, systems, loc="outside upper center", ncols=3, fontsize=8)
-    return picture_bytes(figure, form)
+    for place, result in enumerate(scored.results):
+        estimates = [part.figures[name] for _, part in result.bins]
+        _points(ax, _plain(result.system), place, len(scored.results), estimates)
+    turned = {"rotation": 30, "ha": "right"} if slanted else {}
+    ax.set_xticks(range(len(bins)), labels, fontsize=8, **turned)
+    ax.set_xlabel(_plain(f"{scored.by} (examples below)"))
+    several = len(scored.metric.figures) > 1
+    ax.set_ylabel(_plain(f"{scored.metric.name} {name}" if several else scored.metric.name))
+    ax.grid(axis="y", alpha=0.3)
 
 
 def _points(ax: Any, label: str, place: int, systems: int, estimates: Sequence[Estimate]) -> None:

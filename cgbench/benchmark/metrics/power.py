@@ -16,18 +16,24 @@ with simulated tests of single runs, ``perf/interval_coverage.py --only power`` 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cgbench.arguments import check_flag, check_number, check_whole
 from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
 from cgbench.benchmark.metrics.evaluation import Result
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, InputWarning, argument
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.metrics.result import Evaluation
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
@@ -317,3 +323,69 @@ def enough(
         for one in differences
     )
     return Enough(metric, variance, test, count, tuple(smallest), needs)
+
+
+def power(
+    pilot: Evaluation | None = None,
+    *,
+    variance: float | None = None,
+    binary: bool = False,
+    seed_variance: float | None = None,
+    examples: Sequence[int] = (),
+    seeds: int | None = None,
+    differences: Sequence[float] = (),
+    power: float = POWER,
+    level: float = LEVEL,
+    samples: int | None = None,
+) -> Enough:
+    """The smallest difference that a test set shows, and what differences need: what ``cgbench power`` prints.
+
+    :param pilot: scores of two systems, from :func:`cgbench.evaluate` or :func:`cgbench.import_scores`; they give the
+        variance.
+    :param variance: without a pilot, the variance of an example's difference; ``binary``: of right and wrong answers,
+        in percent; ``seed_variance``: that between runs, of both systems.
+    :param examples: numbers of test examples to evaluate; ``seeds``: runs of each system.
+    :param differences: true differences whose needs are asked for.
+    :param power: how often a difference should be significant; ``level``: how often equal systems may differ
+        significantly.
+    :param samples: resamples of the pilot (default 1000).
+    :raises InputError: neither or both of a pilot and a variance are given, or a value does not fit.
+    """
+    check_flag(binary=binary)
+    check_number(0, variance=variance, seed_variance=seed_variance)
+    check_number(power=power, level=level)
+    check_whole(1, seeds=seeds)
+    check_whole(2, samples=samples)
+    for number in examples:
+        check_whole(2, examples=number)
+    for value in differences:
+        check_number(difference=value)
+    test = Test(level, power)
+    if (pilot is None) == (variance is None):
+        raise InputError(f"give a pilot of two systems, or {argument('variance')}")
+    if variance is not None:
+        if binary and variance > 10_000:
+            raise InputError(
+                f"{argument('variance', variance)} {argument('binary')}: right or wrong, in percent, has at most 10,000"
+            )
+        if not examples:
+            raise InputError(f"{argument('variance')} needs the number of examples: {argument('examples')}")
+        step = 100.0 if binary else 0.0
+        found = Variance(variance, between=seed_variance or 0.0, units=examples[0], runs=seeds or 1, step=step)
+        metric = "score"
+    else:
+        assert pilot is not None
+        for name, given in (("seed_variance", seed_variance is not None), ("binary", binary)):
+            if given:
+                raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot shows it")
+        found = variance_of(pilot.scored.metric, pilot.results, samples=samples)
+        metric = pilot.scored.metric.name
+        if found.runs == 1:
+            warnings.warn(
+                InputWarning(
+                    "one run per system: nothing is known of the variance between seeds, which no number of examples "
+                    "removes"
+                ),
+                stacklevel=2,
+            )
+    return enough(found, test, metric=metric, units=examples, runs=seeds, differences=differences)

@@ -15,7 +15,7 @@ from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
 from cgbench.benchmark.metrics.features import Material
 from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, values_only
 from cgbench.benchmark.metrics.scoring import Scored, as_json, write_per_example
-from cgbench.errors import InputWarning, argument, require
+from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output, write_atomic
 from cgbench.tables import FORMS, safe_tsv
 
@@ -125,14 +125,21 @@ class Evaluation:
         """The figures alone: a line a system, its figures separated by tabs."""
         return values_only(self.scored, self.scored.metric.width if width is None else width)
 
-    def plot(self, path: str | Path) -> None:
-        """Draw the figures over the bins of ``by``, with 95 % intervals, to a .svg, .png or .pdf.
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> None:
+        """Draw the figures over the bins of ``by``, with 95 % intervals.
 
-        :raises InputError: there are no bins, the name ends otherwise, or matplotlib is not installed.
+        :param path: the .svg, .png or .pdf to write, with a panel per figure of the metric.
+        :param ax: instead, an axes of matplotlib to draw on: the first figure of the metric.
+        :raises InputError: neither or both are given, there are no bins, the name ends otherwise, or matplotlib is not
+            installed.
         """
-        from cgbench.benchmark.metrics.plot import draw
+        from cgbench.benchmark.metrics.plot import draw, draw_on
         from cgbench.picture import check_picture
 
+        if (path is None) == (ax is None):
+            raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
+        if path is None:
+            return draw_on(self.scored, ax)
         check_picture(Path(path), argument("plot", str(path)))
         check_output(Path(path), [])
         write_atomic(Path(path), draw(self.scored, Path(path).suffix[1:]))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
+from cgbench.arguments import check_choice, check_flag
 from cgbench.benchmark.divergence.elements import SPACY, Elements, Kind, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release import Release
@@ -22,9 +23,11 @@ from cgbench.benchmark.splits.split_release import SIDES, check_folder, write_sp
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import write_atomic
 from cgbench.progress import bar
+from cgbench.settings import apply_settings
 from cgbench.steps import hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, language_suffixes, read_pairs
+from cgbench.text.given import AnyPath, Corpus, as_corpus
 from cgbench.text.plain_text import words_of
 
 Say = Callable[[str], None]
@@ -42,26 +45,36 @@ class Made:
 
 
 def split(
-    corpus: CorpusSpec,
-    out: Path,
-    config: SplitConfig,
+    corpus: Corpus,
+    out: AnyPath,
+    config: SplitConfig | None = None,
     *,
     targets: Sequence[float] = (),
-    train: CorpusSpec | None = None,
+    train: Corpus | None = None,
     side: str | None = None,
     languages: tuple[str, str] | None = None,
     licence: str = "",
     trust: bool = False,
+    **settings: Any,
 ) -> list[Made]:
-    """Split a corpus, or choose a test set for a training set that is given.
+    """Split a corpus, or choose a test set for a training set that is given: what ``cgbench split`` does.
 
+    :param corpus: two files, ``(source, target)``, or one file with both sides.
     :param out: folder of the release; of several ``targets``, a folder for each in it, beside ``curve.tsv``.
     :param targets: compound divergences, instead of the one of ``config``.
     :param train: the training set; the test set is then chosen from ``corpus``.
     :param trust: load a spaCy pipeline for the elements from a folder, which may run any code.
     :param side: the side whose elements count: ``source``, or ``target``, the default of ``tmcd``.
+    :param settings: of the split, by name: ``method="dbca"``, ``elements="words:2,3"``, ``divergence=0.5``, ``seed=2``
+        and so on (docs/split.md); they change ``config``.
+    :returns: for each target what was made: ``release``, ``figures`` (divergences) and ``warnings``.
     :raises InputError: an input cannot be read or does not fit, a divergence cannot be reached, or sizes cannot be.
     """
+    check_flag(trust=trust)
+    check_choice(SIDES, side=side)
+    config = apply_settings(config or SplitConfig(), settings)
+    corpus, train = _corpus(corpus, "corpus"), None if train is None else _corpus(train, "train")
+    out = Path(out)
     if train is not None and config.method not in DIVERGENT:
         raise InputError(f"{argument('train')}: {config.method} looks at no training set; use dbca, mcd or tmcd")
     if targets and config.method not in DIVERGENT:
@@ -123,6 +136,16 @@ def split(
     if len(made) > 1:
         write_atomic(out / CURVE, curve(made) + "\n")
     return made
+
+
+def _corpus(given: Corpus, name: str) -> CorpusSpec:
+    """A corpus of files; lists of sentences are refused."""
+    if isinstance(given, CorpusSpec):
+        return given
+    try:
+        return as_corpus(given)
+    except TypeError:
+        raise InputError(f"{argument(name)}: a file is needed, or two, (source, target)") from None
 
 
 def curve(made: Sequence[Made], form: str = "tsv") -> str:

@@ -2,16 +2,65 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgbench.arguments import check_flag, check_number, check_whole
 from cgbench.engines import Engine, Local
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
-from cgbench.models.outside.opening import Planned, check_together
+from cgbench.models.devices import choose_device
+from cgbench.models.outside.opening import Planned, check_together, plan_member
 from cgbench.models.outside.running import SHARD, Work, measure_outside
 from cgbench.steps import STEPS, Step, Workspace, hash_value, locked
+from cgbench.text.given import AnyPath, Texts, as_column
+
+
+def uncertainty(
+    sources: Texts,
+    members: str | Sequence[str],
+    *,
+    hypotheses: Texts | None = None,
+    output: AnyPath | None = None,
+    prompt: str | None = None,
+    text_space: bool = False,
+    beam: int = 5,
+    max_length_ratio: float = 1.2,
+    max_length_extra: int = 10,
+    device: str = "auto",
+    engine: Engine | None = None,
+) -> list[dict[str, Any]]:
+    """How uncertain an ensemble is about each sentence: what ``cgbench uncertainty`` writes.
+
+    :param sources: a file or a list of sentences.
+    :param members: models by their names (:mod:`cgbench.models.outside.addresses`), such as checkpoint folders or
+        ``hf:ID@REVISION``; the first translates where there are no ``hypotheses``.
+    :param output: also write the result to this file; a call that is repeated resumes. By default nothing is kept.
+    :param prompt: what decoder-only models read; ``{source}`` stands for the sentence.
+    :param text_space: measures of texts, for members of different tokenisers.
+    :returns: one dictionary per sentence: ``hypothesis`` and every measure (:mod:`cgbench.models.uncertainty`).
+    :raises InputError: a member cannot be opened, or texts or arguments do not fit together.
+    """
+    check_whole(1, beam=beam)
+    check_whole(0, max_length_extra=max_length_extra)
+    check_number(0, max_length_ratio=max_length_ratio)
+    check_flag(text_space=text_space)
+    names = [members] if isinstance(members, str) else [str(member) for member in members]
+    if not names:
+        raise InputError(f"{argument('members')}: give at least one model")
+    device = choose_device(device)
+    lines = as_column(sources, "sources").values
+    given = None if hypotheses is None else as_column(hypotheses, "hypotheses").values
+    planned = [plan_member(name, prompt) for name in names]
+    search = {"beam": beam, "max_length_ratio": max_length_ratio, "max_length_extra": max_length_extra}
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "uncertainty.jsonl" if output is None else Path(output)
+        options: dict[str, Any] = {"hypotheses": given, "text_space": text_space, "device": device, "engine": engine}
+        measure_text(planned, lines, path, search=search, **options)
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
 def work_beside(output: Path) -> Path:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cgbench.arguments import check_flag, check_number
+from cgbench.arguments import check_whole as check_whole_number  # a model that is whole is another matter here
 from cgbench.engines import Engine, Local
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
 from cgbench.models.config.common import TextConfig, to_dict
 from cgbench.models.config.lexical import check_lexicon
@@ -20,11 +22,65 @@ from cgbench.models.config.presets import Preset
 from cgbench.models.outside.start import Start, needs_encoder
 from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
 from cgbench.text.corpus import PlannedText, plan_text
-from cgbench.text.formats import CorpusSpec
+from cgbench.text.formats import CorpusSpec, language_suffixes
+from cgbench.text.given import AnyPath, Corpus, as_corpus
 from cgbench.text.normalisation import Normalisation
 
 if TYPE_CHECKING:
     from cgbench.models.text.subwords import Subwords
+
+
+def train(
+    corpus: Corpus,
+    out: AnyPath,
+    *,
+    model: str | None = None,
+    arch: str | None = None,
+    method: str | None = None,
+    valid: Corpus | None = None,
+    columns: tuple[str, str] | None = None,
+    languages: tuple[str, str] | None = None,
+    tokenize: str = "none",
+    detokenize: bool = False,
+    lowercase: bool = False,
+    seed: int = 1,
+    device: str = "auto",
+    max_seconds: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Train one model into the folder ``out``, or resume: what ``cgbench train`` does.
+
+    :param corpus: the training text: a file with both sides (``columns``), or two, ``(source, target)``; ``valid``: the
+        validation text, by which the best checkpoint is kept.
+    :param model: a model preset (``cgbench models``); ``arch``: an architecture; ``method``: a training method.
+    :param max_seconds: stop after about this time; the next call resumes.
+    :param settings: changes of the preset: ``{"training.max_updates": 500}``.
+    :returns: what ``cgbench train --format json`` prints (docs/formats.md).
+    :raises InputError: an input, a setting or the folder is wrong.
+    """
+    from cgbench.models.config.presets import architecture_preset, load_preset
+    from cgbench.models.devices import choose_device
+
+    check_whole_number(0, seed=seed)
+    check_number(0, max_seconds=max_seconds)
+    check_flag(detokenize=detokenize, lowercase=lowercase)
+    if model is None and arch is None:
+        raise InputError(f"name a preset with {argument('model')} or an architecture with {argument('arch')}")
+    preset = load_preset(model) if model else architecture_preset(str(arch))
+    named = {"model.architecture": arch, "method.name": method}
+    changes = {**(settings or {}), **{key: value for key, value in named.items() if value is not None}}
+    spec = as_corpus(corpus, columns)
+    pair = languages or language_suffixes(spec) or ("source", "target")
+    return train_single(
+        preset.replace(changes),
+        spec,
+        as_corpus(valid, columns) if valid is not None else None,
+        Normalisation(tokenize, lowercase, pair, detokenize),
+        Path(out),
+        seed=seed,
+        device=choose_device(device),
+        max_seconds=max_seconds,
+    )
 
 
 def train_single(
