@@ -135,8 +135,8 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
     ]
     chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
     written = [text for _, text in chosen]
-    change = normalisation_of_release(pairs.release)
-    if not split and not change.is_identity and change.anonymise == "none":
+    change = None if split else normalisation_of_release(pairs.release)
+    if change and not change.is_identity and change.anonymise == "none":
         written = raw_texts(pairs.release, [(pool, line) for (pool, line), _ in chosen], written) or written
     return {"source": [source for source, _ in written], "target": [target for _, target in written]}
 

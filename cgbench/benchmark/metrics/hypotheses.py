@@ -111,19 +111,17 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
 
 def _target_language(folder: Path) -> str:
     from cgbench.benchmark.release import Release
-    from cgbench.benchmark.splits.split_release import SplitRelease, is_split
 
-    return (SplitRelease if is_split(folder) else Release).open(folder).languages[1]
+    return Release.open(folder).languages[1]
 
 
 def _of_release(folder: Path, given: str) -> Normalisation:
     from cgbench.benchmark.release import Release
-    from cgbench.benchmark.splits.split_release import is_split
     from cgbench.shapes import check_shape
 
-    if is_split(folder):
-        raise InputError(f"{argument('normalise', given)}: {folder} is a split, whose text is as its corpus has it")
     release = Release.open(folder)
+    if release.is_split:
+        raise InputError(f"{argument('normalise', given)}: {folder} is a split, whose text is as its corpus has it")
     config = release.configuration
     shape = {"tokenize": str, "lowercase": bool}
     check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
