@@ -8,6 +8,7 @@ single file F in F.sha256.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from cgbench.engines import usable_cores
 from cgbench.errors import InputError
-from cgbench.files import write_atomic
+from cgbench.files import ordinary_file, write_atomic
 
 SUMS = "SHA256SUMS"
 
@@ -67,8 +68,11 @@ def check_digests(folder: Path, digests: Mapping[str, str], remedy: str) -> None
     :raises InputError: a file is missing or holds other bytes.
     """
     if (name := first_damaged(folder, digests)) is not None:
-        what = "is damaged: its bytes are not those that were written" if (folder / name).exists() else "no such file"
-        raise InputError(f"{folder / name}: {what}; {remedy}")
+        path = folder / name
+        if os.path.lexists(path):
+            ordinary_file(path, link=True)
+        what = "is damaged: its bytes are not those that were written" if path.exists() else "no such file"
+        raise InputError(f"{path}: {what}; {remedy}")
 
 
 def write_sums(folder: Path, digests: Mapping[str, str]) -> None:
@@ -101,8 +105,9 @@ def check_recorded(path: Path, sums: Path | None = None) -> None:
     :raises InputError: the file, or that with the digest, is not what was written.
     """
     sums = sums or path.with_name(SUMS)
-    if not sums.is_file() or not path.is_file():
+    if not os.path.lexists(sums) or not path.is_file():
         return
+    ordinary_file(sums, link=sums.name != SUMS)
     try:
         rows = [line.split("  ") for line in sums.read_text(encoding="utf-8").splitlines()]
         found = {name: digest for digest, name in rows}

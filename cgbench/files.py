@@ -1,4 +1,4 @@
-"""Writing files so that they appear whole or not at all."""
+"""Writing files so that they appear whole or not at all; reading files that may come from anybody."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import json
 import math
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
+
+LARGEST_JSON = 1 << 30  # bytes of a JSON file; as Python objects it takes about ten times as many
 
 
 def sync_folder(folder: Path) -> None:
@@ -102,16 +105,58 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, to_json(value))
 
 
+def ordinary_file(path: Path, *, link: bool = False, largest: int | None = None) -> Path:
+    """The same path, if a regular file is there.
+
+    A folder that this project writes holds neither links nor devices nor pipes. One from a stranger may: a link to
+    ``/dev/zero`` fills the memory, a pipe blocks for ever, another link leads out of the folder.
+
+    :param link: whether a link to a regular file is allowed: it is where the user names the file.
+    :param largest: maximum size in bytes.
+    :raises InputError: there is none, or it is too large.
+    """
+    found = _status(path, link)
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"{path}: not an ordinary file (it is {_kind(found.st_mode)}); copy the file itself there")
+    if largest is not None and found.st_size > largest:
+        raise InputError(f"{path}: {found.st_size:,} bytes are too many for such a file (at most {largest:,})")
+    return path
+
+
+def ordinary_folder(path: Path) -> Path:
+    """The same path, if a folder is there, and no link to one.
+
+    :raises InputError: there is none.
+    """
+    found = _status(path, False)
+    if not stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{path}: not an ordinary folder (it is {_kind(found.st_mode)}); copy the folder itself there")
+    return path
+
+
+def _status(path: Path, link: bool) -> os.stat_result:
+    try:
+        return path.stat() if link else path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL byte in the name
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFREG: "a file"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
 def read_json(path: Path, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """Read JSON.
+    """Read JSON from a regular file, or a link to one.
 
     :param pairs: what makes an object of its names and values; by default a dict, and a name given twice is refused.
-    :raises InputError: the file is missing or cannot be read, or :func:`parse_json` refuses it.
+    :raises InputError: the file is missing, no regular file, larger than :data:`LARGEST_JSON` or cannot be read, or
+        :func:`parse_json` refuses it.
     """
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        data = ordinary_file(path, link=True, largest=LARGEST_JSON).read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     return parse_json(data, path, pairs)

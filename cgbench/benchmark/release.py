@@ -6,7 +6,6 @@ import html
 import json
 import os
 import re
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ from cgbench.benchmark.manifest import (
 )
 from cgbench.benchmark.work_folder import default_work, find_input, read_written, work_roots
 from cgbench.errors import InputError, argument, require
-from cgbench.files import read_json
+from cgbench.files import ordinary_file, ordinary_folder, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
@@ -83,7 +82,7 @@ class Release:
         working = any(root.is_dir() for root in work_roots(path, beside))
         if not os.path.lexists(path / MANIFEST) and working:
             raise InputError(f"{path / MANIFEST}: no such file; this build is not finished: give its command again")
-        manifest = read_json(ordinary_file(path, MANIFEST, largest=LARGEST))
+        manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
         if isinstance(manifest, dict) and is_split(manifest):
             check_shape(manifest, _SHAPE_OF_SPLIT, path / MANIFEST, "make the split again")
         if not isinstance(manifest, dict) or not all(
@@ -169,7 +168,7 @@ class Release:
 
         :raises InputError: it is not there, or no ordinary file of this folder.
         """
-        return ordinary_file(self.folder, name)
+        return release_file(self.folder, name)
 
     def text_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the test set; of the candidates, where there is none.
@@ -377,7 +376,7 @@ class Release:
         return f"<table>{cells}</table>"
 
 
-def ordinary_file(folder: Path, name: str, *, largest: int | None = None) -> Path:
+def release_file(folder: Path, name: str, *, largest: int | None = None) -> Path:
     """The path of a file that a release names, if it is an ordinary one in ``folder`` itself, or in ``folder/data``.
 
     A name that leads elsewhere, a link, a device or a pipe is none: a release may come from anybody.
@@ -388,19 +387,9 @@ def ordinary_file(folder: Path, name: str, *, largest: int | None = None) -> Pat
     if not is_inside(name):
         raise InputError(f"{folder}: {name!r} is a name that leaves the folder")
     path = folder / name
-    try:
-        if path.parent != folder and not stat.S_ISDIR(path.parent.lstat().st_mode):
-            raise InputError(f"{path.parent}: not an ordinary folder; a release has no links")
-        found = path.lstat()
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (NotADirectoryError, ValueError):
-        raise InputError(f"{path}: no such file") from None
-    if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"{path}: not an ordinary file (a link, a folder, a device or a pipe); a release has none")
-    if largest is not None and found.st_size > largest:
-        raise InputError(f"{path}: {found.st_size:,} bytes are too many for such a file")
-    return path
+    if path.parent != folder:
+        ordinary_folder(path.parent)
+    return ordinary_file(path, largest=largest)
 
 
 def _lines(path: Path) -> list[str]:

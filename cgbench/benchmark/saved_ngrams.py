@@ -16,7 +16,7 @@ import numpy as np
 
 from cgbench.digests import check_digests, digests_of
 from cgbench.errors import InputError
-from cgbench.files import atomic_path, read_json, write_json
+from cgbench.files import atomic_path, ordinary_file, read_json, write_json
 from cgbench.steps import hash_value
 from cgbench.text.word_counts import LARGEST
 
@@ -44,7 +44,7 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
     :param fields: what has to be there, and of which type.
     :raises InputError: it or one of the files is missing, damaged or of another format version.
     """
-    sizes = read_json(path)
+    sizes = read_json(ordinary_file(path))
     if not isinstance(sizes, dict):
         raise InputError(f"{path}: not an object of names and sizes; {REMEDY}")
     if sizes.get("format") != FORMAT:
@@ -67,11 +67,10 @@ def read_array(path: Path, dtype: str, columns: int | None = None) -> np.ndarray
 
     :raises InputError: the file is missing, cut short, or holds an array of another type or shape.
     """
+    ordinary_file(path)
     try:
         # Copy-on-write rather than read-only: the compiled loops would count a read-only array as another type.
         array = np.lib.format.open_memmap(path, mode="c").view(np.ndarray)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
     except Exception as error:  # what numpy raises of a damaged header is what Python's own parser does
         raise InputError(f"{path}: not a whole array file ({' '.join(str(error).split())}); {REMEDY}") from None
     shape = array.shape[:1] if columns is None else (*array.shape[:1], columns)

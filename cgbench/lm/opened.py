@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, require
+from cgbench.files import ordinary_file
 from cgbench.lm.kenlm_binary import MAGIC, buckets
 
 _ANY_MAGIC = MAGIC[: MAGIC.index(b"format")]
@@ -31,6 +32,7 @@ def open_model(path: Path) -> Any:
     :raises InputError: kenlm is not installed, or this is not a whole language model.
     """
     require("kenlm", "analysis")
+    ordinary_file(path, link=True)
     return _load(path) if check(path) else _Child(path)
 
 

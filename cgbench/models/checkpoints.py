@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.digests import SUMS, check_recorded, digests_of, first_damaged, write_sums
 from cgbench.errors import InputError
-from cgbench.files import atomic_path, read_json, to_json, write_atomic, write_json
+from cgbench.files import atomic_path, ordinary_file, ordinary_folder, read_json, to_json, write_atomic, write_json
 from cgbench.models.checkpoint_checks import check_config, check_sizes, check_tensors
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
 from cgbench.models.config.lexical import LexicalConfig
@@ -103,9 +103,9 @@ def read_config(folder: Path) -> CheckpointConfig:
     path = folder / CONFIG
     if not folder.is_dir():
         raise InputError(f"{folder}: no such checkpoint folder")
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise InputError(f"{folder}: no {CONFIG}: not a checkpoint, or its training has not finished")
-    data = read_json(path)
+    data = read_json(ordinary_file(path))
     check_recorded(path)
     if isinstance(data, dict) and OURS in data:
         data = data[OURS]
@@ -205,8 +205,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
     """
     from safetensors import SafetensorError, safe_open
 
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
+    ordinary_file(path)
     if path.name == MODEL:
         check_recorded(path)
     try:
@@ -244,7 +243,7 @@ def member_summary(folder: Path) -> dict[str, Any]:
 
     config = read_config(folder)
     try:
-        with safe_open(folder / MODEL, "np") as tensors:
+        with safe_open(ordinary_file(folder / MODEL), "np") as tensors:
             sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise InputError(f"{folder / MODEL}: not a whole safetensors file ({error})") from None
@@ -300,7 +299,8 @@ def member_folders(ensemble: Path) -> list[Path]:
 
     :raises InputError: there is none.
     """
-    if (ensemble / "config.json").is_file():
+    if os.path.lexists(ensemble / CONFIG):
+        ordinary_file(ensemble / CONFIG)
         return [ensemble]
     name = re.compile(MEMBER.format("[0-9]+"))
     found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
@@ -309,7 +309,7 @@ def member_folders(ensemble: Path) -> list[Path]:
             raise InputError(f"{ensemble}: this model is not finished; give the command that trains it again")
         raise InputError(f"{ensemble}: no trained model in it; make one with cgbench train or train-ensemble")
     for folder in found:
-        if not (folder / "config.json").is_file():
+        if not os.path.lexists(ordinary_folder(folder) / CONFIG):
             raise InputError(f"{folder}: this member is not finished; give the command that trains it again")
     return sorted(found, key=lambda folder: int(folder.name.rpartition("-")[2]))
 
@@ -319,9 +319,9 @@ def ensemble_identity(ensemble: Path) -> str:
     return hash_value(
         [
             {
-                path.name: hash_file(path)
+                path.name: hash_file(ordinary_file(path))
                 for path in sorted(folder.iterdir())
-                if path.is_file() and path.name not in (METRICS, SUMS, STATE, BEST)
+                if not path.is_dir() and path.name not in (METRICS, SUMS, STATE, BEST)
             }
             for folder in member_folders(ensemble)
         ]

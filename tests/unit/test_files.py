@@ -39,7 +39,7 @@ def test_whole_surrogate_pairs_are_text(tmp_path):
 
 
 def test_a_folder_and_a_missing_file_are_one_line(tmp_path):
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="it is a folder"):
         read_json(tmp_path)
     with pytest.raises(InputError, match="no such file"):
         read_json(tmp_path / "x")

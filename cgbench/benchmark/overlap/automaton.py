@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.files import ordinary_file
 from cgbench.memory import check_memory
 
 ARRAYS = ("firsts", "table", "links", "lens", "pairs")
@@ -229,7 +230,7 @@ def read_array(path: Path) -> np.ndarray:
     :raises InputError: there is none.
     """
     try:
-        array: np.ndarray = np.load(path, allow_pickle=False)
+        array: np.ndarray = np.load(ordinary_file(path), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]}); {REMEDY}") from None
     return np.ascontiguousarray(array)

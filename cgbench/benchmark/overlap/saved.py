@@ -6,6 +6,7 @@ SHA256SUMS. Of a sentence that is not within one of the test text nothing is kno
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from cgbench.benchmark.overlap.units import Reading, Words
 from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.digests import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, write_json
+from cgbench.files import ordinary_file, ordinary_folder, read_json, write_json
 from cgbench.shapes import check_shape
 from cgbench.text.blocks import join_blocks
 
@@ -160,8 +161,10 @@ def read_said(folder: Path) -> dict[str, Any]:
     :raises InputError: it is none, is damaged, or is of a tokeniser's ids.
     """
     path = folder / "known" / "known.json"
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise InputError(f"{folder}: no result of cgbench overlap --out (there is no {path})")
+    ordinary_folder(path.parent)
+    ordinary_file(path)
     check_recorded(path, path.with_name(SUMS))
     said: dict[str, Any] = read_json(path)
     check_shape(said, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, path, REMEDY)

@@ -21,7 +21,7 @@ import numpy as np
 from cgbench import __version__
 from cgbench.digests import check_recorded, sums_beside, write_recorded
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json
+from cgbench.files import ordinary_file, read_json
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
@@ -93,6 +93,7 @@ class Lexicon:
         """
         path = Path(path)
         check_suffix(path)
+        ordinary_file(path, link=True)
         check_recorded(path, sums_beside(path))
         if path.suffix == ".tsv":
             lexicon = cls.of(_read_tsv(path))

@@ -19,7 +19,7 @@ import numpy as np
 
 from cgbench.digests import check_recorded
 from cgbench.errors import InputError
-from cgbench.files import read_json, to_json, write_atomic
+from cgbench.files import ordinary_file, read_json, to_json, write_atomic
 from cgbench.models.config.common import UNITS, TextConfig
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.bpe import END_OF_WORD, Merges, alphabet, learn_merges
@@ -108,7 +108,7 @@ class Subwords:
 
         :raises InputError: the file is missing, cut short or of another format.
         """
-        data = read_json(folder / FILE)
+        data = read_json(ordinary_file(folder / FILE))
         check_recorded(folder / FILE)
         if not isinstance(data, dict) or data.get("format") not in FORMATS:
             raise InputError(f"{folder / FILE}: not a subwords file of format {', '.join(map(str, FORMATS))}")
