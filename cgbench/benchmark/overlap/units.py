@@ -12,7 +12,9 @@ import numpy as np
 
 from cgbench.benchmark.overlap.automaton import read_array
 from cgbench.benchmark.vocabulary import Vocabulary
-from cgbench.errors import InputError, argument, require
+from cgbench.errors import InputError, argument
+from cgbench.models.text import tokenized
+from cgbench.models.text.tokenized import encode_lines, read_tokenizer_file
 from cgbench.text.blocks import Block, join_blocks
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.shards import Change
@@ -41,7 +43,7 @@ class Reading:
     def units(self) -> dict[str, Any]:
         """What decides where a unit ends, as JSON."""
         if self.tokenizer:
-            return {"tokenizer": hashlib.sha256(_bytes_of(self.tokenizer)).hexdigest()}
+            return {"tokenizer": hashlib.sha256(read_tokenizer_file(self.tokenizer)).hexdigest()}
         return {"words": self.normalisation.settings}
 
     @property
@@ -122,29 +124,13 @@ def open_tokenizer(path: Path) -> Any:
 
     :raises InputError: it is missing or none, or the library is not installed.
     """
-    library = require("tokenizers", "models")
-    try:
-        tokenizer = library.Tokenizer.from_str(_bytes_of(path).decode())
-    except Exception as error:
-        # The library raises Exception itself.
-        raise InputError(f"{path}: no tokenizer.json ({' '.join(str(error).split())[:200]})") from None
-    # Files saved from a training run often cut or fill each line to a fixed number of ids.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    return tokenized.open_tokenizer(read_tokenizer_file(path), path)
 
 
 def encode(tokenizer: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """The ids of a block's lines, int64, and how many each has, int32; without special tokens."""
     lines = block.buffer[: block.size - 1].tobytes().decode().split("\n")
-    found = tokenizer.encode_batch(lines, add_special_tokens=False)
+    found = encode_lines(tokenizer, lines, "the tokenizer.json")
     lengths = np.array([len(one.ids) for one in found], np.int32)
     return _joined([np.array(one.ids, np.int64) for one in found], np.int64), lengths
 

@@ -24,6 +24,7 @@ from cgbench.models.outside.addresses import PLACE
 from cgbench.models.outside.member import Done, Head, check_lengths
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
+from cgbench.models.text.tokenized import tokenizer_fault
 
 ALMOST = 1e-3  # how far the last layer by itself may be from the model's own logits, relative to the largest
 
@@ -64,7 +65,7 @@ class HuggingFaceMember:
                 f"{shown}: a model without an encoder reads the sentence in a prompt: give one with --prompt, such as "
                 f"'German: {PLACE}\\nEnglish:', or prompt=FILE behind a ?"
             )
-        ends = settings.eos_token_id if settings.eos_token_id is not None else tokenizer.eos_token_id
+        ends = settings.eos_token_id if settings.eos_token_id not in (None, []) else tokenizer.eos_token_id
         self._ends = tuple(ends) if isinstance(ends, (list, tuple)) else (ends,)
         if not self._encodes:  # a model that was not trained on one line alone goes on with a next one
             self._ends += tuple(_line_breaks(tokenizer))
@@ -72,14 +73,59 @@ class HuggingFaceMember:
             raise InputError(f"{shown}: neither its configuration nor its tokeniser names an end token (eos_token_id)")
         self._end = tokenizer.eos_token_id if tokenizer.eos_token_id in self._ends else self._ends[0]
         pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else settings.pad_token_id
-        self._pad = self._end if pad is None else pad
+        self._pad = self._end if pad in (None, -1) else pad  # -1: of early Llamas, none
         start = getattr(settings, "decoder_start_token_id", None)
-        self._start = getattr(config, "decoder_start_token_id", None) if start is None else start
+        start = getattr(config, "decoder_start_token_id", None) if start is None else start
+        self._start = start if self._encodes else None
         if self._encodes and self._start is None:
             raise InputError(f"{shown}: its configuration names no decoder_start_token_id")
         self._forced = settings.forced_bos_token_id if self._encodes else None
+        self._check_ids()
         self._set_languages(source, target)
         self.most = _positions(config)
+
+    def _check_ids(self) -> None:
+        """Check the ids that configuration, ``generation_config.json`` and tokeniser give: the model has their rows.
+
+        :raises InputError: it has not, or one is no id.
+        """
+        settings = self.model.generation_config
+        first, last = self.model.get_input_embeddings(), self.model.get_output_embeddings()
+        self._rows = tuple(len(layer.weight) for layer in (first, first if last is None else last))
+        bad, bos = settings.bad_words_ids, settings.bos_token_id
+        ids: dict[str, Any] = {
+            "eos_token_id": self._ends,
+            "pad_token_id": [self._pad],
+            "decoder_start_token_id": [self._start] if self._encodes else [],
+            "forced_bos_token_id": [] if self._forced is None else [self._forced],
+            "suppress_tokens": settings.suppress_tokens or [],
+            "bad_words_ids": [] if bad is None else _joined(bad),
+        }
+        for name, values in ids.items():
+            for value in values:
+                if not _is_id(value) or value >= min(self._rows):
+                    raise InputError(
+                        f"{self._shown}: {name} ({value!r}, in its configuration or tokeniser) is none of the "
+                        f"{min(self._rows):,} ids of the model"
+                    )
+        if bos is not None and not _is_id(bos):  # one beyond the vocabulary is GPT-2's default, and never read
+            raise InputError(f"{self._shown}: bos_token_id ({bos!r}, in its configuration) is no id")
+
+    def _ids(self, **given: Any) -> list[list[int]]:
+        try:
+            found: list[list[int]] = self.tokenizer(**given, verbose=False)["input_ids"]
+        except BaseException as error:
+            raise tokenizer_fault(error, f"{self._shown}: its tokeniser cannot read all of the text") from None
+        return found
+
+    def _check_read(self, read: list[np.ndarray], rows: int) -> list[np.ndarray]:
+        for number, ids in enumerate(read, 1):
+            if len(ids) and int(ids.max()) >= rows:
+                raise InputError(
+                    f"{self._shown}: its tokeniser is another model's: line {number} has id {int(ids.max()):,}, and "
+                    f"the model has {rows:,}"
+                )
+        return read
 
     def _set_languages(self, source: str | None, target: str | None) -> None:
         tokenizer, shown = self.tokenizer, self._shown
@@ -107,14 +153,14 @@ class HuggingFaceMember:
         if not lines:
             return []
         texts = list(lines) if self._template is None else [self._template.replace(PLACE, line) for line in lines]
-        read = self.tokenizer(texts, add_special_tokens=self._special_tokens, verbose=False)["input_ids"]
-        return [np.array(ids, np.int64) for ids in read]
+        read = self._ids(text=texts, add_special_tokens=self._special_tokens)
+        return self._check_read([np.array(ids, np.int64) for ids in read], self._rows[0])
 
     def _source_lengths(self, lines: Sequence[str], read: Sequence[np.ndarray]) -> np.ndarray:
         """Tokens of the sentences themselves, an end counted: what limits of length go by."""
         if self._template is None:
             return np.array([len(ids) for ids in read], np.int64)
-        found = self.tokenizer(list(lines), add_special_tokens=False, verbose=False)["input_ids"] if lines else []
+        found = self._ids(text=list(lines), add_special_tokens=False) if lines else []
         return np.array([len(ids) + 1 for ids in found], np.int64)
 
     @cached_property
@@ -122,7 +168,7 @@ class HuggingFaceMember:
         """What a target of this tokeniser begins with, and no setting forces: BART's <s>."""
         if not self._encodes or self._forced is not None:
             return []
-        first = self.tokenizer(text_target=[""])["input_ids"][0][:1]
+        first = self._ids(text_target=[""])[0][:1]
         bos = self.tokenizer.bos_token_id
         return first if bos is not None and first == [bos] and bos != self._end else []
 
@@ -131,8 +177,9 @@ class HuggingFaceMember:
         if not texts:
             return []
         given: Any = {"text_target": list(texts)} if self._encodes else {"text": list(texts)}
-        found = self.tokenizer(**given, add_special_tokens=False, verbose=False)["input_ids"]
-        return [np.array([*self._begin, *ids, self._end], np.int64) for ids in found]
+        found = self._ids(**given, add_special_tokens=False)
+        ids = [np.array([*self._begin, *ids, self._end], np.int64) for ids in found]
+        return self._check_read(ids, self._rows[1])
 
     def text(self, ids: Sequence[int]) -> str:
         """One line of text: what an output says without its special tokens."""
@@ -233,6 +280,19 @@ class HuggingFaceMember:
         head = Head(layer.weight.detach().float(), None if bias is None else bias.detach().float(), float(scale), cap)
         self._check_head(head)
         return head
+
+    @torch.inference_mode()
+    def check_runs(self) -> None:
+        """Check that the model computes anything at all: sizes in its configuration may not fit together.
+
+        :raises InputError: it does not.
+        """
+        ids = torch.tensor([[self._end]], device=self._device)
+        try:
+            self.model(input_ids=ids, **({"decoder_input_ids": ids} if self._encodes else {}), use_cache=False)
+        except Exception as error:
+            said = " ".join(str(error).split())[:200] or type(error).__name__
+            raise InputError(f"{self._shown}: its configuration makes no model that runs ({said})") from None
 
     def _check_head(self, head: Head) -> None:
         probe = torch.tensor([[self._end, self._pad, self._end]], device=self._device)
@@ -457,6 +517,17 @@ def _before_last_layer(model: Any, given: Mapping[str, Any]) -> Tensor:
     finally:
         hook.remove()
     raise AssertionError("a model without its last layer")
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _joined(lists: Any) -> list[Any]:
+    """The ids of lists of them; what is no such list stands in a list of its own, which is no id."""
+    if not isinstance(lists, list) or not lists:
+        return [[lists]]
+    return [one for ids in lists for one in (ids if isinstance(ids, list) and ids else [[ids]])]
 
 
 def _positions(config: Any) -> int | None:

@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, require
+from cgbench.files import read_json
 from cgbench.models.outside.addresses import PLACE, Address, read_template
 from cgbench.models.outside.hugging_face import HuggingFaceMember
-from cgbench.models.outside.snapshot import find_adapter
+from cgbench.models.outside.snapshot import ADAPTER_CONFIG, find_adapter
+from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
+
+COMPUTED = 1 << 22  # parameters that a model may have beside those that are stored
+PATTERN_SECONDS = 10
 
 
 def load_member(
@@ -59,6 +68,7 @@ def load_member(
             device=where,
             shown=address.text,
         )
+        member.check_runs()
     return member
 
 
@@ -68,15 +78,21 @@ def load_tokenizer(address: Address, folder: Path) -> Any:
     :raises InputError: it cannot be loaded.
     """
     try:
-        with quietly():
+        if (folder / "tokenizer.json").is_file():
+            check_tokenizer(read_tokenizer_file(folder / "tokenizer.json"), folder / "tokenizer.json")
+        with quietly(), quiet_panics():
             transformers: Any = require("transformers", "hf")
-            return transformers.AutoTokenizer.from_pretrained(
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
                 folder, trust_remote_code="remote_code" in address.options, local_files_only=True
             )
-    except Exception as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{address.text}: its tokeniser cannot be loaded ({_said(error)})") from None
+            with contextlib.suppress(Exception):  # a tokeniser that panics does so at once
+                tokenizer(["a \u00e9 1", ""], verbose=False)
+    except BaseException as error:
+        raise tokenizer_fault(error, f"{address.text}: its tokeniser cannot be loaded") from None
+    model: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    if getattr(model, "dropout", None):
+        model.dropout = None  # drawn anew in every call
+    return tokenizer
 
 
 def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
@@ -115,8 +131,6 @@ def vocabulary_of(tokenizer: Any) -> str:
 
 def output_size(folder: Path) -> int | None:
     """Rows of the last layer, as the configuration says; None if it does not."""
-    from cgbench.files import read_json
-
     config = read_json(folder / "config.json")
     parts = [config, *(value for value in config.values() if isinstance(value, dict))]  # the text part of a larger one
     found = [part[name] for part in parts for name in ("decoder_vocab_size", "vocab_size") if part.get(name)]
@@ -166,6 +180,7 @@ def _load_model(address: Address, folder: Path, device: str, dropout: float | No
             kind = transformers.AutoModelForSeq2SeqLM
         else:
             kind = transformers.AutoModelForCausalLM
+        _check_size(kind, config, folder)
         model, info = kind.from_pretrained(folder, config=config, output_loading_info=True, **settings)
     except InputError:
         raise
@@ -180,13 +195,80 @@ def _load_model(address: Address, folder: Path, device: str, dropout: float | No
     return model if device_map else model.to(device)
 
 
+def _check_size(kind: Any, config: Any, folder: Path) -> None:
+    """Check that a configuration asks for no more parameters than the weights can have, before any is allocated.
+
+    :raises InputError: it does.
+    """
+    import torch
+
+    unset: Any = contextlib.nullcontext
+    with contextlib.suppress(ImportError):  # a version that has it elsewhere is slower, and finds the same
+        from transformers.initialization import no_init_weights as unset
+    with torch.device("meta"), unset():
+        model = kind.from_config(config)
+        model.tie_weights()
+    asked = sum(parameter.numel() for parameter in model.parameters())
+    held = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    # Four bits for a parameter are the least that is in use; tables of positions may be computed, not stored.
+    if asked > 2 * held + COMPUTED:
+        raise InputError(
+            f"{folder / 'config.json'}: asks for {asked:,} parameters, which {held:,} bytes of weights cannot hold: it "
+            "is another model's"
+        )
+
+
 def _with_adapter(address: Address, model: Any, adapter: Path) -> Any:
     """A model with a LoRA adapter in its weights."""
     peft: Any = require("peft", "hf")
+    _check_patterns(adapter, [name for name, _ in model.named_modules()])
     try:
         return peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
     except Exception as error:
         raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({_said(error)})") from None
+
+
+def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:
+    """Check that the patterns of an adapter's configuration end on the names of a model's modules.
+
+    A pattern may take years on one name, and nothing stops it once it runs; so it runs in a child process first.
+
+    :raises InputError: they do not end within :data:`PATTERN_SECONDS`, or one is no pattern.
+    """
+    path = adapter / ADAPTER_CONFIG
+    config = read_json(path)
+    fields = ("target_modules", "exclude_modules", "layers_pattern", "modules_to_save", "rank_pattern", "alpha_pattern")
+    patterns: set[str] = set()
+    for value in map(config.get, fields):
+        found = [value] if isinstance(value, str) else value if isinstance(value, (list, dict)) else []
+        patterns |= {one for one in found if isinstance(one, str) and re.search(r"[^\w.]", one)}
+    if not patterns:
+        return
+    given = json.dumps([sorted(patterns), list(modules)])
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _MATCH],
+            input=given, capture_output=True, encoding="utf-8", timeout=PATTERN_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"{path}: its patterns for names of modules ({', '.join(fields)}) take more than {PATTERN_SECONDS} s on "
+            "this model; give the names as a list"
+        ) from None
+    if done.returncode:
+        said = (done.stderr.splitlines() or ["it ended the process that tried it"])[-1]
+        raise InputError(f"{path}: a pattern for names of modules is none ({said[:200]})")
+
+
+_MATCH = r"""
+import json, re, sys
+patterns, names = json.load(sys.stdin)
+for one in patterns:
+    # as peft puts them together
+    for whole in (one, rf"(.*\.)?({one})$", rf"(^|.*\.){one}($|\..*)", rf"(?:^|.*?\.){one}\.(?P<idx>\d+)\."):
+        for name in names:
+            re.fullmatch(whole, name), re.match(whole, name)
+"""
 
 
 def _said(error: Exception) -> str:

@@ -6,14 +6,17 @@ models bring with them, unless somebody allows it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from cgbench.digests import known_digest
 from cgbench.errors import InputError, require
-from cgbench.files import read_json
+from cgbench.files import ordinary_file, read_json
 from cgbench.models.checkpoints import BEST, STATE
 from cgbench.models.outside.addresses import Address
+from cgbench.shapes import check_shape
 from cgbench.steps import hash_value
 
 WEIGHTS = "*.safetensors"
@@ -22,6 +25,14 @@ ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"
 _FETCHED = ("*.json", WEIGHTS, "*.txt", "*.model", "*.spm", "*.vocab", "*.bpe", "*.jinja")
 _BESIDE = (STATE, BEST)  # what a training of ours leaves beside a model
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
+INDEX = ".safetensors.index.json"
+_COUNTS = re.compile(
+    "layer|block|depth|stage|expert|branch|codebook"
+)  # in the names of sizes: how many parts there are
+_WIDTHS = re.compile("size|dim|width|_per_")
+_POSITIVE = re.compile("^n_|^num_|layers$|heads$|_size$|_dim$")
+_COMPUTED = ("marian", "pegasus")  # their tables of positions are made number by number
+MOST_PARTS, MOST_LABELS, MOST_POSITIONS, MOST = 1024, 1 << 20, 1 << 15, 1 << 40
 
 
 def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
@@ -43,15 +54,24 @@ def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
 
 def identity_of(folder: Path) -> str:
     """A hash of the files of a model that decide what it answers: configuration, weights, tokeniser, code."""
+    return hash_value({name: known_digest(folder / name) for name in _deciding(folder)})
+
+
+def _deciding(folder: Path) -> list[str]:
+    """The names of those files.
+
+    :raises InputError: one is a device, a pipe or a folder.
+    """
     names = sorted(
         path.name
         for path in folder.iterdir()
-        if path.is_file()
-        and not path.name.startswith(".")
+        if not path.name.startswith(".")
         and path.name not in _BESIDE
         and any(path.match(kind) for kind in (*_FETCHED, "*.py"))
     )
-    return hash_value({name: known_digest(folder / name) for name in names})
+    for name in names:
+        ordinary_file(folder / name, link=True)  # the hub's cache is made of links
+    return names
 
 
 def find_adapter(address: Address) -> Path | None:
@@ -66,6 +86,7 @@ def find_adapter(address: Address) -> Path | None:
         raise InputError(f"{address.text}: {folder} is no adapter: it has no {ADAPTER_CONFIG}")
     if not (folder / ADAPTER).is_file():
         raise InputError(f"{address.text}: {folder} has no {ADAPTER}; {_convert('PeftModel.save_pretrained')}")
+    _deciding(folder)
     config = read_json(folder / ADAPTER_CONFIG)
     base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
     if not isinstance(base, str) or not base:
@@ -76,11 +97,31 @@ def find_adapter(address: Address) -> Path | None:
             f"{address.text}: the adapter {folder} belongs to {base}, not to {address.name}; if these are the same "
             f"model, say so in {folder / ADAPTER_CONFIG} (base_model_name_or_path)"
         )
+    _check_ranks(folder, config)
     return folder
 
 
+def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
+    """Check that no rank of an adapter is above what its weights have: its matrices are allocated before they are read.
+
+    :raises InputError: one is.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(folder / ADAPTER, "np") as file:
+            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"{folder / ADAPTER}: not a whole safetensors file ({error})") from None
+    most = max((size for shape in shapes for size in shape), default=0)
+    for name in ("r", "rank_pattern"):
+        for _, rank in _sizes(config.get(name)):
+            if rank > most:
+                raise InputError(f"{folder / ADAPTER_CONFIG}: {name} has rank {rank}, and its weights at most {most}")
+
+
 def _check(address: Address, folder: Path) -> None:
-    if not (folder / "config.json").is_file():
+    if not folder.is_dir() or "config.json" not in (names := _deciding(folder)):
         raise InputError(f"{address.text}: {folder} has no config.json: it is no Hugging Face model")
     config: Any = read_json(folder / "config.json")
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
@@ -98,6 +139,85 @@ def _check(address: Address, folder: Path) -> None:
         pickles = [path.name for kind in _PICKLES for path in sorted(folder.glob(kind))]
         what = f"its weights are in {pickles[0]}, and" if pickles else "it has no weights as safetensors;"
         raise InputError(f"{address.text}: {what} no pickle is loaded; {_convert('PreTrainedModel.save_pretrained')}")
+    if ADAPTER_CONFIG in names:  # transformers would load it as well, and perhaps another base
+        raise InputError(
+            f"{address.text}: {folder} has an adapter beside the model ({ADAPTER_CONFIG}); move its files to a folder "
+            "of their own and name that: ?adapter=FOLDER"
+        )
+    _check_weights(folder, config, names)
+    _check_counts(folder, config, names)
+    settings = read_json(folder / "generation_config.json") if "generation_config.json" in names else {}
+    if not isinstance(settings, dict):
+        raise InputError(f"{folder / 'generation_config.json'}: not an object of names and values")
+
+
+def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> None:
+    """Check that all files that weights are read from are safetensors of the folder, which its identity counts in.
+
+    :raises InputError: one is not.
+    """
+    if config.get("configuration_files"):
+        raise InputError(f"{folder / 'config.json'}: names other files of configuration (configuration_files)")
+    indices = [name for name in names if name.endswith(INDEX)]
+    named = config.get("transformers_weights")
+    if named is not None and not (named in names and named.endswith((".safetensors", INDEX))):
+        raise InputError(
+            f"{folder / 'config.json'}: transformers_weights is {named!r}, which is no .safetensors file of the folder"
+        )
+    for index in indices:
+        path = folder / index
+        found = read_json(path)
+        check_shape(found, {"metadata?": dict, "weight_map": {str: str}}, path, "save the model again")
+        for name in sorted(set(found["weight_map"].values())):
+            if name not in names or not name.endswith(".safetensors"):
+                raise InputError(
+                    f"{path}: names {name!r} as weights, which is no .safetensors file of the folder; "
+                    f"{_convert('PreTrainedModel.save_pretrained')}"
+                )
+
+
+def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> None:
+    """Check how many layers and such a configuration asks for: each has tensors of its own, and is made before them.
+
+    :raises InputError: it is more than there can be.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    tensors = 0
+    for name in [name for name in names if name.endswith(".safetensors")]:
+        try:
+            with safe_open(folder / name, "np") as file:
+                tensors += len(file.keys())
+        except (SafetensorError, OSError, ValueError) as error:
+            raise InputError(f"{folder / name}: not a whole safetensors file ({error})") from None
+    for name, value in _sizes(config):
+        if name == "num_labels":
+            most = MOST_LABELS
+        elif _COUNTS.search(name) and not _WIDTHS.search(name):
+            most = max(MOST_PARTS, tensors)
+        elif "position" in name and config["model_type"] in _COMPUTED:
+            most = MOST_POSITIONS
+        else:
+            most = MOST
+        if value > most or (value < 0 and _POSITIVE.search(name)):
+            raise InputError(
+                f"{folder / 'config.json'}: {name} is {value}, and at most {most:,} is possible here "
+                f"(the weights have {tensors:,} tensors)"
+                if value > 0
+                else f"{folder / 'config.json'}: {name} is {value}, which it cannot be"
+            )
+
+
+def _sizes(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+    """Every number of a configuration, by the last name that it has."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _sizes(inner, str(key))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _sizes(inner, name)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield name, value
 
 
 def _convert(saved_by: str) -> str:

@@ -6,15 +6,115 @@ checkpoint needs nothing beside it. Its first ids must be <s> <pad> </s> <unk>, 
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cgbench.errors import InputError, require
+from cgbench.files import LARGEST_JSON, ordinary_file, parse_json
 from cgbench.models.special_ids import EOS, SPECIALS, UNK
+
+_GAPS = 1 << 16  # ids that a vocabulary may leave out beyond three of four
+
+
+def open_tokenizer(data: bytes | str, where: object) -> Any:
+    """A tokeniser of the library ``tokenizers``, as a function of a line alone: no truncation, padding or dropout.
+
+    :param data: its JSON; ``where``: what messages call it.
+    :raises InputError: it is none, or its ids are far beyond its vocabulary.
+    """
+    library = require("tokenizers", "models")
+    checked = check_tokenizer(data, where)
+    try:
+        with quiet_panics():
+            made = library.Tokenizer.from_str(json.dumps(checked, ensure_ascii=False))
+            with contextlib.suppress(Exception):  # a tokeniser that panics does so at once
+                made.encode_batch(["a \u00e9 1", ""], add_special_tokens=False)
+            return made
+    except BaseException as error:  # the library raises plain ones, and panics of Rust
+        raise tokenizer_fault(error, f"{where}: no tokenizer.json") from None
+
+
+def check_tokenizer(data: bytes | str, where: object) -> dict[str, Any]:
+    """The JSON of a tokeniser, checked, without truncation, padding and dropout.
+
+    :raises InputError: as :func:`open_tokenizer` does.
+    """
+    made = parse_json(data, where)
+    if not isinstance(made, dict) or not isinstance(made.get("model"), dict):
+        raise InputError(f"{where}: no tokenizer.json (no model)")
+    vocabulary, added = made["model"].get("vocab"), made.get("added_tokens") or []
+    ids = list(vocabulary.values()) if isinstance(vocabulary, dict) else []
+    size = len(vocabulary) if isinstance(vocabulary, (dict, list)) else 0
+    if isinstance(added, list):
+        ids += [one.get("id") for one in added if isinstance(one, dict)]
+        size += len(added)
+    ids += _numbers(made.get("post_processor"))
+    largest = max((number for number in ids if isinstance(number, int)), default=0)
+    if largest >= 4 * size + _GAPS:
+        raise InputError(f"{where}: has the id {largest:,}, and a vocabulary of {size:,} tokens; it is damaged")
+    return {
+        **made, "truncation": None, "padding": None,
+        "model": {**made["model"], **({"dropout": None} if "dropout" in made["model"] else {})},
+    }  # fmt: skip
+
+
+def encode_lines(tokenizer: Any, lines: Sequence[str], where: object) -> list[Any]:
+    """The library's encodings of lines, without special tokens.
+
+    :raises InputError: a line holds what the vocabulary lacks, and there is no token for the unknown.
+    """
+    try:
+        return list(tokenizer.encode_batch(lines, add_special_tokens=False))
+    except BaseException as error:
+        raise tokenizer_fault(
+            error, f"{where}: cannot read all of the text; it may have no token for unknown words"
+        ) from None
+
+
+def tokenizer_fault(error: BaseException, what: str) -> InputError:
+    """What the library ``tokenizers`` raised, as one line; any other exception that is no ``Exception`` is raised.
+
+    It ends in panics of Rust, which are no ``Exception``.
+    """
+    if isinstance(error, InputError) or not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+        raise error
+    return InputError(f"{what} ({' '.join(str(error).split())[:200] or type(error).__name__})")
+
+
+def _numbers(value: Any) -> list[int]:
+    """Every number in JSON."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for one in value for number in _numbers(one)]
+    return [value] if isinstance(value, int) else []
+
+
+@contextlib.contextmanager
+def quiet_panics() -> Iterator[None]:
+    """Without what Rust itself writes to standard error where it panics: the exception says the same."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # closed
+        yield
+        return
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+_SOURCE = "the source's tokeniser"
 
 
 class TokenizerSide:
@@ -25,13 +125,7 @@ class TokenizerSide:
     """
 
     def __init__(self, tokenizer: str) -> None:
-        tokenizers = require("tokenizers", "models")
-        try:
-            self._made: Any = tokenizers.Tokenizer.from_str(tokenizer)
-        except Exception as error:  # the library raises plain ones
-            raise InputError(f"the source's tokeniser cannot be read ({error})") from None
-        self._made.no_truncation()
-        self._made.no_padding()
+        self._made: Any = open_tokenizer(tokenizer, _SOURCE)
         added = self._made.get_added_tokens_decoder().values()
         self._special = {*SPECIALS, *(token.content for token in added if token.special)}
         table = self._made.get_vocab(with_added_tokens=True)
@@ -50,10 +144,7 @@ class TokenizerSide:
 
     def encode(self, lines: Iterable[str]) -> list[np.ndarray]:
         """Ids of each line."""
-        given = list(lines)
-        return [
-            np.array([*found.ids, EOS], np.int32) for found in self._made.encode_batch(given, add_special_tokens=False)
-        ]
+        return [np.array([*found.ids, EOS], np.int32) for found in encode_lines(self._made, list(lines), _SOURCE)]
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids before </s>, on one line; special tokens are left out, but for ``<unk>``."""
@@ -69,7 +160,7 @@ class TokenizerSide:
     def unknown(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         """Every part that the tokeniser does not know, and its line from 0."""
         for number, line in enumerate(lines):
-            found = self._made.encode(line, add_special_tokens=False)
+            (found,) = encode_lines(self._made, [line], _SOURCE)
             for id_, (begin, end) in zip(found.ids, found.offsets, strict=True):
                 if id_ == UNK:
                     yield number, line[begin:end]
@@ -81,14 +172,24 @@ def read_tokenizer(folder: Path) -> str:
     :raises InputError: there is none that ``tokenizers`` reads.
     """
     path = folder / "tokenizer.json"
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise InputError(
             f"{folder}: no tokenizer.json; load its tokeniser with transformers and write it again (save_pretrained)"
         )
+    text = read_tokenizer_file(path)
+    check_tokenizer(text, path)
+    return json.dumps(parse_json(text, path), ensure_ascii=False, sort_keys=False)
+
+
+def read_tokenizer_file(path: Path) -> bytes:
+    """The bytes of a ``tokenizer.json``.
+
+    :raises InputError: it is missing, no regular file or cannot be read.
+    """
     try:
-        return json.dumps(json.loads(path.read_text(encoding="utf-8")), ensure_ascii=False, sort_keys=False)
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
+        return ordinary_file(path, link=True, largest=LARGEST_JSON).read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def mask_id(tokenizer: str) -> int | None:
