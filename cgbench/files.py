@@ -176,13 +176,10 @@ def parse_json(
     :raises InputError: it is not JSON, too deep, or holds what no program should guess the meaning of.
     """
     try:
-        value = json.loads(
-            data,
-            object_pairs_hook=pairs or _unique,
-            parse_float=float if infinite else _finite,
-            parse_constant=float if infinite else _constant,
-        )
-        if (b"\\ud" in data.lower()) if isinstance(data, bytes) else ("\\ud" in data.lower()):
+        text = data if isinstance(data, str) else data.decode(json.detect_encoding(data))
+        decoder = _STRICT if pairs is None and not infinite else _decoder(pairs or _unique, infinite)
+        value = decoder.decode(text)
+        if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise InputError(f"{where}: not JSON of any use: brackets in brackets without end") from None
@@ -210,3 +207,11 @@ def _finite(text: str) -> float:
 
 def _constant(text: str) -> float:
     raise ValueError(f"{text} is no number of JSON")
+
+
+def _decoder(pairs: Callable[[list[tuple[str, Any]]], Any], infinite: bool = False) -> json.JSONDecoder:
+    numbers = (float, float) if infinite else (_finite, _constant)
+    return json.JSONDecoder(object_pairs_hook=pairs, parse_float=numbers[0], parse_constant=numbers[1])
+
+
+_STRICT = _decoder(_unique)  # made once: rows of a corpus are many

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from cgbench.benchmark.manifest import (
 )
 from cgbench.benchmark.work_folder import default_work, find_input, read_written, work_roots
 from cgbench.errors import InputError, argument, require
-from cgbench.files import ordinary_file, ordinary_folder, read_json
+from cgbench.files import ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
@@ -405,10 +404,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     """The rows of JSON lines that cgbench wrote."""
     rows = []
     for number, line in enumerate(_lines(path), 1):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
+        row = parse_json(line, f"{path}, row {number}")
         if not isinstance(row, dict):
             raise InputError(f"{path}, row {number}: not a row of a release's split")
         rows.append(row)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
+from cgbench.files import parse_json
 from cgbench.text.parquet import ParquetTable
 from cgbench.text.plain_text import MARK
 from cgbench.text.streams import CHUNK, form, limit, open_bytes, read_lines
@@ -145,10 +146,7 @@ def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}, row {number} is not JSON ({error})") from None
+        row = parse_json(line, f"{path}, row {number}")
         if not isinstance(row, dict):
             raise InputError(f"{path}, row {number}: an object is needed, with a field a column")
         yield number, row

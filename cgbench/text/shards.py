@@ -8,7 +8,6 @@ is that of a block, however long a file is.
 from __future__ import annotations
 
 import glob
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, argument
+from cgbench.files import parse_json
 from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, padded
 from cgbench.text.plain_text import MARK
 from cgbench.text.rows import Table, as_text, is_array, is_number
@@ -312,20 +312,11 @@ def _json_texts(shard: Shard, column: str, faults: Faults) -> Iterator[str]:
 
 def _field(line: bytes, column: str, where: str) -> str:
     """The text of a line of JSON."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        what = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
-        raise InputError(f"{where}: {what} ({error}); the file may be cut short") from None
+    row = parse_json(line, where)
     if not isinstance(row, dict) or not isinstance(row.get(column), str):
         has = f"it has {', '.join(map(str, row))[:200]}" if isinstance(row, dict) else "it is no object"
         raise InputError(f"{where}: no text in the field {column!r}; {has}: name another with {argument('column')}")
-    text = str(row[column]).replace("\n", " ")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{where}: holds half of a surrogate pair, which is not text") from None
-    return text
+    return str(row[column]).replace("\n", " ")
 
 
 def _joined(texts: Iterator[str], size: int = BLOCK) -> Iterator[Block]:

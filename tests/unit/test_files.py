@@ -52,3 +52,31 @@ def test_a_full_disk_has_a_name(tmp_path):
         raise full
     assert caught.value.filename == str(tmp_path / "big")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ('{"text": "a", "text": "b", "score": 1}', "'text' is there twice"),
+        ('{"text": "a", "score": NaN}', "NaN is no number of JSON"),
+        ('{"text": "a", "score": 1e999}', "too large a number"),
+        (r'{"text": "\ud800", "score": 1}', "half of a surrogate pair"),
+        ("[" * 100_000, "brackets without end"),
+    ],
+)
+def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
+    from cgbench.benchmark.imported.score_files import systems_of
+    from cgbench.text.columns import read_text
+    from cgbench.text.shards import Faults, find_files, read_shard
+
+    (tmp_path / "x.jsonl").write_text(row + "\n")
+    (tmp_path / "x.json").write_text(f"[{row}]")
+    readers = (
+        lambda: list(read_text(f"{tmp_path / 'x.jsonl'}:text")),
+        lambda: systems_of(f"{tmp_path / 'x.json'}:score"),
+        lambda: [list(read_shard(shard, Faults(False))) for shard in find_files([str(tmp_path / "x.jsonl")], "text")],
+    )
+    for read in readers:
+        with pytest.raises(InputError, match=said) as caught:
+            read()
+        assert "\n" not in str(caught.value)

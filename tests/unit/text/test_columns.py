@@ -91,7 +91,7 @@ def test_a_colon_in_a_file_name(folder):
         ("t.jsonl:x", "no column 'x'"),
         ("null.jsonl:a", "row 2: no value in the field 'a'"),
         ("half.jsonl:a", "half of a surrogate pair"),
-        ("broken.jsonl:a", "row 1 is not JSON"),
+        ("broken.jsonl:a", "row 1: not valid JSON"),
         ("latin", "latin, line 1: not UTF-8"),
     ],
 )

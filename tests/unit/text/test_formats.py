@@ -118,9 +118,9 @@ def test_rows_that_lack_a_side(tmp_path):
     jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
     assert "x.jsonl, row 2: an object is needed" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text('{"de": "a", "en": "\\ud800"}\n')
-    assert "x.jsonl, row 1: the text of 'en' is not Unicode" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 1: holds half of a surrogate pair, which is not text" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text("not json\n")
-    assert "x.jsonl, row 1 is not JSON" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 1: not valid JSON" in error_of(lambda: CorpusSpec((jsonl,)))
 
 
 def test_one_file_of_any_name_is_tsv_if_it_has_tabs(tmp_path):

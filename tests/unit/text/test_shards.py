@@ -105,8 +105,8 @@ def test_not_utf8(tmp_path):
 def test_json_that_is_none(tmp_path):
     path = tmp_path / "a.jsonl"
     for bad, said in (
-        (b'{"text": "cut', "byte 16: not JSON .*may be cut short"),
-        (b'{"text": "\xff"}', "byte 16: not UTF-8"),
+        (b'{"text": "cut', "byte 16: not valid JSON .*may be cut short"),
+        (b'{"text": "\xff"}', "byte 16: not valid JSON .*invalid start byte"),
         (b'{"body": "b", "id": 1}', "byte 16: no text in the field 'text'; it has body, id: name another with column"),
         (b'{"text": null}', "byte 16: no text in the field"),
         (b"[1]", "byte 16: no text in the field 'text'; it is no object"),
