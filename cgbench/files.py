@@ -36,16 +36,24 @@ def sync_file(path: Path) -> None:
 
 
 @contextlib.contextmanager
+def named(path: Path) -> Iterator[None]:
+    """Name the file in an error of the operating system that names none, as a full disk does where it is written to."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
+
+
+@contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it is synced and renamed to ``path``, else removed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        sync_file(temporary)
-        temporary.replace(path)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # writing to a full disk names no file
-        raise
+        with named(path):
+            yield temporary
+            sync_file(temporary)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
     sync_folder(path.parent)
@@ -72,6 +80,13 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
             raise InputError(f"{path}: this is an input; give another name")
+    if path.parent != Path("/dev") and (not path.exists() or path.is_file()):
+        trial = path.with_name(f".{path.name}.{os.getpid()}.tmp")  # rights alone do not tell: nobody writes to /proc
+        try:
+            trial.touch(exist_ok=False)
+            trial.unlink()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written there ({error.strerror}); give another name") from None
 
 
 def write_atomic(path: Path, data: bytes | str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from cgbench.benchmark.manifest import is_language
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
 from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig
 from cgbench.benchmark.react_texts import inspect_texts
+from cgbench.digests import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.config.presets import load_preset
@@ -120,6 +121,7 @@ def plan_react(
     :param gpus_per_member: processes that train a member together, a GPU each where ``device`` is ``cuda``.
     :raises InputError: an input is missing or malformed, or the settings do not fit together.
     """
+    inputs = replace(inputs, exclude=tuple(sorted(inputs.exclude, key=_by_bytes)))
     normalisation = Normalisation(
         config.tokenize, config.lowercase, inputs.languages, config.detokenize, config.anonymise
     )
@@ -250,6 +252,11 @@ def _plan_perplexity(inputs: Inputs, config: ReactConfig, candidates: Step) -> S
         return None
     side = config.lm_side or config.degree_side
     return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)}, revision=2)
+
+
+def _by_bytes(spec: CorpusSpec) -> tuple[list[str], str]:
+    """What corpora to exclude are ordered by: it must not matter in which order they were given."""
+    return [known_digest(path) if path.is_file() else "" for path in spec.files], str(spec)
 
 
 def _hash_input(path: Path) -> str:

@@ -8,6 +8,7 @@ import functools
 import os
 import re
 import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -189,6 +190,8 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
+        if sys.stdout is None:  # as the shell's >&- leaves it; the next file opened would take its place
+            raise Failure("standard output is closed; write it to a file, or to /dev/null")
         try:
             with warnings_as_lines(), text_alone():
                 return super().invoke(ctx)

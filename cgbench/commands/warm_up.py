@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command
+from cgbench.commands.options import Command, note
+from cgbench.errors import missing_package
 
 SOURCE = "a b c d e\na b c d e\na b c d e f\nb c d e a\ng a h b\n"
 TARGET = "r s t u v\nr s t u v\nr s t u v w\ns t u v r\nx r y s\n"
@@ -18,7 +19,10 @@ TARGET = "r s t u v\nr s t u v\nr s t u v w\ns t u v r\nx r y s\n"
 @click.command("warm-up", cls=Command, hidden=True)
 @click.pass_context
 def warm_up_command(context: click.Context) -> None:
-    """Compile the loops of all commands now; what is compiled already is kept."""
+    """Compile the loops of all commands now, so that no later command has to.
+
+    Compiled code is cached. Without torch, the loops of models are left out.
+    """
     from cgbench.benchmark.disk_learning import learn_from_disk
     from cgbench.text.blocks import read_blocks
 
@@ -51,7 +55,12 @@ def warm_up_command(context: click.Context) -> None:
                 program.main([str(word) for word in words], standalone_mode=False)
         # No command learns from so small a text on disk.
         learn_from_disk(read_blocks(source), 3, 3, 1, folder, 1, places=1)
-    _measure()
+    try:
+        _measure()
+    except ModuleNotFoundError as error:
+        if missing_package(error) is None:
+            raise
+        note("models are left out: torch is not installed")
 
 
 def _measure() -> None:

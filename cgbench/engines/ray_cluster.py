@@ -62,9 +62,9 @@ class Ray(Engine):
         import ray
 
         address = self._address
-        options: dict[str, Any] = (
-            {"address": address} if address else {"num_cpus": self._limit, "include_dashboard": False}
-        )
+        options: dict[str, Any] = {"address": address}
+        if not address:  # one of its own, whatever runs here or is named by RAY_ADDRESS
+            options = {"address": "local", "num_cpus": self._limit, "include_dashboard": False}
         if address and address != "auto":
             _check_answers(address)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

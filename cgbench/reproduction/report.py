@@ -29,7 +29,8 @@ class Line:
     :param published: as printed, in percent; ``spread``: its standard deviation, empty where none is printed.
     :param low, high: the 95 % interval of the difference (:mod:`cgbench.reproduction.difference`); None where no spread
         is known, and for medians.
-    :param within: whether the interval has zero in it.
+    :param within: whether the interval has zero in it; None where that is not known, and for the smoke schedule, of too
+        few updates.
     :param schedule: of our runs: ``full``, or what part of it, whether the data are the released ones, and from which
         pre-trained model; ``best``: the system whose figure it is, where the paper shows the best of several; ``ran``:
         how many of these have runs (``1 of 2``), where not all have.
@@ -204,7 +205,7 @@ def _line(table: Table, row: Published, runs: dict[tuple[str, str], list[Result]
         value - published,
         low,
         high,
-        limits and limits[0] <= 0 <= limits[1],
+        limits and limits[0] <= 0 <= limits[1] if own[0].scale != "smoke" else None,
         name if name != row.system else "",
         f"{len(found)} of {count}" if len(found) < (count := len(table.parts(row.benchmark, row.system))) else "",
     )
@@ -237,6 +238,7 @@ LEGEND = (
     "In percent; ± is the standard deviation over seeds; 95 %: the interval of the difference, by both spreads and\n"
     "both numbers of runs; *within*: it has zero in it."
 )
+TOO_FEW = "too few updates to compare"
 HEAD = ("system", "metric", "ours", "seeds", "published", "difference", "95 %", "within")
 
 
@@ -251,10 +253,16 @@ def rows_of(lines: Sequence[Line]) -> list[tuple[str, ...]]:
             line.published + (f" ± {line.spread}" if line.spread else ""),
             "" if line.difference is None else _text(line, line.difference, "+"),
             "" if line.low is None else f"{_text(line, line.low, '+')} to {_text(line, line.high or 0.0, '+')}",
-            {None: "", True: "yes", False: "no"}[line.within],
+            _within(line),
         )
         for line in lines
     ]
+
+
+def _within(line: Line) -> str:
+    if line.published and line.schedule.startswith("smoke"):
+        return TOO_FEW
+    return {None: "", True: "yes", False: "no"}[line.within]
 
 
 def _text(line: Line, value: float, sign: str = "") -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cgbench.arguments import check_flag
@@ -16,7 +17,7 @@ from cgbench.benchmark.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.publishing import check_in_order, check_licence
 from cgbench.benchmark.release import Release
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.files import named, read_json, sync_file, sync_folder, write_json
 from cgbench.settings import did_you_mean
 
 TARGETS: dict[str, Callable[[Pairs, Path], None]] = {
@@ -46,22 +47,25 @@ def export(
     if to not in TARGETS:
         raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, TARGETS)}")
     _check_out(out, to)
-    release.check_text()
-    check_in_order(release, force)
-    check_licence(release.manifest)
-    pairs = pairs_of(release)
+    with _as_forged(release):
+        release.check_text()
+        check_in_order(release, force)
+        check_licence(release.manifest)
+        pairs = pairs_of(release)
     making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(making, ignore_errors=True)
     try:
         making.mkdir()
-        TARGETS[to](pairs, making)
+        with _as_forged(release):
+            TARGETS[to](pairs, making)
         files = sorted(path for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
         names = [str(path.relative_to(making)) for path in files]
         write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
         for path in files:
-            sync_file(path)
+            with named(path):
+                sync_file(path)
         for folder in {path.parent for path in files}:
             sync_folder(folder)
         if out.exists():
@@ -74,6 +78,23 @@ def export(
             old.rename(out)
         shutil.rmtree(old, ignore_errors=True)
     return names
+
+
+@contextlib.contextmanager
+def _as_forged(release: Release) -> Iterator[None]:
+    """What goes wrong is the release's fault: with ``force`` anything may stand where a table or a field should be.
+
+    :raises InputError: for any error but those of the operating system.
+    """
+    try:
+        yield
+    except (InputError, OSError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{release.folder}: cannot be exported ({type(error).__name__}: {said}); cgbench verify says what is wrong"
+        ) from None
 
 
 def _check_out(out: Path, to: str) -> None:

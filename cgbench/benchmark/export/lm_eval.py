@@ -21,6 +21,7 @@ from cgbench.benchmark.data_tables import sides_of, write_table
 from cgbench.benchmark.export.language_names import in_english
 from cgbench.benchmark.export.pairs import Pairs, as_written, normalisation_of_release, raw_texts, write_lines
 from cgbench.errors import InputWarning
+from cgbench.files import named
 from cgbench.text.languages import known
 
 TEST, SHOTS = "test", "fewshot"
@@ -67,10 +68,12 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
     columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
     figures = [row["figures"] for row in pairs.rows]
     columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
-    write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
+    with named(folder / f"{TEST}.parquet"):
+        write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
     few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
     if shots["source"]:
-        write_table(pyarrow.table(shots), folder / f"{SHOTS}.parquet")
+        with named(folder / f"{SHOTS}.parquet"):
+            write_table(pyarrow.table(shots), folder / f"{SHOTS}.parquet")
     else:
         few_shot = {"fewshot_config": {"samples": []}}
         warnings.warn(

@@ -12,6 +12,7 @@ from typing import Any
 
 from cgbench.benchmark.release import Release
 from cgbench.errors import InputError, InputWarning, argument
+from cgbench.files import named
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 from cgbench.text.plain_text import words_of
@@ -132,7 +133,8 @@ def raw_texts(
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines of text; the folder is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
+    with named(path):
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")
 
 
 def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:

@@ -37,7 +37,7 @@ from cgbench.benchmark.manifest import (
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.verify_split import HEAD
 from cgbench.errors import InputError
-from cgbench.files import read_json, sync_file, sync_folder, to_json
+from cgbench.files import named, read_json, sync_file, sync_folder, to_json
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 
@@ -93,7 +93,8 @@ def write_split(
         schemas = {}
         for which in SETS:
             table = _table(rows_of[which], texts[which], languages)
-            write_table(table, partial / table_file(which))
+            with named(partial / table_file(which)):
+                write_table(table, partial / table_file(which))
             sync_file(partial / table_file(which))
             schemas[which] = table.schema
         _write(partial / CROISSANT, write_croissant(manifest, schemas, listed_digests(partial)))
@@ -165,8 +166,9 @@ def check_folder(out: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    path.write_text(text, "utf-8", newline="")
-    sync_file(path)
+    with named(path):
+        path.write_text(text, "utf-8", newline="")
+        sync_file(path)
 
 
 def card(manifest: Mapping[str, Any]) -> str:

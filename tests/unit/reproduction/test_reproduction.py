@@ -15,7 +15,7 @@ from cgbench.models.training.schedule import learning_rate
 from cgbench.reproduction.difference import Sample, interval
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import scaled
-from cgbench.reproduction.report import Result, compare, rows_of
+from cgbench.reproduction.report import Result, compare, markdown, rows_of
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
 
@@ -117,6 +117,18 @@ def test_scales_change_the_schedule_alone():
 
 def result(system, seed, value, benchmark="COGS gen"):
     return Result(benchmark, system, "full", 1.0, seed, 10, "same", 0, seed, 1, "cpu", {"exact match": value})
+
+
+def test_a_smoke_schedule_is_not_compared():
+    from dataclasses import replace
+
+    runs = [replace(result("LSTM", seed, value, "Colors"), scale="smoke") for seed, value in ((1, 40.0), (2, 100.0))]
+    lines = compare(runs, "smoke", [all_tables()["lexicon-3"]])
+    assert lines and all(line.within is None for line in lines)
+    assert all(row[-1] == "too few updates to compare" for row in rows_of(lines))
+    assert "yes" not in markdown(lines)
+    full = compare([replace(run, scale="full") for run in runs], "full", [all_tables()["lexicon-3"]])
+    assert [row[-1] for row in rows_of(full)] == ["yes"]
 
 
 def test_the_best_of_several_is_compared():
