@@ -17,6 +17,9 @@ from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
 
 
+MOST_LINES = 1 << 20
+
+
 @dataclass(frozen=True)
 class Column:
     """The values of a column, as text, and the way to name a row of it in a message (``file, row 3``).
@@ -62,11 +65,12 @@ def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Colum
     """All of :func:`read_text`, without the CR of a DOS file at the ends of lines.
 
     :param ids: the column of the table that says which example a row is of.
-    :raises InputError: as :func:`read_text` does; ``ids`` is given, and there is no such column or no table.
+    :raises InputError: as :func:`read_text` does; ``ids`` is given, and there is no such column or no table; a compressed
+        file has far more lines than text has.
     """
     if ids is not None:
         return _read_with_ids(*split_name(given), roles, ids)
-    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in read_text(given, *roles)]
+    values = [line.rstrip("\r") if line[-1:] == "\r" else line for line in _bounded(given, read_text(given, *roles))]
     return Column(shown(given), values, split_name(given)[0])
 
 
@@ -85,6 +89,28 @@ def _read_with_ids(path: Path, wanted: str | None, roles: tuple[str, ...], ids: 
         values.append(as_text(value, column, path, number).rstrip("\r"))
         keys.append(as_text(key, ids, path, number))
     return Column(f"{path}:{wanted}" if wanted else str(path), values, path, keys)
+
+
+def _bounded(given: str | Path, lines: Iterator[str]) -> Iterator[str]:
+    """The lines, which are kept in memory: each costs some 60 bytes there, and next to nothing in a compressed file.
+
+    Compressed text has a line in 10 to 100 bytes. One in each is allowed, and :data:`MOST_LINES` in any file.
+
+    :raises InputError: there are more.
+    """
+    path = split_name(given)[0]
+    if path.suffix not in COMPRESSED:
+        yield from lines
+        return
+    size = path.stat().st_size
+    most = max(MOST_LINES, size)
+    for number, line in enumerate(lines):
+        if number == most:
+            raise InputError(
+                f"{path}: {size:,} compressed bytes become more than {most:,} lines, which no text does; if it should, "
+                "decompress it first"
+            )
+        yield line
 
 
 def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:
