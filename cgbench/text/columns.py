@@ -16,7 +16,6 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
 
-
 MOST_LINES = 1 << 20
 
 
