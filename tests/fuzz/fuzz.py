@@ -19,6 +19,7 @@ from targets import targets
 def main():
     sys.path.append(str(Path(__file__).parents[1] / "helpers"))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not come along into a child
     os.environ["CGBENCH_LOG_EVERY"] = "0"  # what is said must not depend on how busy the machine is
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=1000, help="in all, shared by the targets alike")

@@ -18,7 +18,7 @@ import time
 import traceback
 from pathlib import Path
 
-from mutators import seeded
+from mutators import SPECIAL, seeded
 
 SECONDS = 30  # of the processor, so that a busy machine is no finding
 WAIT = 300  # of the clock: what waits for ever uses no processor
@@ -60,6 +60,23 @@ def damage(target, number, seed):
         with contextlib.suppress(Exception):  # what is damaged already may be no JSON to damage further
             data = target.how(draw, data)
     return data
+
+
+def put(path, data):
+    """Write a file, or put what is none in its place (``mutators.SPECIAL``)."""
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    if not data.startswith(SPECIAL):
+        path.write_bytes(data)
+        return
+    kind, _, to = data.removeprefix(SPECIAL).decode(errors="replace").partition(" ")
+    if kind == "link" and "\0" not in to:  # damaged once more, it may be anything
+        path.symlink_to(to)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
 
 
 def _keep(target, number, seed, keep):
@@ -139,15 +156,16 @@ def _work(target, numbers, seed, writer):
         os.chdir(folder)
         kept = set(folder.rglob("*"))
         for number in numbers:
-            (folder / target.damaged).write_bytes(damage(target, number, seed))
+            put(folder / target.damaged, damage(target, number, seed))
             used = resource.getrusage(resource.RUSAGE_SELF)
             seconds = int(used.ru_utime + used.ru_stime) + SECONDS + 1
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, -1))
             result = attempt(target, folder)
             os.write(writer, json.dumps([number, *result]).encode() + b"\n")
+            put(folder / target.damaged, target.files[target.damaged])
             for path in sorted(folder.rglob("*"), reverse=True):
                 if path not in kept:
-                    path.unlink() if not path.is_dir() else path.rmdir()
+                    path.unlink() if not path.is_dir() or path.is_symlink() else path.rmdir()
             for name, data in target.files.items():
                 if not (folder / name).is_file():
                     (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -248,6 +248,47 @@ def json_file(draw, data):
     return _dumped(tree(draw, json.loads(data))).encode()
 
 
+SPECIAL = b"\0 instead of a file: "  # the harness puts what follows in the place of a file
+
+
+def special(draw, data):
+    """Something that is no file, or JSON that is none."""
+    if draw.random() < 0.5:
+        return SPECIAL + draw.choice((b"link /dev/zero", b"link /etc/passwd", b"link missing", b"pipe", b"folder"))
+    try:
+        return json_file(draw, data)
+    except ValueError:  # no JSON to begin with
+        return blind(draw, data)
+
+
+def stranger_json(draw, data):
+    """JSON whose sizes, ids, patterns and names of files are no longer its own."""
+    if draw.random() < 0.1:
+        return special(draw, data)
+    if draw.random() < 0.4:
+        return json_file(draw, data)
+    value = json.loads(data)
+    leaves = [path for path in _paths(value) if path]
+    if not leaves:
+        return json_file(draw, data)
+    place = value
+    *way, last = draw.choice(leaves)
+    for step in way:
+        place = place[step]
+    place[last] = draw.choice((
+        0, -1, 1, 2, 10**5, 10**9, 10**15, 2**63, True, None, [], {}, "x", "(([a-z0-9_]+\\.?)+)+!", "(", ["q"],
+        [[10**9]],
+        "../else/w.safetensors", "pytorch_model.bin", "adapter_model.bin", 1.5, {"Fixed": 10**12}, ["<s>", 10**9],
+    ))  # fmt: skip
+    return json.dumps(value).encode()
+
+
+def many_lines(draw, data):
+    """A .gz of lines so short that their bytes break no limit."""
+    line = draw.choice((b"", b"a", b"aa", b"a b")) + b"\n"
+    return gzip.compress(line * draw.choice((10, 10**6, 2 * 10**6, 2**23)), 1, mtime=0)
+
+
 def json_lines(draw, data):
     rows = data.rstrip(b"\n").split(b"\n")
     at = draw.randrange(len(rows))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mutators as m
 import releases
+import stranger_folders
 import strangers
 from target import ENGLISH, GERMAN, Target
 
@@ -429,11 +430,14 @@ LIGHT = (
     results,
     lexicons,
     releases.splits,
+    stranger_folders.ours,
+    stranger_folders.tokenizers,
+    stranger_folders.many_lines,
     releases.unfinished,
     strangers.servers,
     strangers.imports,
 )
-HEAVY = (checkpoints, releases.finished)
+HEAVY = (checkpoints, stranger_folders.hugging_face, releases.finished)
 
 
 def targets(heavy=True):

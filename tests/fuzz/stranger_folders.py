@@ -1,0 +1,121 @@
+"""Folders of strangers: models of Hugging Face with adapters and tokenisers, and our own with links, pipes, devices."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import mutators as m
+from target import ENGLISH, GERMAN, Target
+
+
+def _collected(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _made(*calls):
+    """The files that commands write into a folder, with the two texts beside them."""
+    from click.testing import CliRunner
+
+    from cgbench.cli import main
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "t.de").write_text(GERMAN)
+        (folder / "t.en").write_text(ENGLISH)
+        for words in calls:
+            result = CliRunner().invoke(main, [word.replace("{}", place) for word in words])
+            assert result.exit_code == 0, result.output + result.stderr
+        return _collected(folder)
+
+
+def ours():
+    """Splits and results of overlap: what stands in the place of a file, and JSON that is no more what it was."""
+    files = _made(
+        ("split", "--method", "random", "--corpus", "{}/t.de", "{}/t.en", "--out", "{}/split"),
+        ("overlap", "{}/t.de", "--corpus", "{}/t.de", "--out", "{}/found", "--jobs", "1"),
+    )
+    verify, degree = ("verify", "{}/split"), ("degree", "--known-from", "{}/found", "{}/t.de")
+    for name in ("manifest.json", "split.tsv", "test.de"):
+        yield Target("verify", f"split: {name}", files, f"split/{name}", m.special, verify, refusals=(1, 2))
+    for name in ("known.json", "matches.npy", "SHA256SUMS", "automaton.table.npy", "words.json"):
+        yield Target("degree --known-from", name, files, f"found/known/{name}", m.special, degree)
+
+
+def tokenizers():
+    """The tokenizer.json of a model, as overlap reads it."""
+    words = {word: number for number, word in enumerate(["<unk>", *sorted({*GERMAN.split()})])}
+    model = {"type": "WordLevel", "vocab": words, "unk_token": "<unk>"}
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    made = {
+        "version": "1.0", "truncation": None, "padding": None, "normalizer": {"type": "Lowercase"},
+        "pre_tokenizer": {"type": "Whitespace"}, "decoder": None, "model": model,
+        "added_tokens": [{"id": 0, "content": "<unk>", **flags}],
+        "post_processor": {"type": "BertProcessing", "sep": ["<unk>", 0], "cls": ["<unk>", 0]},
+    }  # fmt: skip
+    forms = {"WordLevel": made}
+    bpe = {"type": "BPE", "vocab": {"d": 0, "a": 1, "s": 2, "da": 3}, "merges": [["d", "a"]], "dropout": None}
+    forms["BPE"] = {**made, "model": bpe, "added_tokens": [], "post_processor": None}
+    unigram = {"type": "Unigram", "vocab": [["<unk>", 0.0], ["d", -1.5], ["as", -2.0]], "unk_id": 0}
+    forms["Unigram"] = {**made, "model": unigram, "post_processor": None}
+    call = ("overlap", "{}/t", "--corpus", "{}/t", "--tokenizer", "{}/tokenizer.json", "--jobs", "1")
+    for form, value in forms.items():
+        files = {"t": GERMAN.encode(), "tokenizer.json": json.dumps(value).encode()}
+        yield Target("overlap --tokenizer", form, files, "tokenizer.json", m.stranger_json, call)
+
+
+def many_lines():
+    """A compressed hypothesis below every ratio of bytes, in very many lines."""
+    import gzip
+
+    lines = ENGLISH.encode()
+    words = ("score", "exact", "--ref", "{}/r", "--hyp", "a={}/h.gz")
+    files = {"r": lines, "h.gz": gzip.compress(lines, mtime=0)}
+    yield Target("score exact", "gz of many lines", files, "h.gz", m.many_lines, words)
+
+
+def hugging_face():
+    """Whole models, and an adapter over one."""
+    import peft
+    import transformers
+    from outside_models import write_model
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        for kind in ("marian", "t5", "gpt2"):
+            write_model(folder / kind, kind)
+        base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder / "t5")
+        settings = peft.LoraConfig(r=2, target_modules=r".*\.(q|v)", task_type="SEQ_2_SEQ_LM")
+        made = peft.get_peft_model(base, settings)
+        made.peft_config["default"].base_model_name_or_path = "t5"
+        made.save_pretrained(folder / "lora", save_embedding_layers=False)
+        keys = list(_keys(folder / "marian/model.safetensors"))
+        files = _collected(folder)
+    index = {"metadata": {}, "weight_map": dict.fromkeys(keys, "part.safetensors")}
+    files["cut/model.safetensors.index.json"] = json.dumps(index).encode()
+    for name in [name for name in files if name.startswith("marian/")]:
+        to = "part.safetensors" if name.endswith("model.safetensors") else name.partition("/")[2]
+        files[f"cut/{to}"] = files[name]
+    files["s"] = b"der hund\ndie katze sieht\n"
+    models = {
+        "marian": ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"),
+        "gpt2": ("config.json", "generation_config.json"),
+        "t5": ("config.json",),
+        "cut": ("model.safetensors.index.json",),
+        "lora": ("adapter_config.json",),
+    }
+    for folder, names in models.items():
+        system = f"hf:{{}}/{folder}" if folder != "lora" else "hf:{}/t5?adapter={}/lora"
+        words = ("translate", "--system", system, "--device", "cpu", "--beam", "1", "{}/s", "-o", "{}/out/t")
+        words += ("--prompt", "der {source} the") if folder == "gpt2" else ()
+        own = [name for name in files if name.startswith((f"{folder}/", "t5/" if folder == "lora" else "s"))]
+        chosen = {name: files[name] for name in own if "/" in name or name == "s"} | {"s": files["s"]}
+        for name in names:
+            how = m.stranger_json
+            yield Target("translate --system", f"{folder}: {name}", chosen, f"{folder}/{name}", how, words, heavy=True)
+
+
+def _keys(path):
+    from safetensors import safe_open
+
+    with safe_open(path, "np") as file:
+        return list(file.keys())
