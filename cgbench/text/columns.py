@@ -64,8 +64,8 @@ def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Colum
     """All of :func:`read_text`, without the CR of a DOS file at the ends of lines.
 
     :param ids: the column of the table that says which example a row is of.
-    :raises InputError: as :func:`read_text` does; ``ids`` is given, and there is no such column or no table; a compressed
-        file has far more lines than text has.
+    :raises InputError: as :func:`read_text` does; ``ids`` is given, and there is no such column or no table; a
+        compressed file has far more lines than text has.
     """
     if ids is not None:
         return _read_with_ids(*split_name(given), roles, ids)

@@ -9,7 +9,8 @@ from small_ensemble import learn_subwords, write_member
 from cgbench.benchmark.known_ngrams import KnownNgrams
 from cgbench.benchmark.overlap.functions import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.splits.split_release import SplitRelease, verify_split
+from cgbench.benchmark.release import Release
+from cgbench.benchmark.verify_split import sets_of, verify_split
 from cgbench.cli import main
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -33,9 +34,9 @@ def exchange(path, kind):
 
 
 def read_split(folder):
-    split = SplitRelease.open(folder)
-    split.sides()
-    return [split.lines(which, side) for which in ("train", "test") for side in ("source", "target")]
+    split = Release.open(folder)
+    sets_of(split)
+    return [split.train_lines("source"), split.train_lines("target"), split.lines("source"), split.lines("target")]
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_a_member_is_no_link_and_its_bytes_are_its_own(folders, tmp_path):
 def test_a_forged_split_fails_its_checks(folders, tmp_path):
     folders["split"][0]()
     exchange(tmp_path / "x/split/split.tsv", "device")
-    found = verify_split(SplitRelease.open(tmp_path / "x/split"))
+    found = verify_split(Release.open(tmp_path / "x/split"))
     assert not found.ok and any("not an ordinary file" in str(check) for check in found)
 
 
