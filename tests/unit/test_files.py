@@ -71,11 +71,12 @@ def test_every_reader_of_json_refuses_alike(tmp_path, row, said):
 
     (tmp_path / "x.jsonl").write_text(row + "\n")
     (tmp_path / "x.json").write_text(f"[{row}]")
-    readers = (
+    readers = [
         lambda: list(read_text(f"{tmp_path / 'x.jsonl'}:text")),
-        lambda: systems_of(f"{tmp_path / 'x.json'}:score"),
         lambda: [list(read_shard(shard, Faults(False))) for shard in find_files([str(tmp_path / "x.jsonl")], "text")],
-    )
+    ]
+    if "number" not in said:  # scores of other programs: NaN and infinity are scores that are missing
+        readers.append(lambda: systems_of(f"{tmp_path / 'x.json'}:score"))
     for read in readers:
         with pytest.raises(InputError, match=said) as caught:
             read()
