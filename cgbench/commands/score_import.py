@@ -42,7 +42,6 @@ SAID = options(
     help="Scores of the same systems on the control set: what they lose from it.",
 )  # fmt: skip
 @SAID
-@click.option("--align", is_flag=True, hidden=True, expose_value=False, help="Does nothing: --id joins the rows.")
 @click.option("--hyp", "systems", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="What the systems said.")
 @click.option("--ref", "references", multiple=True, metavar="FILE", help="References, for --by and the report.")
 @click.option("--source", metavar="FILE", help="Sources, for --by ... --side source and the report.")

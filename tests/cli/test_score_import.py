@@ -184,9 +184,8 @@ def test_rows_are_joined_by_their_ids(tmp_path, run):
     (tmp_path / "a.tsv").write_text("key\tscore\tkind\nx\t1\tp\ny\t2\tq\nz\t3\tq\n")
     (tmp_path / "b.tsv").write_text("key\tscore\nz\t30\nx\t10\ny\t20\n")
     words = ["score", "import", "--scores", tmp_path / "a.tsv", "--scores", tmp_path / "b.tsv", "--id", "key"]
-    for more in ([], ["--align"]):  # as older versions wanted it
-        result = run(*words, *more, "--by", "column:kind", "--format", "json")
-        assert [one["value"] for one in json.loads(result.stdout)[1]["bins"]] == [10.0, 25.0]
+    result = run(*words, "--by", "column:kind", "--format", "json")
+    assert [one["value"] for one in json.loads(result.stdout)[1]["bins"]] == [10.0, 25.0]
     error = run(*words[:-2], status=2).stderr
     assert "b.tsv: its column 'key' has the values of that of " in error
 

@@ -118,7 +118,6 @@ CASES = [
     (import_scores, "statistic", {}, ("median", 5, "share:x")),
     (import_scores, "lower_is_better", {}, NO_FLAG),
     (import_scores, "drop_missing", {}, NO_FLAG),
-    (import_scores, "align", {}, NO_FLAG),
     (import_scores, "preset", {}, ("sacrebleu",)),
     (report, "form", {}, ("txt", "", 1)),
     (report, "width", {}, BELOW_0),

@@ -50,7 +50,6 @@ def import_scores(
     lower_is_better: bool = False,
     drop_missing: bool = False,
     ids: str | None = None,
-    align: bool = False,
     control_systems: Mapping[str, Any] | None = None,
     hypotheses: Mapping[str, Any] | None = None,
     **options: Any,
@@ -66,15 +65,14 @@ def import_scores(
     :param lower_is_better: as of error rates, and MetricX.
     :param drop_missing: leave out, of all systems, examples that some run has no finite score of.
     :param ids: the column of tables (scores, hypotheses, references, sources, ``table``) that says which example a row
-        is of: rows are joined by it. Logs of harnesses and pandas Series have ids of their own. ``align`` does nothing
-        any more.
+        is of: rows are joined by it. Logs of harnesses and pandas Series have ids of their own.
     :param control_systems: the scores of the same systems on a control set.
     :param hypotheses: what the systems said, as :func:`cgbench.evaluate` takes it: to be shown in the report.
     :param options: of :func:`cgbench.evaluate`: references, sources, release, by, paired, all_pairs and others.
     :raises InputError: a file cannot be read, runs are not of the same examples, or a score is missing, or beyond the
         scale.
     """
-    check_flag(lower_is_better=lower_is_better, drop_missing=drop_missing, align=align)
+    check_flag(lower_is_better=lower_is_better, drop_missing=drop_missing)
     kind = Kind(name, statistic, read_scale(scale), lower_is_better, drop_missing)
     return score_columns(
         read_systems(systems, ids), kind, ids=ids, hypotheses=hypotheses,
