@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
-    from cgbench.benchmark.degree import degree
     from cgbench.benchmark.export.door import export
     from cgbench.benchmark.imported.functions import import_scores
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.degree import degree
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.functions import overlap
@@ -62,11 +62,11 @@ __all__ = [
 _MODULES = {
     "Ensemble": "cgbench.models.ensemble",
     "InputError": "cgbench.errors",
-    "KnownNgrams": "cgbench.benchmark.known_ngrams",
+    "KnownNgrams": "cgbench.benchmark.known_ngrams.known",
     "Lexicon": "cgbench.models.lexicons.lexicon",
     "Release": "cgbench.benchmark.release",
     "build_react": "cgbench.benchmark.react",
-    "degree": "cgbench.benchmark.degree",
+    "degree": "cgbench.benchmark.known_ngrams.degree",
     "export": "cgbench.benchmark.export.door",
     "import_scores": "cgbench.benchmark.imported.functions",
     "load_data": "cgbench.data_recipes.frames",

@@ -72,7 +72,7 @@ def measure(folder: Path, words: int, pairs: int, repeat: int) -> None:
 
 def loops(folder: Path, words: int, pairs: int) -> None:
     """Processor time of the loops over one file, beside those of the scan over the same."""
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.overlap.automaton import Automaton
     from cgbench.benchmark.overlap.units import Reading, units_of
     from cgbench.text.shards import Faults, Shard, read_shard

@@ -13,7 +13,7 @@ from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 SIDES = ("source", "target")
 RAREST = "{}_rarest"  # of one side: how often the sentence's rarest word is in the training text
@@ -72,7 +72,7 @@ def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabu
 
     :param learned: the step that holds the known n-grams of ``degree_side`` and the words of the other.
     """
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
     ngrams, others = Vocabulary.load(learned / "ngrams"), Vocabulary.load(learned / "other-words")
     return (ngrams, others) if degree_side == "source" else (others, ngrams)

@@ -29,7 +29,7 @@ from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 SIDES = ("source", "target")
 NEAR = 16

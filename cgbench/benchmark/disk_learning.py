@@ -25,8 +25,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from cgbench.benchmark.learning import Learnt, count_ngrams, grow_words, table_for
-from cgbench.benchmark.vocabulary import Vocabulary, check_counts, vocabulary_of
+from cgbench.benchmark.known_ngrams.learning import Learnt, count_ngrams, grow_words, table_for
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, check_counts, vocabulary_of
 from cgbench.engines import usable_cores
 from cgbench.errors import InputError
 from cgbench.progress import bar
@@ -64,7 +64,7 @@ def learn_from_disk(
     memory: int,
     places: int | None = None,
 ) -> tuple[Vocabulary, Learnt]:
-    """As :func:`cgbench.benchmark.learning.learn_blocks`, the same bytes.
+    """As :func:`cgbench.benchmark.known_ngrams.learning.learn_blocks`, the same bytes.
 
     :param folder: where the text goes, in files without a name.
     :param memory: bytes to go about with; what cannot be cut smaller takes more.
@@ -125,7 +125,7 @@ class _Text:
 
     def copy_spans(self, begins: np.ndarray, sizes: np.ndarray, out: np.ndarray) -> None:
         """Copy spans, each within a run, by rising places, one behind the other."""
-        from cgbench.benchmark import trie_kernels
+        from cgbench.benchmark.known_ngrams import trie_kernels
 
         behind = np.concatenate([[0], np.cumsum(sizes)])
         for place, ids, _ in self.stretches():
@@ -193,7 +193,7 @@ def _keep_runs(tokens: IO[bytes], ids: np.ndarray, runs: IO[bytes]) -> int:
 def _collapse(
     runs: IO[bytes], count: int, expand_all: bool, memory: int, repeated: IO[bytes], single: IO[bytes]
 ) -> _Text:
-    """Write equal runs once, as :func:`cgbench.benchmark.trie_kernels.collapse` does."""
+    """Write equal runs once, as :func:`cgbench.benchmark.known_ngrams.trie_kernels.collapse` does."""
     from cgbench.benchmark.disk_kernels import split_runs
 
     times = _count_runs(runs, count, -(-count * BYTES_A_RUN // memory))
@@ -258,7 +258,7 @@ def _grow(text: _Text, size: int, known_words: int, min_count: int, places: int,
 
     :param places: of a part; ``kept``: where nodes wait for the size of the table to be known.
     """
-    from cgbench.benchmark.trie_kernels import TAIL_LENGTH, count_places, enter_nodes, lay_out_tails
+    from cgbench.benchmark.known_ngrams.trie_kernels import TAIL_LENGTH, count_places, enter_nodes, lay_out_tails
 
     starts = np.zeros(known_words + 1, np.int64)
     for _, ids, _ in text.stretches():
@@ -327,7 +327,7 @@ class _Grower:
         """Those of a word at too many places: its children, as ``trie_kernels.grow_trie`` makes them, then the tries
         below them, the last first, some at a time."""
         from cgbench.benchmark.disk_kernels import tally_next
-        from cgbench.benchmark.trie_kernels import PARENT, TAIL_LENGTH, WORD
+        from cgbench.benchmark.known_ngrams.trie_kernels import PARENT, TAIL_LENGTH, WORD
 
         tally, places = (np.zeros(self.known_words, np.int64) for _ in range(2))
         touched, distinct = np.empty(self.known_words, np.int32), 0
@@ -381,7 +381,7 @@ class _Grower:
         self, grown: _Grown, copy: _Copy, starts: np.ndarray, low: int, high: int, filled: int, waiting: Sequence[Any]
     ) -> int:
         """Grow what a copy of the text has, behind ``filled`` nodes; how many there are then."""
-        from cgbench.benchmark.trie_kernels import TAIL_BEGIN, TAIL_LENGTH
+        from cgbench.benchmark.known_ngrams.trie_kernels import TAIL_BEGIN, TAIL_LENGTH
 
         given = copy.text, copy.weights[: copy.weighted], copy.ends[: copy.weighted], copy.groups, starts
         before = filled

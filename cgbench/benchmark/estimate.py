@@ -108,7 +108,7 @@ def estimate(config: ReactConfig, texts: Texts, rates: Rates, asked: Asked) -> E
         pairs = train.pairs + pool.pairs + texts.exclude.pairs
         costs.append(Cost("texts", pairs * rates.normalise / asked.cores, 0.0, read))
     from cgbench.benchmark.disk_learning import DISK_A_WORD
-    from cgbench.benchmark.known_ngrams import BYTES_A_WORD
+    from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD
     from cgbench.benchmark.scan import CHUNK
 
     words, ngrams = train.size * rates.words, train.size * rates.ngrams

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams import BYTES_A_WORD, KnownNgrams
-from cgbench.benchmark.learning import collapse, grow
+from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
+from cgbench.benchmark.known_ngrams.learning import collapse, grow
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Words
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.memory import check_memory
 from cgbench.text.blocks import Block
 

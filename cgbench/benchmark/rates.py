@@ -180,7 +180,7 @@ def measure_rates(
 
 
 def _time_scan(config: ReactConfig, texts: Texts, folder: Path, clock: Clock) -> dict[str, float]:
-    from cgbench.benchmark.known_ngrams import learn_sides
+    from cgbench.benchmark.known_ngrams.known import learn_sides
     from cgbench.benchmark.scan import scan
     from cgbench.text.corpus import index_pair
 

@@ -130,7 +130,7 @@ def build_react(
         have no dot may be given as arguments: ``seed=2``.
     :raises InputError: the inputs, the settings or the folder are wrong; nothing is left half-written.
     """
-    from cgbench.benchmark.known_ngrams import preload
+    from cgbench.benchmark.known_ngrams.known import preload
 
     check_whole(1, jobs=jobs)
     folder, given = Path(out), Path(work) if work is not None else None

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.benchmark.degree import read_phrases
-from cgbench.benchmark.known_ngrams import KnownNgrams, learn_sides
+from cgbench.benchmark.known_ngrams.degree import read_phrases
+from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.known_of_pool import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.react_config import SIDES
 from cgbench.benchmark.react_plan import Plan
 from cgbench.benchmark.scan_tasks import NGRAMS, WORDS
 from cgbench.benchmark.shortage import check_words
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText

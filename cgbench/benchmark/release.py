@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from cgbench.benchmark.correlations import Correlation
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.manifest import Findings
 
 SIDES = ("source", "target")
@@ -337,7 +337,7 @@ class Release:
 
     def ngrams(self) -> KnownNgrams | None:
         """The known n-grams it was built with, while they are still in the workspace."""
-        from cgbench.benchmark.known_ngrams import KnownNgrams
+        from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
         folder = self.step("known-ngrams")
         return KnownNgrams.load(folder / "ngrams") if folder else None

@@ -37,8 +37,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 from cgbench.progress import bar

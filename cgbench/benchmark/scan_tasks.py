@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.scan import Scanner, Shard, open_sides, scan, scan_shard
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.engines import Engine, usable_cores
 from cgbench.text.corpus import ParallelText
 

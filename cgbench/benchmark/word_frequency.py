@@ -10,7 +10,7 @@ import numpy as np
 from cgbench.text.blocks import join_blocks
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 STEPS = 64  # of a logarithm, to the base of 2
 _STEP = 0.6931471805599453 / STEPS  # in natural logarithms

@@ -3,7 +3,7 @@ with its own: the last and longest first, so that the two meet in the middle."""
 
 from __future__ import annotations
 
-_TRIE = "cgbench.benchmark.trie_kernels."
+_TRIE = "cgbench.benchmark.known_ngrams.trie_kernels."
 _NOVELTY = "cgbench.benchmark.stats.novelty_kernels."
 _OVERLAP = "cgbench.benchmark.overlap.automaton_kernels."
 _ARPA = "cgbench.lm.arpa_kernels."
@@ -11,7 +11,7 @@ _SMOOTHING = "cgbench.lm.smoothing_kernels."
 _LEARN = (f"{_TRIE}_enter_nodes", f"{_TRIE}copy_spans", f"{_TRIE}_sort_first", f"{_TRIE}count_places",
           f"{_TRIE}_write_runs")  # fmt: skip
 
-DEGREE = ("cgbench.benchmark.cover_kernels._cover_greedy", f"{_TRIE}grow_trie", *_LEARN)
+DEGREE = ("cgbench.benchmark.known_ngrams.cover_kernels._cover_greedy", f"{_TRIE}grow_trie", *_LEARN)
 STATS = (*DEGREE[:2], f"{_NOVELTY}enter_ngrams", f"{_NOVELTY}mark_seen", *_LEARN)
 OVERLAP = tuple(
     f"{_OVERLAP}{name}"

@@ -49,7 +49,7 @@ def degree_command(
         raise InputError("name a training text with --train, or known n-grams with --ngrams or --known-from")
     if known_from and (train or ngrams):
         raise InputError("--known-from stands for --train and --ngrams; leave these out")
-    from cgbench.benchmark.degree import degrees, degrees_from, known_ngrams_of
+    from cgbench.benchmark.known_ngrams.degree import degrees, degrees_from, known_ngrams_of
     from cgbench.text.columns import read_text
     from cgbench.text.inspection import look_at_texts
     from cgbench.text.normalisation import Normalisation

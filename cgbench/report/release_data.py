@@ -15,7 +15,7 @@ import numpy as np
 
 from cgbench.benchmark.card import COUNTS
 from cgbench.benchmark.data_tables import sides_of
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release import SIDES, Release
 from cgbench.benchmark.selection import seeded_hash
@@ -96,7 +96,7 @@ def _training(origin: Origin) -> Text:
 
 
 def _learn(origin: Origin, training: Text) -> KnownNgrams:
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
     config = origin.release.configuration
     counts = {"min_count": config["ngram_min_count"], "word_min_count": config["word_min_count"]}

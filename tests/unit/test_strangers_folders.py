@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 from small_ensemble import learn_subwords, write_member
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.functions import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release import Release

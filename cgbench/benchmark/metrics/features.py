@@ -122,7 +122,7 @@ def _degree(name: str, material: Material, n: int) -> Feature:
         raise InputError(
             f"{argument('by', name)} needs the training text; give {argument('train')} (or {argument('release')})"
         )
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     text = _text(material, name)
     known = KnownNgrams.learn_lines(training_lines(material.train), min_count=material.min_count)
@@ -134,7 +134,7 @@ def _counts(name: str, material: Material) -> list[np.ndarray]:
     """How often each word of each text occurs in training."""
     if material.train is None:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
     known = Vocabulary.learn_lines(training_lines(material.train), min_count=1)
     counts = np.append(known.counts, 0)

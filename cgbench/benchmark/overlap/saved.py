@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
 from cgbench.benchmark.overlap.units import Reading, Words
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.digests import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import ordinary_file, ordinary_folder, read_json, write_json
@@ -93,7 +93,7 @@ class KnownOfTest:
 
     def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
         """Pieces and length of lines of the test text, both int32 ``[lines]``, as
-        :meth:`~cgbench.benchmark.known_ngrams.KnownNgrams.measure` gives them.
+        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure` gives them.
 
         :raises InputError: as :meth:`ends` does.
         """

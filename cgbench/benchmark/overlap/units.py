@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import read_array
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError, argument
 from cgbench.models.text import tokenized
 from cgbench.models.text.tokenized import encode_lines, read_tokenizer_file

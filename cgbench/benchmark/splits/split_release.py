@@ -16,7 +16,7 @@ from typing import Any
 from cgbench.benchmark.card_front import front_matter
 from cgbench.benchmark.croissant import write_croissant
 from cgbench.benchmark.data_tables import with_text, write_table
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.listed import listed_digests
 from cgbench.benchmark.manifest import (
     CARD,

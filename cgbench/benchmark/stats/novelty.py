@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.blocks import Block, join_blocks
 

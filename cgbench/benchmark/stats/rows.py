@@ -1,8 +1,8 @@
 """Statistics of a benchmark: the row of Table 2 of Zheng and Lapata 2023 for a training and a test text.
 
-Examples, compositional degree (the mean over sentences of pieces over words; :mod:`cgbench.benchmark.known_ngrams`),
-and the novel n-grams of the test text, over words and over part-of-speech tags
-(:mod:`cgbench.benchmark.stats.novelty`).
+Examples, compositional degree (the mean over sentences of pieces over words;
+:mod:`cgbench.benchmark.known_ngrams.known`), and the novel n-grams of the test text, over words and over part-of-speech
+tags (:mod:`cgbench.benchmark.stats.novelty`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.degree import read_phrases
 from cgbench.benchmark.divergence.elements import OF_FILES, Kind
 from cgbench.benchmark.divergence.measure import Divergences, text_divergences
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.degree import read_phrases
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.metrics.base import Signature
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.novelty import LARGEST_ORDER, NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.texts import Change, Identity, Text, check_sentences, identify, read_text
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cgbench.benchmark import disk_learning
 from cgbench.benchmark.disk_learning import learn_from_disk
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.errors import InputError
 from cgbench.text.blocks import join_blocks
 
@@ -119,7 +119,7 @@ def test_a_killed_run_leaves_nothing(tmp_path):
         "import os, signal, sys\n"
         "from pathlib import Path\n"
         "from cgbench.benchmark import disk_learning\n"
-        "from cgbench.benchmark.known_ngrams import KnownNgrams\n"
+        "from cgbench.benchmark.known_ngrams.known import KnownNgrams\n"
         "disk_learning._grow = lambda *given: os.kill(os.getpid(), signal.SIGKILL)\n"
         "KnownNgrams.learn(Path(sys.argv[1]), scratch=Path(sys.argv[2]))\n"
     )

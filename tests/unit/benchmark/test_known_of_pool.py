@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.known_of_pool import ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.functions import overlap
@@ -16,7 +17,6 @@ from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Reading, units_of
 from cgbench.benchmark.react import build_react, explain_react
 from cgbench.benchmark.stats.functions import stats
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.digests import SUMS, digests_of, write_sums
 from cgbench.engines import Local
 from cgbench.errors import InputError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 SOURCE = "zwei männer kaufen nicht das rote auto"
 TARGET = "two men do not buy the red car"

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from cgbench.benchmark import cut as cut_module
 from cgbench.benchmark import scan as pool_module
 from cgbench.benchmark.cut import Cut, count_lengths, cut
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.scan import scan
-from cgbench.benchmark.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.text.blocks import padded, read_range
 from cgbench.text.corpus import ParallelText, index_pair

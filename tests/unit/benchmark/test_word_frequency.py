@@ -8,8 +8,8 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.word_frequency import log_counts, word_frequency
 
 

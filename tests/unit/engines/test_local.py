@@ -116,7 +116,7 @@ def alive(process):
 
 def test_cores_where_the_system_does_not_tell(monkeypatch):
     """macOS has no affinity: all cores count, for workers and for the threads that learn known n-grams."""
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.commands.options import default_jobs
 
     assert usable_cores() == default_jobs(None) >= 1

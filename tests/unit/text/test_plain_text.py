@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.degree import known_ngrams_of, read_phrases
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.degree import known_ngrams_of, read_phrases
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.metrics.buckets import lengths
 from cgbench.benchmark.metrics.cter import reasons
 from cgbench.benchmark.metrics.exact_match import ExactMatch

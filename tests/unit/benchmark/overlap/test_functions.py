@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins_overlap import count_ngrams, documents_of, figures
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap import counting
 from cgbench.benchmark.overlap.functions import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest

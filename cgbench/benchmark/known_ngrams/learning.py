@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cgbench.benchmark.vocabulary import Vocabulary, read_training
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, read_training
 from cgbench.engines import usable_cores
 from cgbench.errors import InputError
 from cgbench.text.blocks import Block
@@ -19,7 +19,7 @@ _PARTITION = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """Known n-grams as :class:`~cgbench.benchmark.known_ngrams.KnownNgrams` holds them, its vocabulary apart.
+    """Known n-grams as :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams` holds them, its vocabulary apart.
 
     ``tails``: tail_nodes, tail_starts, tail_lengths, tail_text.
     """
@@ -46,8 +46,8 @@ def learn_blocks(
 
 
 def collapse(tokens: np.ndarray, ids: np.ndarray, expand_all: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """:func:`cgbench.benchmark.trie_kernels.collapse`."""
-    from cgbench.benchmark import trie_kernels
+    """:func:`cgbench.benchmark.known_ngrams.trie_kernels.collapse`."""
+    from cgbench.benchmark.known_ngrams import trie_kernels
 
     text, weights, ends = trie_kernels.collapse(tokens, ids, expand_all)
     return text, weights, ends
@@ -67,7 +67,7 @@ def grow(
     :param size: words of the vocabulary; the first ``known_words`` of them are known n-grams.
     :raises InputError: there are more than the index can hold.
     """
-    from cgbench.benchmark import trie_kernels
+    from cgbench.benchmark.known_ngrams import trie_kernels
 
     starts = trie_kernels.count_first(text, known_words)
     groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes a word: much of the memory that learning takes
@@ -114,7 +114,7 @@ def grow_words(
     :param waiting: what is on the stack already, instead of the groups of those words.
     :returns: the nodes, perhaps in a longer array, and how many there are.
     """
-    from cgbench.benchmark import trie_kernels
+    from cgbench.benchmark.known_ngrams import trie_kernels
 
     stack = np.empty((max(1 << 8, len(waiting)), 5), np.int64)
     stack[: len(waiting)] = np.array(waiting, np.int64).reshape(-1, 5)
@@ -151,7 +151,7 @@ def table_for(nodes: int, words: int) -> np.ndarray:
 
 def empty_slots(entries: int) -> np.ndarray:
     """A table for so many entries, at most 55 % full, each bucket a line of cache."""
-    from cgbench.benchmark.trie_table import BUCKET
+    from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     size = (entries * 20 // 11 // BUCKET + 1) * BUCKET
     memory = np.zeros(size + BUCKET, np.uint64)

@@ -115,7 +115,7 @@ def check_trie(folder: Path, words: int, closed: bool, slots: np.ndarray, tails:
 
     :raises InputError: the file that is wrong.
     """
-    from cgbench.benchmark.trie_table import BUCKET
+    from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     path = folder / "trie.slots.npy"
     if len(slots) == 0 or len(slots) % BUCKET or words + len(slots) > LARGEST:

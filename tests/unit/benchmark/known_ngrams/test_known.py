@@ -10,8 +10,8 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.known_ngrams import KnownNgrams, learn_sides
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 
 # Few words, so that long n-grams repeat: short, of 8 and 9 bytes, long, accented, and not of the Latin alphabet.
@@ -141,7 +141,7 @@ def test_saved_ngrams_are_mapped_and_equal(tmp_path: Path):
 
 
 def test_the_bytes_do_not_depend_on_the_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("cgbench.benchmark.learning._PARTITION", 100)
+    monkeypatch.setattr("cgbench.benchmark.known_ngrams.learning._PARTITION", 100)
     rng = np.random.default_rng(1)
     lines = [" ".join(f"w{number}" for number in rng.integers(0, 30, 12)) for _ in range(500)]
     KnownNgrams.learn_lines(lines, jobs=1).save(tmp_path / "1")

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.benchmark.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
+from cgbench.benchmark.known_ngrams.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
 from cgbench.compiled import kernel, kernel_of, part
 from cgbench.text.word_kernels import _0, _1, trailing_zeros
 

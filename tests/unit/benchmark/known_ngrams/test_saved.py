@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cgbench.benchmark.known_ngrams import KnownNgrams
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 
 LINES = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2 + ["a dog"] * 3
@@ -148,7 +148,7 @@ USE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
-from test_saved_ngrams import LINES, survive
+from test_saved import LINES, survive
 survive(Path({folder!r}))
 """
 

@@ -28,7 +28,7 @@ from functools import partial
 
 import numpy as np
 
-from cgbench.benchmark.trie_table import enter, entry_of, find_entry
+from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of, find_entry
 from cgbench.compiled import kernel, kernel_of, part
 from cgbench.errors import InputError
 from cgbench.text.word_counts import LARGEST

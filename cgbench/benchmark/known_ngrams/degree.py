@@ -15,7 +15,7 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.streams import shown
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.overlap.saved import KnownOfTest
 
 
@@ -63,7 +63,7 @@ def degree(
         return list(degrees(known_ngrams_of(given, phrases, min_count, normalisation), lines, normalisation))
     if ngrams is not None:
         raise InputError(f"{argument('train')}: must be a file where {argument('ngrams')} are given")
-    from cgbench.benchmark.known_ngrams import KnownNgrams
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     change = normaliser(normalisation, language)
     known = KnownNgrams.learn_lines(map(change, as_column(train, "train").values), min_count=min_count)
@@ -81,8 +81,8 @@ def known_ngrams_of(
         their words are the known ones.
     :raises InputError: a file is missing, empty or not UTF-8.
     """
-    from cgbench.benchmark.known_ngrams import KnownNgrams
-    from cgbench.benchmark.vocabulary import Vocabulary
+    from cgbench.benchmark.known_ngrams.known import KnownNgrams
+    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
     change = normaliser(normalisation, normalisation.languages[1])
 

@@ -46,9 +46,9 @@ from typing import overload
 import numpy as np
 
 from cgbench.arguments import check_whole
-from cgbench.benchmark import saved_ngrams
-from cgbench.benchmark.learning import Learnt, empty_slots, learn_blocks
-from cgbench.benchmark.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams import saved as saved_ngrams
+from cgbench.benchmark.known_ngrams.learning import Learnt, empty_slots, learn_blocks
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
 from cgbench.memory import free_memory
 from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
@@ -149,7 +149,7 @@ class KnownNgrams:
 
         :param words: decides which words are rare (default: a word that is in no phrase is).
         """
-        from cgbench.benchmark import trie_kernels
+        from cgbench.benchmark.known_ngrams import trie_kernels
         from cgbench.text import word_kernels
 
         state = WordCounter()
@@ -298,7 +298,7 @@ class KnownNgrams:
         :param lengths: int32 ``[sentences]``.
         :returns: pieces a sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece begins.
         """
-        from cgbench.benchmark import cover_kernels
+        from cgbench.benchmark.known_ngrams import cover_kernels
 
         pieces = np.empty(len(lengths), np.int32)
         begins = np.empty(len(ids), np.uint8)

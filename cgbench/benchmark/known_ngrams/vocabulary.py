@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark import saved_ngrams
+from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.errors import InputError
 from cgbench.text.blocks import Block, join_blocks, padded, read_blocks, sentences
 from cgbench.text.word_counts import WordCounter

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cgbench.benchmark import cover_kernels, trie_kernels, trie_table
-from cgbench.benchmark.known_ngrams import KnownNgrams
+from cgbench.benchmark.known_ngrams.known import KnownNgrams, cover_kernels, trie_kernels, trie_table
 from cgbench.text.word_kernels import LINE_END
 
 WORDS = "abcdex"
