@@ -110,7 +110,7 @@ def timed(engine: Engine, tasks: Sequence[tuple[Any, ...]]) -> float:
 
 
 def run_ensemble(given: argparse.Namespace) -> dict[str, Any]:
-    from cgbench.benchmark.candidate_uncertainty import uncertainty_of_candidates
+    from cgbench.benchmark.candidates.uncertainty import uncertainty_of_candidates
     from cgbench.models.checkpoints import member_folders
     from cgbench.models.config.presets import load_preset
     from cgbench.models.training.ensemble import build_ensemble

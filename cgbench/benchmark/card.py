@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from cgbench.benchmark.candidates.correlations import CENTRAL
+from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of, warning_of
 from cgbench.benchmark.card_front import front_matter
 from cgbench.benchmark.card_notes import PARTS, part
-from cgbench.benchmark.correlations import CENTRAL
-from cgbench.benchmark.ensemble_quality import TABLE_HEAD, table_of, warning_of
 from cgbench.benchmark.manifest import ID, candidates_file, control_text, stem_of, table_file
 from cgbench.benchmark.matching import HEAD, shown_balance
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD

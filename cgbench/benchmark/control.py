@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.cut import COLUMNS, fetch_texts, read_parts, seen_texts, within_bounds
+from cgbench.benchmark.candidates.cut import COLUMNS, fetch_texts, read_parts, seen_texts, within_bounds
+from cgbench.benchmark.candidates.word_frequency import word_frequency
 from cgbench.benchmark.matching import BALANCED, LENGTHS, RAREST, SHOWN, balance, covariates_of, match, scaled, worst
 from cgbench.benchmark.selection import seeded_hash
-from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ def draw_control(
 ) -> Control:
     """Draw a control set for a test set.
 
-    :param parts: the files of :func:`~cgbench.benchmark.scan.scan`, for all ``pools``.
+    :param parts: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
     :param test: of the test set ``pool`` (as in the scan), ``source_length``, ``target_length``, an array each;
         ``texts``: its sources and targets, words joined by one blank.
     :param vocabularies: the words of the training text, source and target.
-    :param min_length: as of the cut (:func:`~cgbench.benchmark.cut.cut`), with ``max_length``, ``seen`` and
+    :param min_length: as of the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``max_length``, ``seen`` and
         ``degree_side``.
     """
     reader = _Reader(parts, degree_side, min_length, max_length, seed)

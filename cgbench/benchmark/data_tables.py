@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.candidate_table import ROW_KEYS
+from cgbench.benchmark.candidates.table import ROW_KEYS
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 

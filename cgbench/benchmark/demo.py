@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.pair_measures import JOINT
+from cgbench.benchmark.candidates.pair_measures import JOINT
 from cgbench.benchmark.react import build_react
 from cgbench.benchmark.react_config import make_config
 from cgbench.benchmark.release import Release

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cgbench.benchmark.candidate_uncertainty import shard_size
+from cgbench.benchmark.candidates.uncertainty import shard_size
 from cgbench.benchmark.rates import ModelRates, Rates, Texts
 from cgbench.benchmark.react_config import ReactConfig, parse_amount, resolve_amount
 from cgbench.models.config.common import TrainingConfig
@@ -107,9 +107,9 @@ def estimate(config: ReactConfig, texts: Texts, rates: Rates, asked: Asked) -> E
     if asked.normalised:
         pairs = train.pairs + pool.pairs + texts.exclude.pairs
         costs.append(Cost("texts", pairs * rates.normalise / asked.cores, 0.0, read))
+    from cgbench.benchmark.candidates.scan import CHUNK
     from cgbench.benchmark.disk_learning import DISK_A_WORD
     from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD
-    from cgbench.benchmark.scan import CHUNK
 
     words, ngrams = train.size * rates.words, train.size * rates.ngrams
     ngrams += words * DISK_A_WORD if words * BYTES_A_WORD > asked.free else 0

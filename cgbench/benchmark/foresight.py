@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cgbench.benchmark.candidate_uncertainty import shard_needs
+from cgbench.benchmark.candidates.uncertainty import shard_needs
 from cgbench.benchmark.estimate import SMALLER, Asked, Estimate, advice, cost_table, estimate
 from cgbench.benchmark.rates import Rates, kept_rates, look_at_texts, members_at_once, preset_of, times_models
 from cgbench.benchmark.react_config import ReactConfig, make_config

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.word_frequency import log_counts
+from cgbench.benchmark.candidates.word_frequency import log_counts
 
 LENGTHS = ("source_length", "target_length")
 RAREST = ("source_rarest", "target_rarest")

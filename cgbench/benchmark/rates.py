@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
-from cgbench.benchmark.candidate_uncertainty import SHARD, measure_with, search_settings, shard_needs
+from cgbench.benchmark.candidates.uncertainty import SHARD, measure_with, search_settings, shard_needs
 from cgbench.benchmark.react_config import SIDES, ReactConfig
 from cgbench.benchmark.react_plan import Plan
 from cgbench.engines import Engine, Needs, host, usable_cores
@@ -180,8 +180,8 @@ def measure_rates(
 
 
 def _time_scan(config: ReactConfig, texts: Texts, folder: Path, clock: Clock) -> dict[str, float]:
+    from cgbench.benchmark.candidates.scan import scan
     from cgbench.benchmark.known_ngrams.known import learn_sides
-    from cgbench.benchmark.scan import scan
     from cgbench.text.corpus import index_pair
 
     def write(name: str, pairs: Sequence[Pair]) -> list[Path]:

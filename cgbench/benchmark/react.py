@@ -19,9 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.arguments import check_whole
-from cgbench.benchmark.candidate_reverse import check_reverse, reverse_of_candidates
-from cgbench.benchmark.candidate_table import candidate_table, vocabularies_of, with_columns
-from cgbench.benchmark.candidate_uncertainty import (
+from cgbench.benchmark.candidates.difficulty import DIFFICULTY, of_candidates, read_difficulty
+from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
+from cgbench.benchmark.candidates.pair_measures import pair_measures
+from cgbench.benchmark.candidates.reverse import check_reverse, reverse_of_candidates
+from cgbench.benchmark.candidates.table import candidate_table, vocabularies_of, with_columns
+from cgbench.benchmark.candidates.uncertainty import (
     candidate_lines,
     read_uncertainty,
     search_settings,
@@ -29,10 +32,7 @@ from cgbench.benchmark.candidate_uncertainty import (
 )
 from cgbench.benchmark.card_notes import read_notes
 from cgbench.benchmark.control import Control, draw_control
-from cgbench.benchmark.difficulty import DIFFICULTY, of_candidates, read_difficulty
-from cgbench.benchmark.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.foresight import Foreseen, foresee
-from cgbench.benchmark.pair_measures import pair_measures
 from cgbench.benchmark.react_arguments import PLANNED, plan_of
 from cgbench.benchmark.react_config import SIDES, resolve_amount
 from cgbench.benchmark.react_inputs import Corpus, KnownFrom, PathLike
@@ -311,7 +311,7 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
 
 
 def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
-    from cgbench.benchmark.scan_tasks import Scan, scan_with
+    from cgbench.benchmark.candidates.scan_tasks import Scan, scan_with
 
     counts = scan_with(engine, Scan(pool, number, learned, plan.config.degree_side, plan.config.filter_sides), out)
     write_json(out / "counts.json", counts)
@@ -320,7 +320,7 @@ def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Pa
 def _cut(
     out: Path, plan: Plan, scans: Sequence[Path], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
 ) -> None:
-    from cgbench.benchmark.cut import count_lengths, cut
+    from cgbench.benchmark.candidates.cut import count_lengths, cut
 
     config = plan.config
     bounds: dict[str, Any] = {"min_length": config.min_length, "max_length": config.max_length}

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.arguments import check_choice, check_flag, check_whole
-from cgbench.benchmark.candidate_uncertainty import NBEST, REFERENCE
-from cgbench.benchmark.difficulty import check_difficulty
-from cgbench.benchmark.pair_measures import JOINT, NEEDS
+from cgbench.benchmark.candidates.difficulty import check_difficulty
+from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS
+from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD, ReactConfig, make_config
 from cgbench.benchmark.react_inputs import (
     Corpus,

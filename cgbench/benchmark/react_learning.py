@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from cgbench.benchmark.candidates.scan_tasks import NGRAMS, WORDS
 from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -13,7 +14,6 @@ from cgbench.benchmark.known_of_pool import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.react_config import SIDES
 from cgbench.benchmark.react_plan import Plan
-from cgbench.benchmark.scan_tasks import NGRAMS, WORDS
 from cgbench.benchmark.shortage import check_words
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
@@ -22,7 +22,7 @@ from cgbench.text.normalisation import normaliser
 
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
-    """Write what a scan takes for known into the folder ``out`` (:mod:`cgbench.benchmark.scan_tasks`).
+    """Write what a scan takes for known into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan_tasks`).
 
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` is of other text.
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.candidate_uncertainty import SHARD, search_settings
+from cgbench.benchmark.candidates.ensemble_quality import quality_step
+from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.control import Control
-from cgbench.benchmark.ensemble_quality import quality_step
 from cgbench.benchmark.manifest import is_language
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
 from cgbench.benchmark.react_config import LM_SETTINGS, SIDES, ReactConfig
@@ -92,8 +92,8 @@ class Plan:
 class Built:
     """What a build has found: its texts, the folder of the candidates' text, every candidate with all its figures
     (a pyarrow table, from the highest degree down, see docs/formats.md), the number of pairs left at each stage,
-    how well the ensemble translates (:mod:`cgbench.benchmark.ensemble_quality`), and the control set, if there is
-    one."""
+    how well the ensemble translates (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the control set, if
+    there is one."""
 
     plan: Plan
     train: ParallelText

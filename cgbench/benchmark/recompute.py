@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.candidate_reverse import forget_reverse, measure_reverse
-from cgbench.benchmark.candidate_uncertainty import (
+from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
+from cgbench.benchmark.candidates.reverse import forget_reverse, measure_reverse
+from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.uncertainty import (
     REFERENCE,
     SHARD,
     forget_ensemble,
@@ -27,8 +29,6 @@ from cgbench.benchmark.candidate_uncertainty import (
     shard_size,
 )
 from cgbench.benchmark.manifest import Check
-from cgbench.benchmark.pair_measures import REVERSE_LIKELIHOOD
-from cgbench.benchmark.scan import content_of
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, member_folders

@@ -38,7 +38,7 @@ from cgbench.text.parquet import read_table
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from cgbench.benchmark.correlations import Correlation
+    from cgbench.benchmark.candidates.correlations import Correlation
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.manifest import Findings
 
@@ -256,11 +256,11 @@ class Release:
         return read_table(path, TRANSLATION, leave_out=not text)
 
     def correlations(self) -> list[Correlation]:
-        """How the candidates' figures go together (:mod:`cgbench.benchmark.correlations`), from their table.
+        """How the candidates' figures go together (:mod:`cgbench.benchmark.candidates.correlations`), from their table.
 
         :raises InputError: the table is missing or damaged.
         """
-        from cgbench.benchmark.correlations import correlations_of
+        from cgbench.benchmark.candidates.correlations import correlations_of
 
         return correlations_of(self.table(), self.configuration.get("uncertainty"))
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cgbench import __version__
-from cgbench.benchmark.candidate_table import CONTROL_KEYS, ROW_KEYS, control_rows
+from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
+from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.table import CONTROL_KEYS, ROW_KEYS, control_rows
 from cgbench.benchmark.card import write_card
 from cgbench.benchmark.card_notes import parts_of_bytes
 from cgbench.benchmark.control import Control
-from cgbench.benchmark.correlations import as_jsonl, correlations_of
 from cgbench.benchmark.croissant import peoples_fields, write_croissant
 from cgbench.benchmark.data_tables import chosen_rows, data_tables, with_text, without_text, write_table
 from cgbench.benchmark.listed import listed_digest, listed_digests
@@ -48,7 +49,6 @@ from cgbench.benchmark.manifest import (
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.react_plan import Built
 from cgbench.benchmark.release import Release
-from cgbench.benchmark.scan import content_of
 from cgbench.benchmark.selection import count_stages
 from cgbench.benchmark.work_folder import WRITTEN, read_written, shown_names, written_digest
 from cgbench.errors import InputError

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.data_tables import with_text, write_table
 from cgbench.benchmark.manifest import CONTROL, CORRELATIONS, DATA, MANIFEST, SPLIT, table_file, table_names, text_files
 from cgbench.benchmark.publishing import check_in_order
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.release_writer import ARRIVING, write_manifest
-from cgbench.benchmark.scan import content_of
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
 from cgbench.steps import hash_file

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.correlations import as_jsonl, correlations
+from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
+from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measures
+from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.data_tables import TRANSLATION, sides_of, without_text
 from cgbench.benchmark.listed import listed_digest
 from cgbench.benchmark.manifest import (
@@ -37,9 +39,7 @@ from cgbench.benchmark.manifest import (
 )
 from cgbench.benchmark.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.overlap.saved import sums_of
-from cgbench.benchmark.pair_measures import DUAL, JOINT, pair_measures
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.scan import content_of
 from cgbench.benchmark.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.errors import InputError
 from cgbench.files import read_json, to_json

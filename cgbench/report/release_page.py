@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.correlations import CENTRAL, correlations, numeric
-from cgbench.benchmark.ensemble_quality import TABLE_HEAD, table_of
+from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
+from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.benchmark.manifest import Findings
 from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.release import SIDES, Release

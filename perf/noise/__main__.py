@@ -26,7 +26,7 @@ import numpy as np
 from price import GIVEN, alternatives, differences, given, prices
 from tables import auc, dropped, ranks, spread, table
 
-from cgbench.benchmark.pair_measures import pair_measures
+from cgbench.benchmark.candidates.pair_measures import pair_measures
 
 HARD = 4 / 15
 SHARES = (1 / 30, 0.05, 0.07, 0.10)

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from planting import KINDS, Pair, Text
 
-from cgbench.benchmark.candidate_reverse import forget_reverse, measure_reverse
-from cgbench.benchmark.candidate_uncertainty import candidate_lines, forget_ensemble, measure_sources
+from cgbench.benchmark.candidates.pair_measures import pair_measures
+from cgbench.benchmark.candidates.reverse import forget_reverse, measure_reverse
+from cgbench.benchmark.candidates.uncertainty import candidate_lines, forget_ensemble, measure_sources
+from cgbench.benchmark.candidates.word_frequency import word_frequency
 from cgbench.benchmark.demo import LANGUAGES, NOISE, run_demo
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.pair_measures import pair_measures
 from cgbench.benchmark.react import build_react
 from cgbench.benchmark.release import Release
-from cgbench.benchmark.word_frequency import word_frequency
 from cgbench.engines import Local
 from cgbench.files import write_atomic
 from cgbench.lm.language_model import LanguageModel

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.arguments import check_choice, check_whole
-from cgbench.benchmark.correlations import Correlation
+from cgbench.benchmark.candidates.correlations import Correlation
 from cgbench.benchmark.metrics.evaluation import System
 from cgbench.benchmark.metrics.functions import make_metric
 from cgbench.benchmark.metrics.given import Runs, read_systems

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.correlations import Interval, interval, spearman
-from cgbench.benchmark.difficulty import DIFFICULTY
+from cgbench.benchmark.candidates.correlations import Interval, interval, spearman
+from cgbench.benchmark.candidates.difficulty import DIFFICULTY
 from cgbench.benchmark.release import Release
 from cgbench.errors import InputError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.correlations import CENTRAL, Interval
+from cgbench.benchmark.candidates.correlations import CENTRAL, Interval
 from cgbench.tables import render
 
 if TYPE_CHECKING:

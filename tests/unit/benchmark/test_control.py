@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import twins
 
-from cgbench.benchmark import scan as scan_module
+from cgbench.benchmark.candidates import scan as scan_module
+from cgbench.benchmark.candidates.scan import content_of, scan
 from cgbench.benchmark.control import bins_of, draw_control, nearest_bins
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.matching import BALANCED, COVARIATES, balance, match, worst
-from cgbench.benchmark.scan import content_of, scan
 from cgbench.benchmark.selection import seeded_hash
 from cgbench.text.corpus import index_pair
 

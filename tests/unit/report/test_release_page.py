@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hostile_text import HOSTILE
 
-from cgbench.benchmark.correlations import spearman
+from cgbench.benchmark.candidates.correlations import spearman
 from cgbench.benchmark.manifest import digest
 from cgbench.benchmark.react import build_react
 from cgbench.benchmark.release import Release

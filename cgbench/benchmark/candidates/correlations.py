@@ -6,8 +6,8 @@ ranks. The coefficient is a ratio of whole numbers, so that any machine computes
 
 Intervals (95 %): Fisher's transformation with the variance of Bonett and Wright (2000, "Sample size requirements for
 estimating Pearson, Kendall and Spearman correlations", Psychometrika 65), (1 + r² / 2) / (n - 3 - k) with ``k``
-variables held constant. They take the candidates for independent draws; ``tests/unit/benchmark/test_correlations.py``
-counts how often they hold the truth.
+variables held constant. They take the candidates for independent draws;
+``tests/unit/benchmark/candidates/test_correlations.py`` counts how often they hold the truth.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cgbench.benchmark.candidates.word_frequency import log_counts, word_frequency
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.word_frequency import log_counts, word_frequency
 
 
 @settings(deadline=None)  # the first call compiles

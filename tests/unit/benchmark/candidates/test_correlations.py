@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins import spearman as slow_spearman
 
-from cgbench.benchmark.correlations import as_jsonl, correlations, doubled_ranks, interval, partial, spearman
+from cgbench.benchmark.candidates.correlations import as_jsonl, correlations, doubled_ranks, interval, partial, spearman
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.floats(-2, 2)), min_size=2, max_size=30))

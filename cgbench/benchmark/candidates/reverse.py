@@ -1,6 +1,6 @@
 """How likely each candidate's source is given its target: a second ensemble, which translates the other way round.
 
-With it a pair has its dual conditional cross-entropy (:mod:`cgbench.benchmark.pair_measures`).
+With it a pair has its dual conditional cross-entropy (:mod:`cgbench.benchmark.candidates.pair_measures`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cgbench.benchmark.candidate_uncertainty import candidate_lines, pending_shards
-from cgbench.benchmark.pair_measures import REVERSE_LIKELIHOOD
+from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
+from cgbench.benchmark.candidates.uncertainty import candidate_lines, pending_shards
 from cgbench.engines import Engine, Needs
 from cgbench.errors import InputError
 from cgbench.files import write_atomic

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cgbench.benchmark.ensemble_quality import (
+from cgbench.benchmark.candidates.ensemble_quality import (
     shape_of,
     token_count,
     unigram_loss,

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cgbench.benchmark import candidate_uncertainty
-from cgbench.benchmark.candidate_uncertainty import read_uncertainty, shard_size, uncertainty_of_candidates
+from cgbench.benchmark.candidates import uncertainty as candidate_uncertainty
+from cgbench.benchmark.candidates.uncertainty import read_uncertainty, shard_size, uncertainty_of_candidates
 from cgbench.engines import Local
 from cgbench.models.checkpoints import member_folders
 

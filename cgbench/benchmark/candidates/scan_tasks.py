@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.candidates.scan import Scanner, Shard, open_sides, scan, scan_shard
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.scan import Scanner, Shard, open_sides, scan, scan_shard
 from cgbench.engines import Engine, usable_cores
 from cgbench.text.corpus import ParallelText
 
@@ -43,7 +43,7 @@ class Scan:
 
 
 def scan_with(engine: Engine, work: Scan, out: Path) -> dict[str, Any]:
-    """:func:`cgbench.benchmark.scan.scan`, on all machines of an engine."""
+    """:func:`cgbench.benchmark.candidates.scan.scan`, on all machines of an engine."""
 
     def spread(shards: Sequence[Shard]) -> Iterator[dict[str, Any]]:
         return engine.map(functools.partial(_one, work), shards)

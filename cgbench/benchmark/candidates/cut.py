@@ -1,7 +1,8 @@
 """Cut a scanned pool to its candidates: the highest degrees, without repeats and without text that was seen.
 
-The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of :mod:`cgbench.benchmark.scan`, and the
-text of those rows alone that may become candidates; memory grows with the number of candidates, not with the pool.
+The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of
+:mod:`cgbench.benchmark.candidates.scan`, and the text of those rows alone that may become candidates; memory grows with
+the number of candidates, not with the pool.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.scan import NO_LIMIT, arrow, mix
+from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, mix
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.text.blocks import padded, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
@@ -47,7 +48,7 @@ def count_lengths(
 ) -> dict[str, int]:
     """How many rows of some scans are too short, too long and within the bounds, and ``known_words``: all of them.
 
-    :param lengths: what :func:`~cgbench.benchmark.scan.scan` counted, of each corpus of the pool.
+    :param lengths: what :func:`~cgbench.benchmark.candidates.scan.scan` counted, of each corpus of the pool.
     """
     pairs = [(int(length), count) for one in lengths for length, count in one.items()]
     known = sum(count for _, count in pairs)

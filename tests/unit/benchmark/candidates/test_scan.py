@@ -15,12 +15,12 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark import cut as cut_module
-from cgbench.benchmark import scan as pool_module
-from cgbench.benchmark.cut import Cut, count_lengths, cut
+from cgbench.benchmark.candidates import cut as cut_module
+from cgbench.benchmark.candidates import scan as pool_module
+from cgbench.benchmark.candidates.cut import Cut, count_lengths, cut
+from cgbench.benchmark.candidates.scan import scan
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.scan import scan
 from cgbench.errors import InputError
 from cgbench.text.blocks import padded, read_range
 from cgbench.text.corpus import ParallelText, index_pair

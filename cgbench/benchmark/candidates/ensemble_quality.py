@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.candidate_uncertainty import REFERENCE, shard_needs
+from cgbench.benchmark.candidates.uncertainty import REFERENCE, shard_needs
 from cgbench.engines import Engine
 from cgbench.files import write_json
 from cgbench.models.checkpoints import METRICS, read_config

@@ -5,9 +5,10 @@ import math
 import pytest
 from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
 
-from cgbench.benchmark import candidate_reverse, candidate_uncertainty
-from cgbench.benchmark.candidate_reverse import check_reverse, reverse_of_candidates
-from cgbench.benchmark.candidate_uncertainty import read_uncertainty
+from cgbench.benchmark.candidates import reverse as candidate_reverse
+from cgbench.benchmark.candidates import uncertainty as candidate_uncertainty
+from cgbench.benchmark.candidates.reverse import check_reverse, reverse_of_candidates
+from cgbench.benchmark.candidates.uncertainty import read_uncertainty
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import CheckpointConfig, member_folders
