@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.functions import overlap
-    from cgbench.benchmark.react import build_react
+    from cgbench.benchmark.react.build_react import build_react
     from cgbench.benchmark.release import Release
     from cgbench.benchmark.splits.functions import split
     from cgbench.benchmark.stats.functions import stats
@@ -65,7 +65,7 @@ _MODULES = {
     "KnownNgrams": "cgbench.benchmark.known_ngrams.known",
     "Lexicon": "cgbench.models.lexicons.lexicon",
     "Release": "cgbench.benchmark.release",
-    "build_react": "cgbench.benchmark.react",
+    "build_react": "cgbench.benchmark.react.build_react",
     "degree": "cgbench.benchmark.known_ngrams.degree",
     "export": "cgbench.benchmark.export.door",
     "import_scores": "cgbench.benchmark.imported.functions",

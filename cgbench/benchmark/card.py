@@ -10,9 +10,9 @@ from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of, 
 from cgbench.benchmark.card_front import front_matter
 from cgbench.benchmark.card_notes import PARTS, part
 from cgbench.benchmark.manifest import ID, candidates_file, control_text, stem_of, table_file
-from cgbench.benchmark.matching import HEAD, shown_balance
-from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.selection import GIVEN_DEGREE
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.react.matching import HEAD, shown_balance
+from cgbench.benchmark.react.selection import GIVEN_DEGREE
 from cgbench.terminal import printable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Any
 
 from cgbench.benchmark.candidates.uncertainty import shard_size
 from cgbench.benchmark.rates import ModelRates, Rates, Texts
-from cgbench.benchmark.react_config import ReactConfig, parse_amount, resolve_amount
+from cgbench.benchmark.react.config import ReactConfig, parse_amount, resolve_amount
 from cgbench.models.config.common import TrainingConfig
 from cgbench.tables import render
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from cgbench import __version__
 from cgbench.benchmark.candidates.uncertainty import SHARD, measure_with, search_settings, shard_needs
-from cgbench.benchmark.react_config import SIDES, ReactConfig
-from cgbench.benchmark.react_plan import Plan
+from cgbench.benchmark.react.config import SIDES, ReactConfig
+from cgbench.benchmark.react.plan import Plan
 from cgbench.engines import Engine, Needs, host, usable_cores
 from cgbench.errors import InputError
 from cgbench.files import cache_folder, read_json, write_json

@@ -21,7 +21,6 @@ from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.table import CONTROL_KEYS, ROW_KEYS, control_rows
 from cgbench.benchmark.card import write_card
 from cgbench.benchmark.card_notes import parts_of_bytes
-from cgbench.benchmark.control import Control
 from cgbench.benchmark.croissant import peoples_fields, write_croissant
 from cgbench.benchmark.data_tables import chosen_rows, data_tables, with_text, without_text, write_table
 from cgbench.benchmark.listed import listed_digest, listed_digests
@@ -46,10 +45,11 @@ from cgbench.benchmark.manifest import (
     text_files,
     timings_digest,
 )
-from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.react_plan import Built
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.react.control import Control
+from cgbench.benchmark.react.plan import Built
+from cgbench.benchmark.react.selection import count_stages
 from cgbench.benchmark.release import Release
-from cgbench.benchmark.selection import count_stages
 from cgbench.benchmark.work_folder import WRITTEN, read_written, shown_names, written_digest
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, to_json, write_atomic, write_json

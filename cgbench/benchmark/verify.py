@@ -37,10 +37,10 @@ from cgbench.benchmark.manifest import (
     table_names,
     timings_digest,
 )
-from cgbench.benchmark.matching import LENGTHS, RAREST, balance, covariates_of
 from cgbench.benchmark.overlap.saved import sums_of
-from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.selection import FIRST, count_stages, select_rows, selection_sizes
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.react.matching import LENGTHS, RAREST, balance, covariates_of
+from cgbench.benchmark.react.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.errors import InputError
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members

@@ -120,7 +120,7 @@ def build_react_command(
     has changed.
     """
     from cgbench.benchmark.foresight import estimates_wanted
-    from cgbench.benchmark.react import build_react, explain_react
+    from cgbench.benchmark.react.build_react import build_react, explain_react
 
     train_spec = corpus(train, columns)
     given["members"] = number

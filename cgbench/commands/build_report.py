@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.benchmark.card import COUNTS, EXAMPLES, shown_counts
-from cgbench.benchmark.matching import HEAD, shown_balance
+from cgbench.benchmark.react.matching import HEAD, shown_balance
 from cgbench.tables import render
 from cgbench.terminal import printable
 

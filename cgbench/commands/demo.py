@@ -26,7 +26,7 @@ PATH = click.Path(path_type=Path)
 @format_option
 def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Engine, form: str) -> None:
     """Write a small German-English corpus with planted kinds of pairs, build a benchmark, make a page about it."""
-    from cgbench.benchmark.demo import run_demo
+    from cgbench.benchmark.react.demo import run_demo
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page
     from cgbench.settings import parse_assignments

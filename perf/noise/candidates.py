@@ -16,9 +16,9 @@ from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.reverse import forget_reverse, measure_reverse
 from cgbench.benchmark.candidates.uncertainty import candidate_lines, forget_ensemble, measure_sources
 from cgbench.benchmark.candidates.word_frequency import word_frequency
-from cgbench.benchmark.demo import LANGUAGES, NOISE, run_demo
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.react import build_react
+from cgbench.benchmark.react.build_react import build_react
+from cgbench.benchmark.react.demo import LANGUAGES, NOISE, run_demo
 from cgbench.benchmark.release import Release
 from cgbench.engines import Local
 from cgbench.files import write_atomic

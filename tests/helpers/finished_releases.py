@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
+from cgbench.benchmark.react.selection import select_rows, selection_sizes
 from cgbench.benchmark.release import Release
-from cgbench.benchmark.selection import select_rows, selection_sizes
 from cgbench.benchmark.work_folder import WRITTEN, default_work, written_digest
 from cgbench.files import write_json
 from cgbench.steps import KEY_LENGTH, STEPS

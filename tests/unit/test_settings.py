@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cgbench.benchmark.react_config import ReactConfig, list_presets, make_config, resolve_amount
-from cgbench.benchmark.selection import DROPS
+from cgbench.benchmark.react.config import ReactConfig, list_presets, make_config, resolve_amount
+from cgbench.benchmark.react.selection import DROPS
 from cgbench.data_recipes import geca
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
@@ -235,7 +235,7 @@ def test_the_page_of_build_react_lists_its_settings():
 
 
 def test_synonyms_are_of_settings_that_there_are():
-    from cgbench.benchmark.react_config import ReactConfig
+    from cgbench.benchmark.react.config import ReactConfig
     from cgbench.models.config.presets import _all_keys
     from cgbench.settings import SYNONYMS
 

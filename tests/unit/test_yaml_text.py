@@ -119,7 +119,7 @@ def test_the_packages_own_files_have_aliases(read):
 
 
 def test_every_file_of_the_package_says_what_pyyaml_reads():
-    folders = (("models/config/presets", False), ("benchmark/presets", False), ("reproduction/benchmarks", True))
+    folders = (("models/config/presets", False), ("benchmark/react/presets", False), ("reproduction/benchmarks", True))
     files = [(file, own) for folder, own in folders for file in resources.files("cgbench").joinpath(folder).iterdir()]
     files.append((resources.files("cgbench").joinpath("reproduction/tables.yaml"), True))
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
 
 REVERSE_LIKELIHOOD = "reverse_pe_stu"
 DUAL, JOINT = "dual_cross_entropy", "joint_cross_entropy"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.word_frequency import word_frequency
-from cgbench.benchmark.control import Control
+from cgbench.benchmark.react.control import Control
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:

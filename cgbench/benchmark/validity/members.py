@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import spearman
+from cgbench.benchmark.react.selection import seeded_hash, select_rows, selection_sizes
 from cgbench.benchmark.recompute import ensemble_members
-from cgbench.benchmark.selection import seeded_hash, select_rows, selection_sizes
 from cgbench.benchmark.validity.overlap import WINDOW
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar

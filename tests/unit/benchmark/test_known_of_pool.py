@@ -15,7 +15,7 @@ from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.functions import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Reading, units_of
-from cgbench.benchmark.react import build_react, explain_react
+from cgbench.benchmark.react.build_react import build_react, explain_react
 from cgbench.benchmark.stats.functions import stats
 from cgbench.digests import SUMS, digests_of, write_sums
 from cgbench.engines import Local

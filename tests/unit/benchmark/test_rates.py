@@ -10,7 +10,7 @@ import pytest
 from cgbench.benchmark import rates
 from cgbench.benchmark.foresight import foresee
 from cgbench.benchmark.rates import kept_rates, look_at_texts, measure_rates
-from cgbench.benchmark.react_arguments import plan_of
+from cgbench.benchmark.react.arguments import plan_of
 from cgbench.engines import Local
 from cgbench.files import cache_folder
 from cgbench.steps import Workspace

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cgbench.benchmark.card import _code, _escape, write_card
-from cgbench.benchmark.react import build_react
+from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release import Release
 from cgbench.errors import InputError, InputWarning
 from cgbench.files import write_json

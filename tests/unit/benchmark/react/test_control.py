@@ -9,11 +9,11 @@ import twins
 
 from cgbench.benchmark.candidates import scan as scan_module
 from cgbench.benchmark.candidates.scan import content_of, scan
-from cgbench.benchmark.control import bins_of, draw_control, nearest_bins
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.matching import BALANCED, COVARIATES, balance, match, worst
-from cgbench.benchmark.selection import seeded_hash
+from cgbench.benchmark.react.control import bins_of, draw_control, nearest_bins
+from cgbench.benchmark.react.matching import BALANCED, COVARIATES, balance, match, worst
+from cgbench.benchmark.react.selection import seeded_hash
 from cgbench.text.corpus import index_pair
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
@@ -69,7 +69,7 @@ def test_the_slow_way_draws_the_same(tmp_path, monkeypatch, case):
     monkeypatch.setattr("cgbench.text.corpus.CHUNK", 64)
     monkeypatch.setattr(scan_module, "CHUNK", 200)
     near = (1, 3, 16)[case // 2]
-    monkeypatch.setattr("cgbench.benchmark.control.NEAR", near)
+    monkeypatch.setattr("cgbench.benchmark.react.control.NEAR", near)
     rng = np.random.default_rng(case)
     most, least = (2, 1) if case % 2 else (4, 2)  # short sentences repeat a lot; the nearest lengths run out
     pairs = [corpus(rng, 150, most), corpus(rng, 60, most)]

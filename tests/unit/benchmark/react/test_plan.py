@@ -4,8 +4,8 @@ import inspect
 
 import pytest
 
-from cgbench.benchmark.react_config import ReactConfig, make_config
-from cgbench.benchmark.react_plan import Inputs, plan_react
+from cgbench.benchmark.react.config import ReactConfig, make_config
+from cgbench.benchmark.react.plan import Inputs, plan_react
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec
 

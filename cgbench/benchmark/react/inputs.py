@@ -1,4 +1,5 @@
-"""What a person gives :func:`~cgbench.benchmark.react.build_react`, as what a build reads: names of files, or texts."""
+"""What a person gives :func:`~cgbench.benchmark.react.build_react.build_react`, as what a build reads: names of files,
+or texts."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from cgbench.benchmark.react_config import SIDES
+from cgbench.benchmark.react.config import SIDES
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
 from cgbench.steps import hash_value

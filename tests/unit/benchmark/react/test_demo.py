@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cgbench.benchmark.demo import noise_left
+from cgbench.benchmark.react.demo import noise_left
 from cgbench.commands.build_report import kinds_table, noise_table
 
 
@@ -38,7 +38,7 @@ def test_the_paper_selects_its_own_way(monkeypatch):
     """Whatever the build drops, by the same figures."""
     from types import SimpleNamespace
 
-    from cgbench.benchmark.demo import noise_by_way
+    from cgbench.benchmark.react.demo import noise_by_way
 
     lines = list(range(1, 61))
     columns = {

@@ -8,7 +8,7 @@ import pytest
 from small_build import release_bytes
 
 from cgbench.benchmark import disk_learning
-from cgbench.benchmark.react import build_react, explain_react
+from cgbench.benchmark.react.build_react import build_react, explain_react
 from cgbench.errors import InputError
 
 SMALL = {"preset": "demo", "until": "candidates", "candidates": 200, "jobs": 1}

@@ -1,4 +1,5 @@
-"""What :func:`cgbench.benchmark.react.build_react` was asked for, checked before anything runs: the plan."""
+"""What :func:`cgbench.benchmark.react.build_react.build_react` was asked for, checked before anything runs: the
+plan."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from cgbench.arguments import check_choice, check_flag, check_whole
 from cgbench.benchmark.candidates.difficulty import check_difficulty
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS
 from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
-from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD, ReactConfig, make_config
-from cgbench.benchmark.react_inputs import (
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD, ReactConfig, make_config
+from cgbench.benchmark.react.inputs import (
     Corpus,
     KnownFrom,
     PathLike,
@@ -23,9 +24,9 @@ from cgbench.benchmark.react_inputs import (
     languages_of,
     pair_of,
 )
-from cgbench.benchmark.react_plan import Inputs, Plan, plan_react
-from cgbench.benchmark.selection import GIVEN_DEGREE
-from cgbench.benchmark.shortage import check_shares
+from cgbench.benchmark.react.plan import Inputs, Plan, plan_react
+from cgbench.benchmark.react.selection import GIVEN_DEGREE
+from cgbench.benchmark.react.shortage import check_shares
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.devices import DEVICES, choose_device

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cgbench.benchmark.react_config import ReactConfig
-from cgbench.benchmark.shortage import check_enough, check_shares, check_words
+from cgbench.benchmark.react.config import ReactConfig
+from cgbench.benchmark.react.shortage import check_enough, check_shares, check_words
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair

@@ -31,16 +31,16 @@ from cgbench.benchmark.candidates.uncertainty import (
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.card_notes import read_notes
-from cgbench.benchmark.control import Control, draw_control
 from cgbench.benchmark.foresight import Foreseen, foresee
-from cgbench.benchmark.react_arguments import PLANNED, plan_of
-from cgbench.benchmark.react_config import SIDES, resolve_amount
-from cgbench.benchmark.react_inputs import Corpus, KnownFrom, PathLike
-from cgbench.benchmark.react_plan import Built, Plan
+from cgbench.benchmark.react.arguments import PLANNED, plan_of
+from cgbench.benchmark.react.config import SIDES, resolve_amount
+from cgbench.benchmark.react.control import Control, draw_control
+from cgbench.benchmark.react.inputs import Corpus, KnownFrom, PathLike
+from cgbench.benchmark.react.plan import Built, Plan
+from cgbench.benchmark.react.selection import select_rows, selection_sizes
+from cgbench.benchmark.react.shortage import check_enough
 from cgbench.benchmark.release import Release
 from cgbench.benchmark.release_writer import write_release, write_timings
-from cgbench.benchmark.selection import select_rows, selection_sizes
-from cgbench.benchmark.shortage import check_enough
 from cgbench.benchmark.work_folder import find_work, keep_private, open_work
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
@@ -226,7 +226,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
     # Known: n-grams of any length that occur often enough in the training corpus, or in one that was read before.
-    from cgbench.benchmark.react_learning import learn_known
+    from cgbench.benchmark.react.learning import learn_known
 
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
     # Pairs with a rare word are dropped; the degree of the others is how few known n-grams cover them.

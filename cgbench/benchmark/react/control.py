@@ -4,7 +4,7 @@ What a system loses from the control set to the test set is then what combinatio
 length, domain or rare words: DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every
 filter that the test set has passed (rare words, length bounds, seen text, repeats); neither its source nor its target
 is in the test set. Its degree and its uncertainty may be any. For each test pair one pair of the same corpus is chosen
-that is near it in length and in the frequency of its words (:mod:`cgbench.benchmark.matching`).
+that is near it in length and in the frequency of its words (:mod:`cgbench.benchmark.react.matching`).
 
 It is chosen from the :data:`NEAR` pairs for each test pair that are nearest in length, of equally near ones those of
 the smallest seeded hash of content, so that neither the order of the pool nor the number of workers matters. Memory
@@ -24,8 +24,18 @@ import numpy as np
 
 from cgbench.benchmark.candidates.cut import COLUMNS, fetch_texts, read_parts, seen_texts, within_bounds
 from cgbench.benchmark.candidates.word_frequency import word_frequency
-from cgbench.benchmark.matching import BALANCED, LENGTHS, RAREST, SHOWN, balance, covariates_of, match, scaled, worst
-from cgbench.benchmark.selection import seeded_hash
+from cgbench.benchmark.react.matching import (
+    BALANCED,
+    LENGTHS,
+    RAREST,
+    SHOWN,
+    balance,
+    covariates_of,
+    match,
+    scaled,
+    worst,
+)
+from cgbench.benchmark.react.selection import seeded_hash
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
@@ -41,7 +51,7 @@ Texts = tuple[Sequence[bytes], Sequence[bytes]]
 class Control:
     """The pairs of a control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest
     words, by name) and their texts; ``missing`` pairs are not to be had. ``balance``: a row for each covariate
-    (:func:`~cgbench.benchmark.matching.balance`)."""
+    (:func:`~cgbench.benchmark.react.matching.balance`)."""
 
     rows: dict[str, np.ndarray]
     sources: list[str]
@@ -175,7 +185,7 @@ def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
 def _with_frequency(
     rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
 ) -> dict[str, np.ndarray]:
-    """``rows`` with what :func:`~cgbench.benchmark.matching.covariates_of` needs to know of their words."""
+    """``rows`` with what :func:`~cgbench.benchmark.react.matching.covariates_of` needs to know of their words."""
     found = dict(rows)
     for side, lines, vocabulary in zip(SIDES, texts, vocabularies, strict=True):
         frequency = word_frequency(vocabulary, lines)

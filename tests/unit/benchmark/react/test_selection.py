@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.benchmark.selection import (
+from cgbench.benchmark.react.selection import (
     STAGES,
     count_stages,
     given_degree,

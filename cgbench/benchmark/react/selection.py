@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.scan import mix
-from cgbench.benchmark.react_config import REFERENCE_LIKELIHOOD, resolve_amount
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD, resolve_amount
 from cgbench.errors import InputError
 
 STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity", "dropped_reference")

@@ -202,7 +202,7 @@ def resolve_amount(key: str, value: Amount, total: int) -> int:
 
 def list_presets() -> list[str]:
     """The names that ``--preset`` takes."""
-    folder = files("cgbench.benchmark") / "presets"
+    folder = files("cgbench.benchmark.react") / "presets"
     return sorted(item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
 
 
@@ -213,7 +213,7 @@ def make_config(preset: str, changes: dict[str, Any]) -> ReactConfig:
     """
     if preset not in list_presets():
         raise InputError(f"unknown preset {preset}{did_you_mean(preset, list_presets())}")
-    with_path = files("cgbench.benchmark") / "presets" / f"{preset}.yaml"
+    with_path = files("cgbench.benchmark.react") / "presets" / f"{preset}.yaml"
     own: dict[str, Any] = read_yaml(with_path)  # type: ignore[arg-type]
     model_settings: dict[str, Any] = {}
     for key, value in changes.items():
