@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
-    from cgbench.benchmark.export.door import export
     from cgbench.benchmark.imported.functions import import_scores
     from cgbench.benchmark.known_ngrams.degree import degree
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -17,7 +16,8 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.functions import overlap
     from cgbench.benchmark.react.build_react import build_react
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.export.export import export
+    from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.splits.functions import split
     from cgbench.benchmark.stats.functions import stats
     from cgbench.benchmark.validity.functions import validate
@@ -64,10 +64,10 @@ _MODULES = {
     "InputError": "cgbench.errors",
     "KnownNgrams": "cgbench.benchmark.known_ngrams.known",
     "Lexicon": "cgbench.models.lexicons.lexicon",
-    "Release": "cgbench.benchmark.release",
+    "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
     "degree": "cgbench.benchmark.known_ngrams.degree",
-    "export": "cgbench.benchmark.export.door",
+    "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.imported.functions",
     "load_data": "cgbench.data_recipes.frames",
     "overlap": "cgbench.benchmark.overlap.functions",

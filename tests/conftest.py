@@ -45,7 +45,7 @@ def small_release(corpora, tmp_path_factory):
     """A finished release with a control set and its workspace, from a build of seconds; tests only read it."""
     from small_build import SMALL
 
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
 
     out = tmp_path_factory.mktemp("small") / "release"
     words = [str(word) for word in ("build-react", *corpora, *SMALL, "--control", "--out", out)]

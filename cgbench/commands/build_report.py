@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
-from cgbench.benchmark.card import COUNTS, EXAMPLES, shown_counts
 from cgbench.benchmark.react.matching import HEAD, shown_balance
+from cgbench.benchmark.release.card import COUNTS, EXAMPLES, shown_counts
 from cgbench.tables import render
 from cgbench.terminal import printable
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
 
 
 def counts_table(counts: dict[str, int]) -> str:

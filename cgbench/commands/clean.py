@@ -20,7 +20,7 @@ PATH = click.Path(path_type=Path)
 @format_option
 def clean_command(folder: Path, everything: bool, dry_run: bool, work: Path | None, form: str) -> None:
     """Remove results that a release is not made of (of other settings, partial ones), from where it was built."""
-    from cgbench.benchmark.clean import clean
+    from cgbench.benchmark.release.clean import clean
 
     swept = clean(folder, work=work, everything=everything, dry_run=dry_run)
     if form == "json":

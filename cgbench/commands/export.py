@@ -22,8 +22,8 @@ PATH = click.Path(path_type=Path)
 @format_option
 def export_command(folder: Path, to: str, out: Path, force: bool, form: str) -> None:
     """Write the test set of a release in the form that another tool reads; nothing is fetched or sent."""
-    from cgbench.benchmark.export.door import export
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.export.export import export
+    from cgbench.benchmark.release.release import Release
 
     files = export(Release.open(folder), to, out, force=force)
     if form == "json":

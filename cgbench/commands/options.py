@@ -357,7 +357,7 @@ safe_tsv_option = click.option(
 
 def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
     """The corpus that an option names; of a folder that ``cgbench split`` wrote, its training set."""
-    from cgbench.benchmark.release import SIDES, Release
+    from cgbench.benchmark.release.release import SIDES, Release
     from cgbench.benchmark.splits.split_release import holds_split
 
     if len(paths) == 1 and holds_split(paths[0]):

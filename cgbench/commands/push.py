@@ -23,8 +23,8 @@ PATH = click.Path(path_type=Path)
 @format_option
 def push_command(folder: Path, name: str, upload: bool, private: bool, force: bool, form: str) -> None:
     """Upload a release to the Hugging Face hub, the files that it lists and no others; by default a dry run."""
-    from cgbench.benchmark.push import push
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.push import push
+    from cgbench.benchmark.release.release import Release
 
     pushed = push(Release.open(folder), name, upload=upload, private=private, force=force)
     if form == "json":

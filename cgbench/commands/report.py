@@ -22,7 +22,7 @@ def report_command(
     folder: Path, out: Path, train: tuple[Path, ...] | None, pools: tuple[tuple[Path, ...], ...], force: bool
 ) -> None:
     """Make a page about a release (funnel, figures, novelty, examples with their covers, checks), or about splits."""
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
     from cgbench.files import check_output, write_atomic
     from cgbench.report.release_page import release_page
     from cgbench.report.split_page import holds_splits, split_page, splits_of

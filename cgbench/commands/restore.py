@@ -24,8 +24,8 @@ def restore_command(
     folder: Path, pool: tuple[tuple[Path, ...], ...], train: tuple[Path, ...] | None, columns: str | None, form: str
 ) -> None:
     """Put the text back into a release without text, from your own copies, each pair checked by its hash."""
-    from cgbench.benchmark.release import Release
-    from cgbench.benchmark.restore import restore
+    from cgbench.benchmark.release.release import Release
+    from cgbench.benchmark.release.restore import restore
 
     release = restore(
         Release.open(folder),

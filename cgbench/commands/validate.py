@@ -75,7 +75,7 @@ def validate_command(
     A FAMILY is whatever the ensemble that selected is called, such as transformer; a system whose name begins with
     it and a / (transformer/seed5) is of that family.
     """
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.validity.functions import validate
     from cgbench.benchmark.validity.members import candidate_texts
     from cgbench.files import check_output, write_atomic

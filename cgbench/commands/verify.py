@@ -23,7 +23,7 @@ PATH = click.Path(path_type=Path)
 @format_option
 def verify_command(folder: Path, recompute: int, work: Path | None, form: str) -> None:
     """Recompute hashes, counts and the split of a release; exit 1 and say what differs."""
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
 
     checks = Release.open(folder, work).verify(again=recompute)
     if form == "json":

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.card import COUNTS
-from cgbench.benchmark.data_tables import sides_of
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.react.selection import seeded_hash
-from cgbench.benchmark.release import SIDES, Release
+from cgbench.benchmark.release.card import COUNTS
+from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.benchmark.release.tables import sides_of
 from cgbench.benchmark.stats.novelty import novel_ngrams
 from cgbench.benchmark.stats.of_release import Origin, open_release
 from cgbench.benchmark.stats.rows import phrases_of

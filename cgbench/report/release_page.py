@@ -11,10 +11,10 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
-from cgbench.benchmark.manifest import Findings
 from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.react.selection import seeded_hash
-from cgbench.benchmark.release import SIDES, Release
+from cgbench.benchmark.release.manifest import Findings
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, argument
 from cgbench.report import charts
 from cgbench.report.page import MOST_EXAMPLES, render_page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.splits.functions import CURVE
 from cgbench.benchmark.splits.split_release import holds_split
 from cgbench.errors import InputError

@@ -19,7 +19,7 @@ from cgbench.benchmark.candidates.word_frequency import word_frequency
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.react.demo import LANGUAGES, NOISE, run_demo
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.engines import Local
 from cgbench.files import write_atomic
 from cgbench.lm.language_model import LanguageModel

@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.functions import validate
 from cgbench.benchmark.validity.members import candidate_texts
 from cgbench.cli import main as cgbench

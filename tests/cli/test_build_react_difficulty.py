@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_build import SMALL, copy_build
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ pytest.importorskip("transformers")
 from outside_models import write_model
 from small_build import release_bytes
 
-from cgbench.benchmark import recompute
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release import recompute
+from cgbench.benchmark.release.release import Release
 from cgbench.models.outside import running
 from cgbench.models.outside.running import measure_outside
 

@@ -96,8 +96,8 @@ def test_verify_and_score_read_it(release, run, tmp_path):
 
 
 def test_a_reference_that_was_changed_is_found(release, table, run, tmp_path):
-    from cgbench.benchmark.recompute import recompute
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.recompute import recompute
+    from cgbench.benchmark.release.release import Release
 
     opened = Release.open(release)
     rows = opened.table()

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from small_build import CANDIDATES, SMALL, copy_build, rehash, release_bytes
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
 

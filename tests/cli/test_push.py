@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from small_release import build_release
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 
 pytest.importorskip("huggingface_hub")
 

@@ -12,8 +12,8 @@ import pytest
 from small_build import CANDIDATES, SMALL, copy_build, release_bytes
 from small_release import build_release
 
-from cgbench.benchmark.clean import clean
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.clean import clean
+from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
 TEST = "data/test-00000-of-00001.parquet"
@@ -86,7 +86,7 @@ def test_the_card_begins_with_what_hubs_read(built):
     ],
 )
 def test_licences(stated, keys):
-    from cgbench.benchmark.card_front import licence_keys
+    from cgbench.benchmark.release.card_front import licence_keys
 
     assert licence_keys(stated) == keys
 
@@ -227,7 +227,7 @@ def test_a_copy_that_is_another_text(without_text, demo, run, tmp_path, monkeypa
 
 
 def test_a_restore_that_was_stopped_is_finished(without_text, demo, run, tmp_path, monkeypatch):
-    from cgbench.benchmark import restore
+    from cgbench.benchmark.release import restore
 
     words = ["--pool", demo / "pool.de", demo / "pool.en"]
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
@@ -266,7 +266,7 @@ def test_an_export_is_whole_the_same_every_time_and_replaced(release, run, tmp_p
 
 
 def test_an_export_that_fails_leaves_nothing(release, run, tmp_path, monkeypatch):
-    from cgbench.benchmark.export import door
+    from cgbench.benchmark.release.export import export as door
 
     def broken(pairs, folder):
         (folder / "half").write_text("half")
@@ -301,7 +301,7 @@ def test_what_is_not_exported(release, without_text, run, tmp_path):
 
 
 def test_a_licence_that_nobody_stated_is_said(release, run, tmp_path):
-    from cgbench.benchmark.publishing import check_licence
+    from cgbench.benchmark.release.publishing import check_licence
     from cgbench.errors import InputWarning
 
     with warnings.catch_warnings():
@@ -351,7 +351,7 @@ def test_lm_eval_runs_the_task_with_its_dummy_model(release, run, tmp_path, monk
         "lm_eval.models.dummy.DummyLM.generate_until", lambda self, requests, **_: [next(answers) for _ in requests]
     )
     assert evaluate(tmp_path / "task")["results"]["cgbench_de_en"]["bleu,first-line"] == pytest.approx(100)
-    monkeypatch.setattr("cgbench.benchmark.export.lm_eval.sides_of", lambda *_: ())
+    monkeypatch.setattr("cgbench.benchmark.release.export.lm_eval.sides_of", lambda *_: ())
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "none")
     with pytest.raises(AssertionError, match="no documents available for sampling"):
         evaluate(tmp_path / "none", num_fewshot=1)
@@ -391,7 +391,7 @@ def test_few_shot_examples_are_no_test_pairs(release, run, tmp_path, monkeypatch
     import pyarrow.parquet
     import yaml
 
-    from cgbench.benchmark.export import lm_eval
+    from cgbench.benchmark.release.export import lm_eval
 
     run("export", release, "--to", "lm-eval", "--out", tmp_path / "task")
     shots = pyarrow.parquet.read_table(tmp_path / "task/fewshot.parquet").to_pydict()

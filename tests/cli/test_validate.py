@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from finished_releases import write_finished
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 
 
 @pytest.fixture(scope="module")

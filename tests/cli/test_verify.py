@@ -6,8 +6,8 @@ import shutil
 import pytest
 from small_build import CANDIDATES, SMALL, copy_build, rehash, release_bytes, rewrite
 
-from cgbench.benchmark.release import Release
-from cgbench.benchmark.work_folder import written_digest
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.work_folder import written_digest
 from cgbench.errors import InputError
 from cgbench.files import to_json, write_json
 

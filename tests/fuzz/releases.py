@@ -8,8 +8,8 @@ from pathlib import Path
 import mutators as m
 from target import ENGLISH, GERMAN, Target
 
-from cgbench.benchmark.card_notes import without_notes
-from cgbench.benchmark.croissant import PEOPLE
+from cgbench.benchmark.release.card_notes import without_notes
+from cgbench.benchmark.release.croissant import PEOPLE
 
 SUBJECTS = (("das haus", "the house"), ("der hund", "the dog"), ("ein hund", "a dog"), ("der alte hund", "the old dog"))
 VERBS = (("sieht", "sees"), ("ist", "is"))

@@ -5,8 +5,8 @@ import pyarrow
 import pyarrow.parquet
 
 from cgbench.benchmark.react.selection import select_rows, selection_sizes
-from cgbench.benchmark.release import Release
-from cgbench.benchmark.work_folder import WRITTEN, default_work, written_digest
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.work_folder import WRITTEN, default_work, written_digest
 from cgbench.files import write_json
 from cgbench.steps import KEY_LENGTH, STEPS
 

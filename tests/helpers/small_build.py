@@ -2,8 +2,8 @@
 
 import json
 
-from cgbench.benchmark.listed import listed_digest
-from cgbench.benchmark.manifest import digest, signature
+from cgbench.benchmark.release.checksums import listed_digest
+from cgbench.benchmark.release.manifest import digest, signature
 from cgbench.files import write_json
 from cgbench.steps import hash_file
 

@@ -187,8 +187,8 @@ def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
     :param control: of its control set, without the table.
     :raises InputError: the folder is no finished release, or one without a control set.
     """
-    from cgbench.benchmark.manifest import SPLIT
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.manifest import SPLIT
+    from cgbench.benchmark.release.release import Release
 
     release = Release.open(folder)
     release.check_finished()

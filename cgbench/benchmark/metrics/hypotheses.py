@@ -110,13 +110,13 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
 
 
 def _target_language(folder: Path) -> str:
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
 
     return Release.open(folder).languages[1]
 
 
 def _of_release(folder: Path, given: str) -> Normalisation:
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
     from cgbench.shapes import check_shape
 
     release = Release.open(folder)

@@ -30,7 +30,6 @@ from cgbench.benchmark.candidates.uncertainty import (
     search_settings,
     uncertainty_of_candidates,
 )
-from cgbench.benchmark.card_notes import read_notes
 from cgbench.benchmark.foresight import Foreseen, foresee
 from cgbench.benchmark.react.arguments import PLANNED, plan_of
 from cgbench.benchmark.react.config import SIDES, resolve_amount
@@ -39,9 +38,10 @@ from cgbench.benchmark.react.inputs import Corpus, KnownFrom, PathLike
 from cgbench.benchmark.react.plan import Built, Plan
 from cgbench.benchmark.react.selection import select_rows, selection_sizes
 from cgbench.benchmark.react.shortage import check_enough
-from cgbench.benchmark.release import Release
-from cgbench.benchmark.release_writer import write_release, write_timings
-from cgbench.benchmark.work_folder import find_work, keep_private, open_work
+from cgbench.benchmark.release.card_notes import read_notes
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.work_folder import find_work, keep_private, open_work
+from cgbench.benchmark.release.writer import write_release, write_timings
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
 from cgbench.files import read_json, write_json
@@ -122,7 +122,7 @@ def build_react(
         of what a member is.
     :param accept_text: go on with text that would spoil the benchmark, such as a tokenised pool for raw training text.
     :param work: where finished steps, the texts and the trained members are kept; default: ``out.work``, beside it.
-    :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.card_notes`).
+    :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.release.card_notes`).
     :param say: receives a line a step that says why it runs or is kept.
     :param say_cost: receives, before anything runs, what the steps will cost on this machine, which takes seconds to
         find out (:mod:`cgbench.benchmark.foresight`).

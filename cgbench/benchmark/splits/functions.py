@@ -15,7 +15,7 @@ from cgbench import __version__
 from cgbench.arguments import check_choice, check_flag
 from cgbench.benchmark.divergence.elements import SPACY, Elements, Kind, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.splits.search import TEST, TRAIN, search
 from cgbench.benchmark.splits.simple import at_random, by_length, by_template
 from cgbench.benchmark.splits.split_config import DIVERGENT, SplitConfig

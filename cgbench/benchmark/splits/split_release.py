@@ -1,7 +1,7 @@
 """A split as a release: both sets as text and as tables, where each pair is from, a card, a manifest.
 
-It is read by :class:`cgbench.benchmark.release.Release`, as what ``build-react`` writes is. Two files are its own:
-``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv``, whose rows say which set a pair of the
+It is read by :class:`cgbench.benchmark.release.release.Release`, as what ``build-react`` writes is. Two files are its
+own: ``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv``, whose rows say which set a pair of the
 corpus is in, by its number (from 1).
 """
 
@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.card_front import front_matter
-from cgbench.benchmark.croissant import write_croissant
-from cgbench.benchmark.data_tables import with_text, write_table
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.listed import listed_digests
-from cgbench.benchmark.manifest import (
+from cgbench.benchmark.release.card_front import front_matter
+from cgbench.benchmark.release.checksums import listed_digests
+from cgbench.benchmark.release.croissant import write_croissant
+from cgbench.benchmark.release.manifest import (
     CARD,
     CROISSANT,
     DATA,
@@ -34,8 +33,9 @@ from cgbench.benchmark.manifest import (
     summary,
     table_file,
 )
-from cgbench.benchmark.release import Release
-from cgbench.benchmark.verify_split import HEAD
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.tables import with_text, write_table
+from cgbench.benchmark.release.verify_split import HEAD
 from cgbench.errors import InputError
 from cgbench.files import named, read_json, sync_file, sync_folder, to_json
 from cgbench.steps import hash_file

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgbench.benchmark.manifest import SPLIT
 from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.manifest import SPLIT
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.rows import KnownTraining, Row, Training, Wanted, measure, phrases_of
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text

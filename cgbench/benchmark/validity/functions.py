@@ -14,7 +14,7 @@ from cgbench.benchmark.metrics.evaluation import System
 from cgbench.benchmark.metrics.functions import make_metric
 from cgbench.benchmark.metrics.given import Runs, read_systems
 from cgbench.benchmark.metrics.significance import SAMPLES, SEED
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.members import Draws, candidate_texts, draw_members
 from cgbench.benchmark.validity.overlap import Overlap, overlaps, select_alike
 from cgbench.benchmark.validity.ranking import (

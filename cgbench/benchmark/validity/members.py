@@ -17,13 +17,13 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import spearman
 from cgbench.benchmark.react.selection import seeded_hash, select_rows, selection_sizes
-from cgbench.benchmark.recompute import ensemble_members
+from cgbench.benchmark.release.recompute import ensemble_members
 from cgbench.benchmark.validity.overlap import WINDOW
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.release import Release
+    from cgbench.benchmark.release.release import Release
 
 FEWEST = 3
 """Two members make no ensemble but the whole."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import Interval, interval, spearman
 from cgbench.benchmark.candidates.difficulty import DIFFICULTY
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 
 WINDOW = ("window", "selected")

@@ -10,9 +10,9 @@ import pytest
 from hostile_text import HOSTILE
 
 from cgbench.benchmark.candidates.correlations import spearman
-from cgbench.benchmark.manifest import digest
 from cgbench.benchmark.react.build_react import build_react
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.manifest import digest
+from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.functions import stats
 from cgbench.errors import InputError
 from cgbench.files import write_json

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cgbench.benchmark import verify
 from cgbench.benchmark.candidates.pair_measures import pair_measures
+from cgbench.benchmark.release import verify
 
 COLUMNS = {
     "reference_pe_stu": [1.0, 3.0, 2.0],

@@ -210,7 +210,7 @@ def test_texts_beside_scores_stop_where_their_words_are_compared():
 
 def release(folder, tokenize="moses", **configuration):
     """The folder of a release as far as normalisation knows it, with its texts."""
-    from cgbench.benchmark.manifest import FORMATS
+    from cgbench.benchmark.release.manifest import FORMATS
 
     folder.mkdir()
     manifest = {

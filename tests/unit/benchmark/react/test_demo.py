@@ -24,7 +24,7 @@ def test_the_table_has_a_row_a_way():
 
 
 def test_a_cut_that_drops_nothing_is_not_shown():
-    from cgbench.benchmark.card import shown_counts
+    from cgbench.benchmark.release.card import shown_counts
 
     counts = {"candidates": 10, "dropped_reference": 2, "dropped": 0, "window": 3, "selected": 0}
     assert [key for key, _ in shown_counts(counts)] == ["candidates", "dropped_reference", "window", "selected"]

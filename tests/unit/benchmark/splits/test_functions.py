@@ -7,10 +7,10 @@ import pytest
 from click.testing import CliRunner
 from small_build import release_bytes
 
-from cgbench.benchmark.release import Release
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.verify_split import sets_of
 from cgbench.benchmark.splits.functions import split
 from cgbench.benchmark.splits.split_config import SplitConfig
-from cgbench.benchmark.verify_split import sets_of
 from cgbench.cli import main
 from cgbench.data_recipes.scan_grammar import commands
 from cgbench.errors import InputError

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from finished_releases import write_finished
 
+from cgbench.benchmark.release.work_folder import default_work
 from cgbench.benchmark.validity.members import draw_members, plan_draws
-from cgbench.benchmark.work_folder import default_work
 from cgbench.errors import InputError
 
 

@@ -1,1 +1,0 @@
-"""Releases in the forms that other tools read: a target a file, one door (:mod:`cgbench.benchmark.export.door`)."""

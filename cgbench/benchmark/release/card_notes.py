@@ -1,0 +1,96 @@
+"""The parts of a card that people write: between marked lines, which stay when a card is written again.
+
+What stands between the marks is no part of the benchmark: ``verify`` looks at the card without it. A file of notes
+gives the same parts when a release is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from cgbench.errors import InputError
+from cgbench.settings import did_you_mean
+from cgbench.yaml_text import load_yaml
+
+PARTS = {
+    "metadata": "YAML for hubs of data sets, such as annotations_creators or source_datasets",
+    "origin": "where the text is from, who wrote and who translated it, when, for whom",
+    "personal": "what the text says of persons, and how sensitive that is",
+    "contact": "who answers questions, and where",
+    "citation": "how to cite this",
+}
+"""What people know and a build does not."""
+HEADINGS = {
+    "origin": "Origin of the text",
+    "personal": "Personal and sensitive information",
+    "contact": "Contact",
+    "citation": "Citation",
+}
+WRITTEN_KEYS = frozenset({
+    "language", "license", "license_name", "multilinguality", "task_categories", "size_categories", "pretty_name",
+    "tags", "configs",
+})  # fmt: skip
+"""Metadata that a card has already (:mod:`cgbench.benchmark.release.card_front`)."""
+_PART = re.compile(
+    r"^(?P<begin>(?P<open><!-- |# )yours: (?P<name>[a-z]+)\b[^\n]*\n)(?P<text>.*?)"
+    r"(?P<end>^(?P=open)end of (?P=name)(?: -->)?\n)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def part(name: str, text: str = "") -> str:
+    """A part of a card with the marks around it."""
+    text = text.strip("\n") + "\n" if text.strip() else ""
+    if name == "metadata":  # in YAML, where a comment begins otherwise
+        return f"# yours: metadata ({PARTS[name]})\n{text}# end of metadata\n"
+    return f"<!-- yours: {name} ({PARTS[name]}) -->\n{text}<!-- end of {name} -->\n"
+
+
+def parts_of_bytes(data: bytes) -> dict[str, str]:
+    """:func:`parts_of` of a file's bytes."""
+    return parts_of(data.decode("utf-8"))
+
+
+def parts_of(card: str) -> dict[str, str]:
+    """What people have written in a card, by part."""
+    return {found["name"]: found["text"] for found in _PART.finditer(card) if found["text"].strip()}
+
+
+def without_notes(card: str) -> str:
+    """A card without what people wrote: what a release answers for."""
+    return _PART.sub(lambda found: found["begin"] + found["end"], card)
+
+
+def card_digest(data: bytes) -> str:
+    """The SHA-256 that a release lists of its card: without what people wrote."""
+    return hashlib.sha256(without_notes(data.decode("utf-8")).encode("utf-8")).hexdigest()
+
+
+def read_notes(path: Path) -> dict[str, str]:
+    """A file of notes: YAML, a part and its text.
+
+    :raises InputError: it is no such file, or names a part that a card has not.
+    """
+    import yaml
+
+    data = load_yaml(path)
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: notes for a card are written as 'origin: text'; there is {', '.join(PARTS)}")
+    notes = {}
+    for name, value in data.items():
+        if name not in PARTS:
+            raise InputError(f"{path}: a card has no part {name!r}{did_you_mean(str(name), PARTS)}")
+        if name == "metadata":
+            if not isinstance(value, dict):
+                raise InputError(f"{path}: metadata: names and values are needed, which go in front of the card")
+            if taken := sorted({*value} & WRITTEN_KEYS):
+                raise InputError(f"{path}: metadata: {taken[0]} is written from the build; leave it out")
+            value = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000)
+        if not isinstance(value, str) or not value.strip():
+            raise InputError(f"{path}: {name}: a text is needed")
+        if without_notes(part(name, value)) != part(name):
+            raise InputError(f"{path}: {name}: holds a line that marks the end of a part; leave it out")
+        notes[name] = value if name == "metadata" else f"### {HEADINGS[name]}\n\n{value.strip()}\n"
+    return notes

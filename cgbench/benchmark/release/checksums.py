@@ -1,0 +1,28 @@
+"""The digests that a release lists of its files: of what the build answers for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cgbench.benchmark.release.card_notes import card_digest
+from cgbench.benchmark.release.croissant import croissant_digest
+from cgbench.benchmark.release.manifest import CARD, CROISSANT
+from cgbench.steps import hash_file
+
+EDITABLE = {CARD: card_digest, CROISSANT: croissant_digest}
+"""Files that people write in, too; their digest is of the rest."""
+
+
+def listed_digest(folder: Path, name: str) -> str:
+    """The SHA-256 of a file of a release.
+
+    :raises InputError: metadata is no JSON. :raises ValueError: a card is no UTF-8.
+    """
+    digest = EDITABLE.get(name)
+    return digest((folder / name).read_bytes()) if digest else hash_file(folder / name)
+
+
+def listed_digests(folder: Path) -> dict[str, str]:
+    """Those of every file in the folder of a release that is being written."""
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    return {name: listed_digest(folder, name) for name in names}

@@ -1,0 +1,93 @@
+"""Sweep what a release is not made of out of the folder that it was built in, and what a kill left in the release."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from cgbench.benchmark.release.manifest import DATA, MANIFEST
+from cgbench.benchmark.release.work_folder import WRITTEN, default_work, read_written, work_roots
+from cgbench.benchmark.release.writer import ARRIVING
+from cgbench.errors import InputError, argument
+from cgbench.models.training.ensemble import PUBLISHED
+from cgbench.steps import HOLDER, KEY_LENGTH, STEPS, locked
+
+KEPT = frozenset({WRITTEN, PUBLISHED, "lock", f"lock{HOLDER}"})
+TEXTS = "texts"  # what a build was given as lists of sentences
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A file or folder that was removed, or would be, and its bytes."""
+
+    path: Path
+    size: int
+
+
+def clean(folder: Path, *, work: Path | None = None, everything: bool = False, dry_run: bool = False) -> list[Swept]:
+    """Remove results that the release in ``folder`` is not made of, partial ones too, and half-written files.
+
+    :param folder: a release, the folder that one was built in, or that of a trained ensemble or model.
+    :param everything: all finished steps, too: the release stays, but nothing can be made again without training.
+    :raises InputError: there is no workspace, no release says what is old, or a command is at work.
+    """
+    roots = [folder / STEPS] if not work and _is_work(folder) else work_roots(folder, work)
+    root = next((path for path in roots if path.is_dir()), None)
+    halves = _half_written(folder)
+    if root is None:
+        if not halves and not (folder / MANIFEST).is_file():
+            raise InputError(f"{folder}: neither a release nor a folder that cgbench works in")
+        return _sweep(halves, dry_run)
+    written = read_written(root)
+    if not written and not everything:
+        raise InputError(
+            f"{root}: no release was finished here, so nothing is known to be old; {argument('all')} removes all of it"
+        )
+    with locked(root / "lock", wait=False):
+        made_of = {} if everything else written.get("steps", {})
+        return _sweep([*halves, *_old(root, made_of if isinstance(made_of, dict) else {})], dry_run)
+
+
+def _is_work(folder: Path) -> bool:
+    """Whether a folder is one that builds work in, and no release that has another beside it."""
+    return (folder / STEPS).is_dir() and not (default_work(folder) / STEPS).is_dir()
+
+
+def _old(root: Path, made_of: dict[str, str]) -> list[Path]:
+    """What is in a workspace and no part of any of these steps (name -> key)."""
+    found: list[Path] = []
+    keep = {(name, str(key)[:KEY_LENGTH]) for name, key in made_of.items()}
+    for path in sorted(root.iterdir()):
+        if path.name in KEPT or (path.name == TEXTS and made_of):
+            continue
+        if not path.is_dir() or path.is_symlink() or path.name not in made_of:
+            found.append(path)
+            continue
+        found += [one for one in sorted(path.iterdir()) if (path.name, one.name.removesuffix(".lock")) not in keep]
+    return found
+
+
+def _half_written(folder: Path) -> list[Path]:
+    """Temporary files that a kill left in a release, by the names that writing gives them."""
+    places = [path for path in (folder, folder / DATA) if path.is_dir() and not path.is_symlink()]
+    found = [path for place in places for path in sorted(place.glob(".*.tmp")) if path.is_file()]
+    known = [path for path in found if re.fullmatch(r"\..+\.[0-9]+\.tmp", path.name)]
+    arriving = folder / ARRIVING
+    return [*known, *([arriving] if arriving.is_dir() else [])]
+
+
+def _sweep(paths: list[Path], dry_run: bool) -> list[Swept]:
+    swept = [Swept(path, _size(path)) for path in paths]
+    for path in [] if dry_run else paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    return swept
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files if not file.is_dir())

@@ -1,0 +1,212 @@
+"""``croissant.json``: the release as Croissant metadata, core and responsible-AI (RAI) fields.
+
+Written from the manifest alone, without a library, so that equal releases give equal bytes. The vocabulary is
+Croissant 1.0 and Croissant RAI 1.0 (MLCommons). What a build cannot know (:data:`PEOPLE`) people add: it is no part of
+the benchmark, and ``verify`` looks at the file without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cgbench.benchmark.release.card_notes import HEADINGS
+from cgbench.benchmark.release.manifest import ID, is_split, table_file
+from cgbench.benchmark.release.tables import TRANSLATION
+from cgbench.files import parse_json, to_json
+from cgbench.steps import hash_value
+
+PEOPLE = (
+    *("url", "citeAs", "creator", "publisher", "datePublished", "dateModified", "sameAs", "keywords"),
+    *("rai:personalSensitiveInformation", "rai:dataCollectionTimeframe", "rai:dataReleaseMaintenancePlan"),
+    *("rai:annotatorDemographics", "rai:annotationsPerItem", "rai:dataImputationProtocol"),
+)
+"""Fields that a build never writes of its own: whoever publishes the release does."""
+NOTED = {"personal": "rai:personalSensitiveInformation", "citation": "citeAs"}
+"""Parts of the card (:mod:`cgbench.benchmark.release.card_notes`) that are such fields, too."""
+_CR = (
+    *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet", "format"),
+    *("includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
+    *("repeated", "replace", "samplingRate", "separator", "source", "subField", "transform"),
+)
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "sc": "https://schema.org/",
+    **{name: f"cr:{name}" for name in _CR},
+}
+"""The standard one: validators warn of any other."""
+
+
+def write_croissant(
+    manifest: Mapping[str, Any],
+    schemas: Mapping[str, Any],
+    digests: Mapping[str, str],
+    notes: Mapping[str, str] | None = None,
+    kept: Mapping[str, Any] | None = None,
+) -> str:
+    """The metadata of a release, as the bytes of its file.
+
+    :param schemas: of each table, by name (pyarrow schemas).
+    :param digests: SHA-256 of the release's files.
+    :param notes: what people wrote for the card; ``kept``: what they wrote in the file that is there.
+    """
+    counts = manifest["counts"]
+    source, target = manifest["languages"]
+    number = counts.get("selected", counts["candidates"])
+    value: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "name": f"cgbench-{source}-{target}",
+        "description": (
+            f"{counts['train']:,} training pairs and {number:,} test pairs, {source} to {target}, split from "
+            f"{counts['pool']:,} so that the test pairs combine what training has in new ways."
+            if is_split(manifest)
+            else f"{number:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
+            f"known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not."
+        ),
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "version": "1.0.0",
+        "inLanguage": [source, target],
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": f"{name}.parquet",
+                "name": f"{name}.parquet",
+                "contentUrl": table_file(name),
+                "encodingFormat": "application/x-parquet",
+                "sha256": digests[table_file(name)],
+            }
+            for name in schemas
+        ],
+        "recordSet": [_record_set(name, schema) for name, schema in schemas.items()],
+        **({} if is_split(manifest) else _responsible(manifest)),
+    }
+    if manifest["licence"]:
+        value["license"] = manifest["licence"]
+    value |= {key: kept[key] for key in PEOPLE if key in kept} if kept else {}
+    for part, key in NOTED.items():
+        if text := (notes or {}).get(part):
+            value[key] = text.removeprefix(f"### {HEADINGS[part]}").strip()
+    return to_json(value)
+
+
+def croissant_digest(data: bytes) -> str:
+    """The SHA-256 that a release lists of its metadata: of the values without what people wrote, in canonical form.
+
+    :raises InputError: it is not JSON.
+    """
+    value = parse_json(data, "croissant.json")
+    if isinstance(value, dict):
+        value = {key: item for key, item in value.items() if key not in PEOPLE}
+    return hash_value(value)
+
+
+def peoples_fields(data: bytes) -> dict[str, Any]:
+    """What people have written in a file of metadata.
+
+    :raises InputError: it is not JSON.
+    """
+    value = parse_json(data, "croissant.json")
+    return {key: value[key] for key in PEOPLE if key in value} if isinstance(value, dict) else {}
+
+
+def _record_set(name: str, schema: Any) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "key": {"@id": f"{name}/{ID}"},
+        "field": [_field(name, field) for field in schema],
+    }
+
+
+def _field(table: str, field: Any) -> dict[str, Any]:
+    """A column as a field; of the text a field for each language."""
+    import pyarrow
+
+    name = f"{table}/{field.name}"
+    origin = {"fileObject": {"@id": f"{table}.parquet"}, "extract": {"column": field.name}}
+    if field.name == TRANSLATION:
+        sides = [
+            {
+                "@type": "cr:Field",
+                "@id": f"{name}/{side.name}",
+                "name": f"{name}/{side.name}",
+                "dataType": "sc:Text",
+                "source": {**origin, "transform": {"jsonPath": side.name}},
+            }
+            for side in field.type
+        ]
+        return {"@type": "cr:Field", "@id": name, "name": name, "subField": sides}
+    kind, repeated = field.type, False
+    if pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind):
+        kind, repeated = kind.value_type, True
+    found = {"@type": "cr:Field", "@id": name, "name": name, "dataType": _data_type(kind), "source": origin}
+    return {**found, "repeated": True} if repeated else found
+
+
+def _data_type(kind: Any) -> str:
+    from pyarrow import types
+
+    if types.is_boolean(kind):
+        return "sc:Boolean"
+    if types.is_integer(kind):
+        return "sc:Integer"
+    return "sc:Float" if types.is_floating(kind) else "sc:Text"
+
+
+def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The RAI fields that a build can answer."""
+    config, counts, finished = manifest["configuration"], manifest["counts"], manifest["until"] == "release"
+    trained = manifest["until"] != "candidates"
+    steps = [
+        f"Text normalised: tokenize {config['tokenize']}, lowercase {str(config['lowercase']).lower()}.",
+        f"Pairs with a word that occurs fewer than {config['word_min_count']} times in training left out "
+        f"(sides: {config['filter_sides']}).",
+        f"The {counts['candidates']:,} pairs of the highest compositional degree kept ({config['degree_side']} side), "
+        "without repeats or text that was seen.",
+    ]
+    if finished:
+        steps.append(
+            f"The {counts['dropped']:,} most uncertain dropped, {counts['selected']:,} drawn at random from the next "
+            f"{counts['window']:,} (measure {config['uncertainty']}, seed {config['seed']})."
+        )
+    fields: dict[str, Any] = {
+        "rai:dataCollection": (
+            "Chosen from existing parallel text by the method of ReaCT (Zheng and Lapata 2023, section 4); no text was "
+            "written for it. README.md names the files, and their origin where it is known."
+        ),
+        "rai:dataPreprocessingProtocol": steps,
+        "rai:dataLimitations": (
+            "Known means seen often enough as a string of words: a known word in a new sense counts as known. Noise of "
+            "the pool (misaligned or free translations) is removed only as far as an ensemble finds it odd. "
+            "Differences between training runs are large on sets like this."
+        ),
+        "rai:dataBiases": (
+            "Short, frequent words and domains near the training text are favoured by the rare-word filter. "
+            + ("Systems of the kind of the ensemble that chose the pairs are at a disadvantage." if finished else "")
+        ).strip(),
+        "rai:dataUseCases": (
+            "To test how systems trained on the named training text generalise to new combinations of known words; not "
+            "for training, and not as a sample of the language."
+        ),
+        "rai:dataSocialImpact": (
+            "Figures on this set say how well known words in new combinations are handled, and nothing of fairness or "
+            "safety; what the text itself may do is for its owners to say."
+        ),
+        "rai:hasSyntheticData": trained,
+    }
+    if trained:
+        fields["rai:machineAnnotationTools"] = [
+            f"cgbench {manifest['version']}: an ensemble of {config['members']} members translates the sources (column "
+            "hypothesis) and measures its uncertainty"
+        ]
+    return fields

@@ -1,0 +1,115 @@
+"""The one door: a release that is in order, written for another tool, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cgbench.arguments import check_flag
+from cgbench.benchmark.release.export.lm_eval import write_lm_eval
+from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
+from cgbench.benchmark.release.export.pairs import Pairs, pairs_of
+from cgbench.benchmark.release.export.subset2evaluate import write_subset2evaluate
+from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
+from cgbench.benchmark.release.publishing import check_in_order, check_licence
+from cgbench.benchmark.release.release import Release
+from cgbench.errors import InputError, argument
+from cgbench.files import named, read_json, sync_file, sync_folder, write_json
+from cgbench.settings import did_you_mean
+
+TARGETS: dict[str, Callable[[Pairs, Path], None]] = {
+    "lm-eval": write_lm_eval,
+    "mt-metrics-eval": write_mt_metrics_eval,
+    "subset2evaluate": write_subset2evaluate,
+    "wmt-testsuite": write_wmt_testsuite,
+}
+RECORD = "cgbench.json"  # in an export: what it is of
+
+
+def export(
+    release: Release | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, force: bool = False
+) -> list[str]:
+    """Write the test set of a release to the folder ``out`` in the form of the target ``to``; returns its files.
+
+    An earlier export to the same target is replaced.
+
+    :param release: an open release, or its folder.
+    :param to: ``lm-eval``, ``mt-metrics-eval``, ``subset2evaluate`` or ``wmt-testsuite``.
+    :param force: of a release that does not pass ``verify``, too.
+    :raises InputError: there is no such target or no text, the release is not in order, ``out`` holds something else.
+    """
+    check_flag(force=force)
+    release = release if isinstance(release, Release) else Release.open(release)
+    out = Path(out)
+    if to not in TARGETS:
+        raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, TARGETS)}")
+    _check_out(out, to)
+    with _as_forged(release):
+        release.check_text()
+        check_in_order(release, force)
+        check_licence(release.manifest)
+        pairs = pairs_of(release)
+    making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(making, ignore_errors=True)
+    try:
+        making.mkdir()
+        with _as_forged(release):
+            TARGETS[to](pairs, making)
+        files = sorted(path for path in making.rglob("*") if path.is_file())
+        record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
+        names = [str(path.relative_to(making)) for path in files]
+        write_json(making / RECORD, {**record, "version": release.manifest.get("version"), "files": names})
+        for path in files:
+            with named(path):
+                sync_file(path)
+        for folder in {path.parent for path in files}:
+            sync_folder(folder)
+        if out.exists():
+            out.rename(old)
+        making.rename(out)
+        sync_folder(out.parent)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+        if old.exists() and not out.exists():
+            old.rename(out)
+        shutil.rmtree(old, ignore_errors=True)
+    return names
+
+
+@contextlib.contextmanager
+def _as_forged(release: Release) -> Iterator[None]:
+    """What goes wrong is the release's fault: with ``force`` anything may stand where a table or a field should be.
+
+    :raises InputError: for any error but those of the operating system.
+    """
+    try:
+        yield
+    except (InputError, OSError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"{release.folder}: cannot be exported ({type(error).__name__}: {said}); cgbench verify says what is wrong"
+        ) from None
+
+
+def _check_out(out: Path, to: str) -> None:
+    if not out.name:
+        raise InputError(f"{out}: give the folder of the export a name with {argument('out')}")
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: a file, where the folder of the export should be")
+    if not out.is_dir() or not any(out.iterdir()):
+        return
+    record = read_json(out / RECORD) if (out / RECORD).is_file() else None
+    if not isinstance(record, dict) or record.get("target") != to:
+        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
+    ours = {RECORD, *map(str, record.get("files") or [])}
+    strange = [path for path in sorted(out.rglob("*")) if path.is_file() and str(path.relative_to(out)) not in ours]
+    if strange:
+        raise InputError(
+            f"{strange[0]}: is no part of the export in {out}, which would be replaced; move it, or give another folder"
+        )

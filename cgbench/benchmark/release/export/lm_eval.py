@@ -1,0 +1,149 @@
+"""A task of lm-evaluation-harness: a YAML file, the pairs as Parquet, and the function that finds them beside it.
+
+``lm_eval --include_path FOLDER --tasks NAME`` runs it from anywhere. The format is that of the harness's
+``docs/task_guide.md`` (0.4.13).
+
+Without a split for few-shot examples the harness draws them from the test documents. Ours are candidates that were not
+selected; where a release has none, a run that asks for few-shot examples ends with the harness's own error.
+
+An answer ends where the next source would begin, and its first line that is not empty counts: a stop at a line break
+would cut the answer of a chat model that begins with one.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.release.export.language_names import in_english
+from cgbench.benchmark.release.export.pairs import Pairs, as_written, normalisation_of_release, raw_texts, write_lines
+from cgbench.benchmark.release.tables import sides_of, write_table
+from cgbench.errors import InputWarning
+from cgbench.files import named
+from cgbench.text.languages import known
+
+TEST, SHOTS = "test", "fewshot"
+MOST_SHOTS = 500
+LOADER = '''"""Finds the pairs beside this file, wherever the harness was started."""
+
+from pathlib import Path
+
+
+def load(**_):
+    import datasets
+
+    files = sorted(Path(__file__).parent.glob("*.parquet"))  # each has columns of its own, so one call per file
+    return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
+'''
+AGGREGATION = "!function pairs.bleu"
+SCORER = '''
+
+def bleu(items):
+    """BLEU with the tokeniser of the target's language; the harness's own cuts at blanks alone."""
+    import sacrebleu
+
+    references, answers = zip(*items)
+    answers = [answer if isinstance(answer, str) else answer[0] for answer in answers]
+    return sacrebleu.corpus_bleu(answers, [list(references)], tokenize="{tokenize}").score
+'''
+TOKENIZE = {"zh": "zh", "ja": "ja-mecab", **dict.fromkeys(("th", "lo", "km", "my"), "char")}
+"""sacrebleu's tokeniser for languages without blanks between words."""
+
+
+def task_name(languages: tuple[str, str]) -> str:
+    """What the task is called."""
+    return "_".join(["cgbench", *(re.sub("[^A-Za-z0-9]", "-", language) for language in languages)])
+
+
+def write_lm_eval(pairs: Pairs, folder: Path) -> None:
+    """Write the task."""
+    import pyarrow
+    import yaml
+
+    name = task_name(pairs.languages)
+    shots = shots_of(pairs)
+    pairs = as_written(pairs)
+    columns: dict[str, list[Any]] = {side: [row[side] for row in pairs.rows] for side in ("source", "target")}
+    figures = [row["figures"] for row in pairs.rows]
+    columns |= {key: [row[key] for row in figures] for key in (figures[0] if figures else ()) if key not in columns}
+    with named(folder / f"{TEST}.parquet"):
+        write_table(pyarrow.table(columns), folder / f"{TEST}.parquet")
+    few_shot: dict[str, Any] = {"fewshot_split": SHOTS}
+    if shots["source"]:
+        with named(folder / f"{SHOTS}.parquet"):
+            write_table(pyarrow.table(shots), folder / f"{SHOTS}.parquet")
+    else:
+        few_shot = {"fewshot_config": {"samples": []}}
+        warnings.warn(
+            InputWarning(
+                "the release has no pairs beside its test set that could be few-shot examples; the task runs without "
+                "any, and ends with an error where --num_fewshot is above 0"
+            ),
+            stacklevel=2,
+        )
+    tokenize = TOKENIZE.get(known(pairs.languages[1]) or "")
+    scorer = SCORER.format(tokenize=tokenize) if tokenize else ""
+    write_lines(folder / "pairs.py", (LOADER + scorer).splitlines())
+    metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
+    if tokenize:  # TER counts words, and the harness's BLEU has no setting
+        metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
+    source, target = (_literal(in_english(language)) for language in pairs.languages)
+    task = {
+        "task": name,
+        "output_type": "generate_until",
+        "test_split": TEST,
+        **few_shot,
+        "doc_to_text": f"{source}: {{{{source}}}}\n{target}:",
+        "doc_to_target": " {{target}}",
+        "generation_kwargs": {"until": [f"\n{source}:"], "do_sample": False},
+        "filter_list": [
+            {
+                "name": "first-line",
+                "filter": [
+                    {"function": "regex", "regex_pattern": r"\S.*", "group_select": 0, "fallback": ""},
+                    {"function": "take_first"},
+                ],
+            }
+        ],
+        "metric_list": metrics,
+        "should_decontaminate": True,
+        "doc_to_decontamination_query": "{{target}}",
+        "metadata": {"version": 2.0, "cgbench": pairs.release.signature},
+    }
+    text = yaml.safe_dump(task, sort_keys=False, allow_unicode=True, width=1_000)
+    text = text.replace(f"'{AGGREGATION}'", AGGREGATION)
+    write_lines(folder / f"{name}.yaml", [*text.splitlines(), "custom_dataset: !function pairs.load"])
+
+
+def shots_of(pairs: Pairs) -> dict[str, list[str]]:
+    """Few-shot examples by side: candidates that were neither selected nor dropped (of a split: training pairs) that
+    share no sentence with the test set, at most :data:`MOST_SHOTS`, evenly spread.
+    """
+    table = pairs.release.table("train" if pairs.release.is_split else "candidates", text=True)
+    texts = sides_of(table, pairs.languages)
+    if not texts:
+        return {"source": [], "target": []}
+    tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
+    split = pairs.release.is_split  # its training pairs are all free, and have no pool
+    names = ("stage", "pool", "pool_line")
+    places = (
+        [["rest"] * table.num_rows, *[[0] * table.num_rows] * 2] if split else [table[one].to_pylist() for one in names]
+    )
+    free = [
+        (place, (source, target))
+        for stage, *place, source, target in zip(*places, *texts, strict=True)
+        if stage in ("rest", "window") and source not in tests[0] and target not in tests[1]
+    ]
+    chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
+    written = [text for _, text in chosen]
+    change = None if split else normalisation_of_release(pairs.release)
+    if change and not change.is_identity and change.anonymise == "none":
+        written = raw_texts(pairs.release, [(pool, line) for (pool, line), _ in chosen], written) or written
+    return {"source": [source for source, _ in written], "target": [target for _, target in written]}
+
+
+def _literal(name: str) -> str:
+    """A name in a Jinja template, where it stands for itself."""
+    return re.sub("[{}%#]", "", name)

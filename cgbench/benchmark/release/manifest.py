@@ -1,0 +1,191 @@
+"""What a release's ``manifest.json`` says: its form, the signature, the digest of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.steps import hash_value
+
+FORMAT = 2  # what is written
+FORMATS = (1, 2)  # what is read; 1 had the table of candidates, without text, in the folder itself
+MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
+    *("manifest.json", "timings.json", "README.md", "split.jsonl"),
+    *("control.jsonl", "correlations.jsonl", "croissant.json"),
+)
+SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # what `cgbench split` writes; the set of each pair of its corpus
+ID = "line"  # the column of every table that tells its rows apart
+DATA = "data"  # the folder of the tables, the one folder that a release has
+CANDIDATES_1 = "candidates.parquet"  # of format 1
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHAPE = {
+    "files": dict,
+    "counts": dict,
+    "figures": dict,
+    "configuration": dict,
+    "inputs": dict,
+    "until": str,
+    "languages": list,
+}
+"""What no reader can do without."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was checked. ``ok`` is None when it could not be; ``detail`` says what differs, or why not."""
+
+    name: str
+    ok: bool | None
+    detail: str = ""
+
+
+class Findings(list[Check]):
+    """What was checked, in order."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing differs; what could not be checked does not count."""
+        return not self.failed
+
+    @property
+    def failed(self) -> list[Check]:
+        """What differs."""
+        return [check for check in self if check.ok is False]
+
+
+def is_language(name: object) -> bool:
+    """Whether ``name`` can stand for a language: in a release, it is the last part of two files' names."""
+    return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
+
+
+def is_split(manifest: Mapping[str, Any]) -> bool:
+    """Whether this is the manifest of what ``cgbench split`` wrote: it has a training set, and no candidates."""
+    return manifest.get("kind") == SPLIT_KIND
+
+
+def train_text(language: str) -> str:
+    """The name of one side of the training set of a split."""
+    return f"train.{language}"
+
+
+def stem_of(until: str) -> str:
+    """The first part of the names of the two files of text: ``test``, or ``candidates`` of a build that stopped."""
+    return "test" if until == "release" else "candidates"
+
+
+def control_text(language: str) -> str:
+    """The name of one side of the control set."""
+    return f"control.{language}"
+
+
+def has_control(manifest: Mapping[str, Any]) -> bool:
+    """Whether a release with these settings has a control set."""
+    return manifest["until"] == "release" and bool(manifest["configuration"].get("control"))
+
+
+def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tables of a release, in the order in which people meet them; a further one is a name here and its rows in
+    :mod:`cgbench.benchmark.release.tables`."""
+    if is_split(manifest):
+        return ("train", "test")
+    if manifest["until"] != "release":
+        return ("candidates",)
+    return ("test", "candidates", *(["control"] if has_control(manifest) else []))
+
+
+def table_file(name: str) -> str:
+    """The file of a table, named as data sets on a hub are."""
+    return f"{DATA}/{name}-00000-of-00001.parquet"
+
+
+def candidates_file(manifest: Mapping[str, Any]) -> str:
+    """The file of the table of candidates."""
+    return CANDIDATES_1 if manifest.get("format") == 1 else table_file("candidates")
+
+
+def file_names(manifest: Mapping[str, Any]) -> set[str]:
+    """The files that such a release lists."""
+    texts = text_files(manifest) if manifest.get("text") != "none" else ()
+    if is_split(manifest):
+        tables = {table_file(name) for name in table_names(manifest)}
+        return {*texts, *tables, CARD, CROISSANT, SPLIT, SETS_FILE}
+    names = {*texts, CARD, CORRELATIONS} | ({SPLIT} if manifest["until"] == "release" else set())
+    names |= {CONTROL} if has_control(manifest) else set()
+    if manifest.get("format") == 1:
+        return names | {CANDIDATES_1}
+    return names | {CROISSANT} | {table_file(name) for name in table_names(manifest)}
+
+
+def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files of text, source and target, of a release that has text; then those of its control set, or of the
+    training set of a split."""
+    languages = manifest["languages"]
+    if is_split(manifest):
+        return (*(f"test.{language}" for language in languages), *map(train_text, languages))
+    control = map(control_text, languages) if has_control(manifest) else ()
+    return (*(f"{stem_of(manifest['until'])}.{language}" for language in languages), *control)
+
+
+def is_inside(name: object) -> bool:
+    """Whether a name is that of a file in a release's folder, or in the one folder that it has."""
+    if not isinstance(name, str):
+        return False
+    folder, _, file = name.rpartition("/")
+    return folder in ("", DATA) and file == Path(file).name and file not in ("", ".", "..")
+
+
+def signature(manifest: dict[str, Any]) -> str:
+    """The short name of exactly this benchmark: method, settings that matter, version, and a hash of it all.
+
+    A release that got its text back keeps the name under which it was published without.
+    """
+    config, counts = manifest["configuration"], manifest["counts"]
+    if is_split(manifest):  # its card names the signature
+        target, files = config["divergence"], {name: value for name, value in manifest["files"].items() if name != CARD}
+        return "|".join(
+            [
+                f"split|method:{config['method']}",
+                f"elements:{config['elements'].split(':')[0]}",
+                *([f"div:{target}"] if target is not None else []),
+                f"seed:{config['seed']}",
+                f"train:{counts['train']}",
+                f"test:{counts['selected']}",
+                f"sha:{hash_value(files)[:12]}",
+                f"v:{manifest['version']}",
+            ]
+        )
+    parts = [
+        "react",
+        f"side:{config['degree_side']}",
+        f"min:{config['ngram_min_count']}",
+        f"unc:{config['uncertainty']}" if manifest["until"] == "release" else f"until:{manifest['until']}",
+        f"seed:{config['seed']}",
+        f"n:{counts.get('selected', counts['candidates'])}",
+        f"sha:{hash_value(manifest.get('published', manifest['files']))[:12]}",
+        f"v:{manifest['version']}",
+    ]
+    return "|".join(parts)
+
+
+def digest(manifest: dict[str, Any]) -> str:
+    """The SHA-256 of all that a manifest says but its digest; with it the hashes of the other files."""
+    return hash_value({key: value for key, value in manifest.items() if key != "digest"})
+
+
+def timings_digest(seconds: Any) -> str:
+    """The SHA-256 of what ``timings.json`` says."""
+    return hash_value(seconds)
+
+
+def summary(values: Any) -> dict[str, float]:
+    """Mean and quantiles (minimum, quartiles, maximum) of figures."""
+    data = np.array(values, np.float64)
+    points = np.quantile(data, QUANTILES)
+    return {
+        "mean": float(data.mean()),
+        **{f"q{int(q * 100)}": float(p) for q, p in zip(QUANTILES, points, strict=True)},
+    }

@@ -1,0 +1,241 @@
+"""Some candidates of a release made again: their degree, their translation, what the ensemble says of it and of the
+reference.
+
+What hashes and sums cannot say is whether the figures were ever those of these texts and this ensemble. Needed are the
+candidates' text, the known n-grams and the ensemble, which are not in a release but in the workspace that made it.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
+from cgbench.benchmark.candidates.reverse import forget_reverse, measure_reverse
+from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.uncertainty import (
+    REFERENCE,
+    SHARD,
+    forget_ensemble,
+    measure_sources,
+    read_uncertainty,
+    search_settings,
+    shard_size,
+)
+from cgbench.benchmark.release.manifest import Check
+from cgbench.engines import Local
+from cgbench.errors import InputError
+from cgbench.models.checkpoints import ensemble_identity, member_folders
+from cgbench.models.outside.addresses import parse_address
+from cgbench.models.outside.opening import plan_member
+from cgbench.models.outside.running import Work, measure_outside
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.release.release import Release
+
+# Batches of other sentences, another processor or version of PyTorch round otherwise; a figure that was changed by
+# less than this, relative to itself, changes no selection that means anything.
+RELATIVE, ABSOLUTE = 1e-3, 1e-5
+
+Measure = Callable[[Sequence[str], Sequence[str] | None], list[dict[str, Any]]]
+"""From sources, and references if these are measured, to the rows of an uncertainty step."""
+
+
+def recompute(release: Release, number: int, *, seed: int | None = None) -> Iterator[Check]:
+    """Make ``number`` candidates again and compare; what is not there is said.
+
+    :param seed: of the choice; None: another choice in every call, which nobody can know before.
+    """
+    again = "made again"
+    folder = release.step("candidates")
+    if folder is None:
+        yield Check(
+            again, None, "the workspace (FOLDER.work) that made this release is not here, or made another one since"
+        )
+        return
+    rows = release.table().to_pylist()
+    chance = random.SystemRandom() if seed is None else random.Random(seed)
+    chosen = sorted(chance.sample(range(len(rows)), min(number, len(rows))))
+    texts = [_lines(folder / f"candidates.{side}") for side in ("source", "target")]
+    if any(len(lines) != len(rows) for lines in texts):
+        yield Check(again, False, f"{folder} holds another number of candidates than {len(rows):,}")
+        return
+    yield _check_texts(rows, texts, chosen)
+    yield _check_degrees(release, rows, texts, chosen)
+    if release.until != "candidates":
+        yield _check_uncertainty(release, rows, texts, chosen)
+        if REVERSE_LIKELIHOOD in rows[0]:
+            yield _check_reverse(release, rows, texts, chosen)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+
+
+def _check_texts(rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]) -> Check:
+    found = content_of(*([lines[row] for row in chosen] for lines in texts)).tolist()
+    wrong = [row for row, content in zip(chosen, found, strict=True) if content != rows[row]["content"]]
+    return _result("text", rows, wrong, chosen, "are other pairs in the workspace")
+
+
+def _check_degrees(
+    release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
+) -> Check:
+    ngrams = release.ngrams()
+    if ngrams is None:
+        return Check("degree made again", None, "the known n-grams are not in the workspace any more")
+    side = release.configuration["degree_side"]
+    lines = texts[("source", "target").index(side)]
+    pieces, lengths = ngrams.measure([lines[row] for row in chosen])
+    wrong = [
+        row
+        for row, some, length in zip(chosen, pieces.tolist(), lengths.tolist(), strict=True)
+        if [rows[row][key] for key in ("pieces", f"{side}_length", "degree")] != [some, length, some / length]
+    ]
+    return _result("degree", rows, wrong, chosen, "have another degree")
+
+
+def _check_uncertainty(
+    release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
+) -> Check:
+    name = "translation and uncertainty made again"
+    measure = _by_outside(release) if release.manifest["inputs"].get("members") else _by_ours(release)
+    if isinstance(measure, str):
+        return Check(name, None, measure)
+    # Releases of earlier versions have no figures of the reference.
+    given = any(name.startswith(REFERENCE) for name in rows[0])
+
+    def differing(places: Sequence[int]) -> list[int]:
+        sources, references = ([lines[row] for row in places] for lines in texts)
+        found = measure(sources, references if given else None)
+        return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
+
+    try:
+        alone = differing(chosen)
+        # Alone, a sentence may be rounded otherwise than in its shard, and a translation hang on it: as it was, then.
+        wrong = alone
+        for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had the largest shards alone
+            starts = sorted({row - row % size for row in wrong})
+            wrong = [
+                row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
+            ]
+    finally:
+        forget_ensemble()
+    return _result("translation and uncertainty", rows, wrong, chosen, "are another translation, or have other figures")
+
+
+def _by_ours(release: Release) -> Measure | str:
+    """What the members of the ensemble say of sources and references, or why they cannot be asked."""
+    members = ensemble_members(release)
+    if isinstance(members, str):
+        return members
+    device, limits = _device(str(release.manifest.get("device", "cpu"))), search_settings(release.configuration)
+    return partial(measure_sources, members, beam=release.configuration["beam"], device=device, **limits)
+
+
+def _by_outside(release: Release) -> Measure | str:
+    """The same of members from outside: folders, and models that are in the hub's cache; nothing is fetched."""
+    recorded, names = release.manifest["inputs"]["members"], release.outside_members()
+    if len(names) != len(recorded):
+        return (
+            "where the members, models from outside, were is not in the workspace; cgbench uncertainty measures by them"
+        )
+    members = []
+    for name, given in zip(names, recorded, strict=True):
+        identity = given["identity"]
+        try:
+            if "remote_code" in parse_address(name).options:
+                return f"{given['name']}: runs code that came with it, which is not run here"
+            prompt = None if "prompt" in parse_address(name).options else identity.get("prompt")
+            members.append(plan_member(name, prompt, fetch=False))
+        except (InputError, OSError) as error:
+            return f"the member {given['name']} cannot be opened ({error})"
+        if dict(members[-1].identity) != identity:
+            return f"{given['name']}: not the model that the release was built with"
+    device = _device(str(release.manifest.get("device", "cpu")))
+    search = {"beam": release.configuration["beam"], **search_settings(release.configuration)}
+
+    def measure(sources: Sequence[str], references: Sequence[str] | None) -> list[dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder:
+            work = Work(tuple(members), sources, None, references, device, search)
+            measure_outside(work, Path(folder), Local(1))
+            return read_uncertainty(Path(folder))
+
+    return measure
+
+
+def _check_reverse(
+    release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
+) -> Check:
+    """Each pair by itself: nothing hangs on a translation here, so what a shard rounds otherwise is within bounds."""
+    name = "reverse likelihood made again"
+    members = _given_members(release, release.manifest["inputs"]["reverse_ensemble"])
+    if isinstance(members, str):
+        return Check(name, None, members)
+    sources, targets = ([lines[row] for row in chosen] for lines in texts)
+    try:
+        found = measure_reverse(members, targets, sources, device=_device(str(release.manifest.get("device", "cpu"))))
+    finally:
+        forget_reverse()
+    wrong = [row for row, one in zip(chosen, found, strict=True) if not _same_figures(rows[row], one)]
+    return _result("reverse likelihood", rows, wrong, chosen, "have other figures")
+
+
+def ensemble_members(release: Release) -> list[Path] | str:
+    """The ensemble's members, or why they cannot be used."""
+    if release.manifest["inputs"].get("members"):
+        return "the members are models from outside, which are not opened here; cgbench uncertainty measures by them"
+    given = release.manifest["inputs"].get("ensemble")
+    if not given:
+        found = [release.step(f"member-{number}") for number in range(int(release.configuration["members"]))]
+        here = [folder for folder in found if folder]
+        return here if len(here) == len(found) else "the ensemble's members are not in the workspace any more"
+    return _given_members(release, given)
+
+
+def _given_members(release: Release, given: dict[str, Any]) -> list[Path] | str:
+    folder = release.input_path(str(given["path"]))
+    try:
+        if ensemble_identity(folder) != given["identity"]:
+            return f"{folder}: not the ensemble that the release was built with"
+        return member_folders(folder)
+    except (InputError, OSError) as error:
+        return f"the ensemble is not where it was ({error})"
+
+
+def _device(name: str) -> str:
+    """The device of the build, where there is one."""
+    if name == "cuda":
+        import torch
+
+        return name if torch.cuda.is_available() else "cpu"
+    return "cpu"
+
+
+def _same(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+    if recorded.get("hypothesis", found["hypothesis"]) != found["hypothesis"]:  # a release without text has none
+        return False
+    return _same_figures(recorded, {name: value for name, value in found.items() if name != "hypothesis"})
+
+
+def _same_figures(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+    if any(name not in recorded for name in found):
+        return False
+    one, other = (np.array([row[name] for name in found], np.float64) for row in (recorded, found))
+    return bool(np.allclose(one, other, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))
+
+
+def _result(name: str, rows: Sequence[dict[str, Any]], wrong: Sequence[int], chosen: Sequence[int], what: str) -> Check:
+    if not wrong:
+        return Check(f"{name} made again", True, f"{len(chosen):,} candidates")
+    lines = ", ".join(f"{rows[row]['line']:,}" for row in wrong[:5])
+    return Check(f"{name} made again", False, f"{len(wrong):,} of {len(chosen):,} {what} (pool lines {lines})")

@@ -1,0 +1,161 @@
+"""Put the text back into a release that was published without, from one's own copies of the pools.
+
+Every line is found by the hash of its pair's words, which the release has: where a copy has other lines before it, or
+another form of file, it is found all the same; a pair that is another is said.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.release.manifest import (
+    CONTROL,
+    CORRELATIONS,
+    DATA,
+    MANIFEST,
+    SPLIT,
+    table_file,
+    table_names,
+    text_files,
+)
+from cgbench.benchmark.release.publishing import check_in_order
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.tables import with_text, write_table
+from cgbench.benchmark.release.writer import ARRIVING, write_manifest
+from cgbench.errors import InputError, argument
+from cgbench.files import read_json, sync_file, sync_folder, write_atomic
+from cgbench.steps import hash_file
+from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.normalisation import Normalisation, normalise_pairs
+
+CHUNK = 100_000  # pairs that are hashed at once
+
+
+def restore(release: Release, pools: Sequence[CorpusSpec], train: CorpusSpec | None = None) -> Release:
+    """Write the text of a release into its folder, and return it.
+
+    The release gets all or nothing; stopped while it is written, it is finished when the same is asked for again.
+
+    :param pools: the user's copies of the pools, in the order in which the release names them.
+    :param train: the user's copy of the training text: whether it is the one that the benchmark is relative to.
+    :raises InputError: the release has its text, or is not in order; a pool lacks pairs of it; another training text.
+    """
+    arriving = release.folder / ARRIVING
+    if (arriving / MANIFEST).is_file():  # a call that was stopped had written everything there
+        return _move(arriving, release.folder)
+    if release.has_text:
+        raise InputError(f"{release.folder}: this release has its text already")
+    check_in_order(release)
+    named = release.manifest["inputs"]["pool"]
+    if len(pools) != len(named):
+        raise InputError(
+            f"{argument('pool')}: the release was chosen from {len(named)}, {len(pools)} given: {_names(named)}"
+        )
+    if train is not None:
+        _check_train(release, train)
+    tables = {name: release.table(name) for name in table_names(release.manifest)}
+    texts = _find(release, [table for name, table in tables.items() if name != "test"], pools)
+    shutil.rmtree(arriving, ignore_errors=True)
+    (arriving / DATA).mkdir(parents=True)
+    _write(release, tables, texts, arriving)
+    return _move(arriving, release.folder)
+
+
+def _names(entries: Sequence[dict[str, Any]]) -> str:
+    return "; ".join(" ".join(file["path"] for file in entry["files"]) for entry in entries)
+
+
+def _check_train(release: Release, train: CorpusSpec) -> None:
+    recorded = [file["sha256"] for file in release.manifest["inputs"]["train"]["files"]]
+    for path, sha256 in zip(train.files, recorded, strict=False):
+        if not path.is_file():
+            raise InputError(f"{path}: no such file")
+        if hash_file(path) != sha256:
+            raise InputError(f"{path}: not the training text that the release is relative to (its SHA-256 is another)")
+    if len(train.files) != len(recorded):
+        raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
+
+
+def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> dict[int, tuple[str, str]]:
+    """The pairs that these tables name, by their hash.
+
+    :raises InputError: a pool lacks pairs.
+    """
+    config = release.configuration
+    change = Normalisation(
+        config["tokenize"],
+        config["lowercase"],
+        release.languages,
+        config.get("detokenize", False),
+        config.get("anonymise", "none"),
+    )
+    pool, lines, content = (
+        np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
+    )
+    found: dict[int, tuple[str, str]] = {}
+    for number, spec in enumerate(pools, 1):
+        wanted = np.unique(content[pool == number])
+        pairs = normalise_pairs(read_pairs(spec), change, str(spec))
+        for sources, targets in _chunks(pairs):
+            hashes = content_of(sources, targets)
+            for line in np.flatnonzero(np.isin(hashes, wanted)):
+                found.setdefault(int(hashes[line]), (sources[line], targets[line]))
+        missing = [row for row in np.flatnonzero(pool == number) if int(content[row]) not in found]
+        if missing:
+            first, total = int(lines[missing].min()), int((pool == number).sum())
+            raise InputError(
+                f"{spec}: {len(missing):,} of the {total:,} pairs that the release has of this pool are not in it, the "
+                f"first from line {first:,}: it is another text, or another version of it"
+            )
+    return found
+
+
+def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
+    """Sources and targets, many at a time, words separated by one blank as a release has them."""
+    while chunk := list(islice(pairs, CHUNK)):
+        sources, targets = ([b" ".join(pair[side].encode().split()).decode() for pair in chunk] for side in (0, 1))
+        yield sources, targets
+
+
+def _write(release: Release, tables: dict[str, Any], texts: dict[int, tuple[str, str]], to: Path) -> None:
+    """Write the files that change, the manifest last."""
+    manifest = dict(release.manifest)
+    manifest |= {"text": "restored", "published": manifest["files"]}
+    whole, lines = {}, []
+    for name, table in tables.items():
+        pairs = [texts[content] for content in table["content"].to_pylist()]
+        sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+        whole[name] = with_text(table, sides, release.languages)
+        write_table(whole[name], to / table_file(name))
+        if name != "candidates" or not release.finished:
+            lines += sides
+    for name, side in zip(text_files(manifest), lines, strict=True):
+        write_atomic(to / name, "".join(line + "\n" for line in side))
+        if hash_file(to / name) != manifest["texts"][name]:
+            raise InputError(f"{release.folder}: {name} as it was cannot be made of these texts")
+    for name in sorted({SPLIT, CONTROL, CORRELATIONS} & {*manifest["files"]}):
+        shutil.copyfile(release.path(name), to / name)
+    del manifest["files"]  # of the texts that were not there
+    write_manifest(manifest, to, whole, release.folder, {})
+    for path in (path for path in to.rglob("*") if path.is_file()):
+        sync_file(path)
+
+
+def _move(arriving: Path, folder: Path) -> Release:
+    """Move finished files into a release, the manifest last."""
+    names = sorted(str(path.relative_to(arriving)) for path in arriving.rglob("*") if path.is_file())
+    manifest = read_json(arriving / MANIFEST)
+    for name in sorted(names, key=lambda name: (name == MANIFEST, name)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (arriving / name).replace(folder / name)
+    sync_folder(folder / DATA)
+    sync_folder(folder)
+    shutil.rmtree(arriving)
+    return Release(folder, manifest)

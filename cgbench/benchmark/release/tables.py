@@ -1,0 +1,107 @@
+"""The tables of a release, as they are published: text beside figures, always the same bytes.
+
+A table is what ``datasets.load_dataset`` reads: a row a pair, the text in a struct ``translation`` of two languages,
+which the tasks of evaluation harnesses index, everything else in plain columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.candidates.table import ROW_KEYS
+from cgbench.errors import InputError
+from cgbench.files import atomic_path
+
+TRANSLATION = "translation"  # the column that holds the text, a struct of two strings by language
+ROWS = 50_000  # of a row group: far below the 100 MB that viewers of data sets like
+
+
+def chosen_rows(table: Any) -> list[int]:
+    """The candidates of the test set, in the order of the pool."""
+    lines, stages = table["line"].to_pylist(), table["stage"].to_pylist()
+    return sorted((row for row, stage in enumerate(stages) if stage == "selected"), key=lambda row: lines[row])
+
+
+def data_tables(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str], until: str) -> dict[str, Any]:
+    """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`), but for the control
+    set's.
+
+    :param table: every candidate with its figures.
+    :param texts: the candidates' sources and targets.
+    """
+    candidates = with_text(table, texts, languages)
+    if until != "release":
+        return {"candidates": candidates}
+    names = [name for name in (*ROW_KEYS, *candidates.column_names) if name != "stage"]
+    test = candidates.take(chosen_rows(table)).select(list(dict.fromkeys([TRANSLATION, *names])))
+    return {"test": test, "candidates": candidates}
+
+
+def with_text(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str]) -> Any:
+    """``table`` with its text in front of the figures."""
+    import pyarrow
+
+    sides = [pyarrow.array(list(lines), pyarrow.string()) for lines in texts]
+    return table.add_column(0, TRANSLATION, pyarrow.StructArray.from_arrays(sides, names=list(languages)))
+
+
+def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
+    """The source and target sentences of a table's column ``translation``; nothing where it has no such column.
+
+    :raises InputError: it is none of these two languages.
+    """
+    if TRANSLATION not in table.column_names:
+        return ()
+    column = table[TRANSLATION]
+    try:
+        if column.null_count:
+            raise KeyError(TRANSLATION)
+        # A side at a time: a row as a dictionary takes as much memory as its text.
+        return tuple(
+            [str(text) for chunk in column.chunks for text in chunk.field(language).to_pylist()]
+            for language in languages
+        )
+    except (KeyError, AttributeError):
+        raise InputError(f"the column {TRANSLATION} does not hold {' and '.join(languages)}") from None
+
+
+def without_text(table: Any) -> Any:
+    """``table`` with nothing of the text, nor of what a model made of it: numbers, and the names of stages."""
+    import pyarrow
+
+    kept = [field.name for field in table.schema if field.name == "stage" or not _holds_text(field.type, pyarrow.types)]
+    return table.select(kept)
+
+
+def _holds_text(kind: Any, types: Any) -> bool:
+    """Whether values of a type may hold text, deep inside, too."""
+    if types.is_nested(kind):
+        return any(_holds_text(kind.field(number).type, types) for number in range(kind.num_fields))
+    return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def write_table(table: Any, path: Path) -> None:
+    """Write a table as Parquet, whole or not at all. Equal tables give equal bytes.
+
+    Every choice that a version of pyarrow might make otherwise is made here, and no Arrow schema is stored beside
+    Parquet's own. The footer still names the version of pyarrow: another one gives other bytes.
+    """
+    import pyarrow.parquet
+
+    with atomic_path(path) as temporary:
+        pyarrow.parquet.write_table(
+            table.combine_chunks().replace_schema_metadata(None),
+            temporary,
+            version="2.6",
+            compression="zstd",
+            compression_level=3,
+            data_page_version="1.0",
+            data_page_size=1 << 20,
+            row_group_size=ROWS,
+            use_dictionary=True,
+            write_statistics=True,
+            write_page_index=False,
+            store_schema=False,
+        )

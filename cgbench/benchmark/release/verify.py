@@ -1,0 +1,423 @@
+"""Check a release: its hashes, its counts, and the split, drawn again from the candidates' figures."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
+from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measures
+from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.overlap.saved import sums_of
+from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.react.matching import LENGTHS, RAREST, balance, covariates_of
+from cgbench.benchmark.react.selection import FIRST, count_stages, select_rows, selection_sizes
+from cgbench.benchmark.release.checksums import listed_digest
+from cgbench.benchmark.release.manifest import (
+    CONTROL,
+    CORRELATIONS,
+    CROISSANT,
+    MANIFEST,
+    SPLIT,
+    TIMINGS,
+    Check,
+    Findings,
+    candidates_file,
+    control_text,
+    digest,
+    file_names,
+    is_inside,
+    signature,
+    summary,
+    table_file,
+    table_names,
+    timings_digest,
+)
+from cgbench.benchmark.release.tables import TRANSLATION, sides_of, without_text
+from cgbench.errors import InputError
+from cgbench.files import read_json, to_json
+from cgbench.models.checkpoints import MEMBER, holds_members
+from cgbench.steps import hash_file
+from cgbench.text.plain_text import words_of
+from cgbench.text.remote import is_address
+from cgbench.text.streams import split_name
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.release.release import Release
+
+SIDES = ("source", "target")
+PAIR_MEASURES = (DUAL, JOINT)
+
+
+def verify(release: Release, *, again: int = 0) -> Findings:
+    """Check a release that could be opened (:meth:`cgbench.benchmark.release.release.Release.open`).
+
+    :param again: candidates, chosen at random, whose degree, translation and uncertainty are made again
+        (:mod:`cgbench.benchmark.release.recompute`).
+    """
+    findings = Findings([_check_manifest(release), *_check_hashes(release), _check_timings(release)])
+    parts: list[tuple[str, Callable[[Release], str]]] = [
+        ("files", _check_files),
+        ("counts", _check_counts),
+        ("figures", _check_figures),
+        ("text", _check_text),
+        ("figures of pairs", _check_pairs),
+    ]
+    if CORRELATIONS in release.manifest["files"]:
+        parts.append(("correlations", _check_correlations))
+    if release.manifest["format"] != 1:
+        parts += [("tables", _check_tables), ("metadata", _check_croissant)]
+    if release.finished:
+        parts += [("figures of the split", _check_rows), ("split drawn again", _check_split)]
+    if release.finished and release.configuration.get("control"):
+        parts.append(("control set", _check_control))
+    for name, check in parts:
+        try:
+            problem = check(release)
+        except _UNREADABLE as error:
+            problem = f"cannot be read ({error})"
+        findings.append(Check(name, not problem, problem))
+    try:
+        findings += _check_inputs(release)
+    except (KeyError, TypeError, AttributeError) as error:
+        findings.append(Check("inputs", False, f"cannot be read ({error!r})"))
+    try:
+        findings += _check_ensemble(release)
+    except _UNREADABLE as error:
+        findings.append(Check("ensemble", False, f"cannot be read ({error})"))
+    if again:
+        from cgbench.benchmark.release.recompute import recompute
+
+        try:
+            findings += recompute(release, again)
+        except _UNREADABLE as error:
+            findings.append(Check("made again", False, f"cannot be read ({error})"))
+    return findings
+
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
+
+
+def _check_manifest(release: Release) -> Check:
+    """The manifest against its own digest, byte for byte: what is in it and how cgbench writes it."""
+    manifest = release.manifest
+    try:
+        plain = release.path(MANIFEST).read_bytes() == to_json(manifest).encode("utf-8")
+    except (InputError, OSError, ValueError) as error:
+        return Check(MANIFEST, False, f"cannot be read ({error})")
+    if "digest" not in manifest:
+        return Check(MANIFEST, False, "has no digest: it was changed, or is of a version of cgbench that wrote none")
+    if manifest["digest"] != digest(manifest):
+        return Check(MANIFEST, False, "was changed: its digest is not that of what it says")
+    return Check(MANIFEST, plain, "" if plain else "is written otherwise than cgbench writes it")
+
+
+def _check_timings(release: Release) -> Check:
+    """``timings.json`` belongs to a run, not to the benchmark: it may be left out, but not be another."""
+    if not os.path.lexists(release.folder / TIMINGS):
+        return Check(TIMINGS, None, "not here")
+    try:
+        path = release.path(TIMINGS)
+        timings = read_json(path)
+        if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
+            return Check(TIMINGS, False, "was changed: written otherwise than cgbench writes it")
+        same = timings == {"seconds": timings.get("seconds"), "digest": timings_digest(timings.get("seconds"))}
+    except (InputError, OSError, ValueError) as error:
+        return Check(TIMINGS, False, f"cannot be read ({error})")
+    return Check(TIMINGS, same, "" if same else "was changed: its digest is not that of what it says")
+
+
+def _check_hashes(release: Release) -> Iterator[Check]:
+    for name, expected in sorted(release.manifest["files"].items()):
+        path = release.folder / name
+        if not is_inside(name):
+            yield Check(name, False, "a name that leaves the folder")
+        elif not os.path.lexists(path):
+            yield Check(name, False, "missing")
+        else:
+            try:
+                found = _digest(release, name)
+            except (InputError, OSError, ValueError) as error:
+                yield Check(name, False, f"cannot be read ({error})")
+                continue
+            detail = "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {str(expected)[:16]}…"
+            yield Check(name, found == expected, detail)
+
+
+def _digest(release: Release, name: str) -> str:
+    """The SHA-256 of a file as a release lists it: without what people wrote in it."""
+    path = release.path(name)
+    return hash_file(path) if release.manifest["format"] == 1 else listed_digest(release.folder, name)
+
+
+def _check_croissant(release: Release) -> str:
+    """The metadata that others read against the manifest: the same files of the same bytes."""
+    value = read_json(release.path(CROISSANT))
+    found = {file["contentUrl"]: file["sha256"] for file in value["distribution"]}
+    tables = {table_file(name) for name in table_names(release.manifest)}
+    return "" if found == {name: release.manifest["files"][name] for name in tables} else "it names other files"
+
+
+def _columns(release: Release) -> dict[str, list[Any]]:
+    return dict(release.table().to_pydict())
+
+
+def _selected(columns: dict[str, list[Any]]) -> list[int]:
+    """The candidates of the test set, in its order."""
+    rows = [row for row, stage in enumerate(columns["stage"]) if stage == "selected"]
+    return sorted(rows, key=lambda row: columns["line"][row])
+
+
+def _check_files(release: Release) -> str:
+    manifest = release.manifest
+    # Releases of earlier versions have no correlations.
+    strange = sorted((file_names(manifest) ^ set(manifest["files"])) - {CORRELATIONS})
+    if strange:
+        return f"the manifest lists other files than such a release has: {', '.join(strange)}"
+    return "" if manifest.get("signature") == signature(manifest) else "the signature is not that of the files"
+
+
+def _check_figures(release: Release) -> str:
+    """Means and quantiles, computed again."""
+    columns = _columns(release)
+    recorded = release.manifest["figures"]
+    measure = release.configuration["uncertainty"]
+    names = {
+        "degree": "degree",
+        "perplexity": "perplexity",
+        "difficulty": "difficulty",
+        "uncertainty": measure,
+        "reference": REFERENCE_LIKELIHOOD,
+    }
+    names = {name: column for name, column in names.items() if column in columns}
+    found: dict[str, Any] = {name: summary(columns[column]) for name, column in names.items()}
+    if "stage" in columns:
+        rows = _selected(columns)
+        found["selected"] = {name: summary([columns[column][row] for row in rows]) for name, column in names.items()}
+    if release.has_control and (controls := release.control_rows()):
+        found["control"] = {"degree": summary([row["degree"] for row in controls])}
+    wrong = [key for key in sorted(set(found) | set(recorded)) if found.get(key) != recorded.get(key)]
+    return f"{', '.join(wrong)}: not what the candidates give" if wrong else ""
+
+
+def _check_correlations(release: Release) -> str:
+    """Computed again from the candidates."""
+    found = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
+    recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
+    wrong = [row for row, pair in enumerate(itertools.zip_longest(found, recorded), 1) if pair[0] != pair[1]]
+    return f"row {wrong[0]}: not what the candidates give ({len(wrong):,} such rows)" if wrong else ""
+
+
+def _check_pairs(release: Release) -> str:
+    """What follows from other columns, computed again."""
+    columns = _columns(release)
+    expected = pair_measures(columns, release.manifest["inputs"].get("lm", {}).get("side"))
+    strange = sorted((set(PAIR_MEASURES) & set(columns)) ^ set(expected))
+    wrong = [
+        name
+        for name, values in expected.items()
+        if name in columns and not np.allclose(columns[name], values, rtol=1e-9, atol=0, equal_nan=True)
+    ]
+    named = sorted({*strange, *wrong})
+    return f"{', '.join(named)}: not what the other columns give" if named else ""
+
+
+def _check_text(release: Release) -> str:
+    """The words of every pair against the hash that the candidates' table has of them."""
+    if not release.has_text:
+        return ""
+    columns = _columns(release)
+    rows = _selected(columns) if release.finished else range(len(columns["line"]))
+    hashes = content_of(release.lines("source"), release.lines("target")).tolist()
+    expected = [columns["content"][row] for row in rows]
+    wrong = [number for number, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
+    return f"line {wrong[0]}: not the pair that was chosen ({len(wrong):,} such lines)" if wrong else ""
+
+
+def _check_tables(release: Release) -> str:
+    """The text of the tables against the hashes beside it; those of the test and control set against their files."""
+    for name in table_names(release.manifest):
+        table, file = release.table(name, text=True), table_file(name)
+        texts = sides_of(table, release.languages)
+        if bool(texts) != release.has_text:
+            return f"{file} has {'' if texts else 'no '}text"
+        if texts and (problem := _check_table_text(release, table, texts, name)):
+            return f"{file}{problem}"
+        if not texts and (strange := sorted({*table.column_names} - {*without_text(table).column_names})):
+            return f"{file}: the column {strange[0]} holds text"
+        if name != "candidates":
+            rows = [{key: row[key] for key in row if key not in HIDDEN} for row in table.to_pylist()]
+            recorded = release.split() if name == "test" else release.control_rows()
+            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # NaN is NaN
+                return f"{file}: not the rows of {SPLIT if name == 'test' else CONTROL}"
+    return ""
+
+
+def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], name: str) -> str:
+    """The text of one table."""
+    pairs = zip(content_of(*texts).tolist(), table["content"].to_pylist(), strict=True)
+    wrong = [row for row, (found, expected) in enumerate(pairs, 1) if found != expected]
+    if wrong:
+        return f", row {wrong[0]}: not the pair that it says ({len(wrong):,} such rows)"
+    if name == "candidates" and release.finished:
+        return ""
+    read = release.control_lines if name == "control" else release.lines
+    for side, language, lines in zip(SIDES, release.languages, texts, strict=True):
+        if lines != read(side):
+            return f": not the sentences of {control_text(language) if name == 'control' else f'{name}.{language}'}"
+    return ""
+
+
+HIDDEN = (TRANSLATION, "content")  # what the table of the test set has and its split has not
+
+
+def _check_counts(release: Release) -> str:
+    counts = release.manifest["counts"]
+    stage = "selected" if release.finished else "candidates"
+    found = {
+        f"lines of {language}": len(release.lines(side))
+        for side, language in zip(SIDES, release.languages, strict=True)
+        if release.has_text
+    }
+    if release.finished:
+        found["rows of split.jsonl"] = len(release.split())
+    problems = [f"{name}: {value:,} for {counts[stage]:,}" for name, value in found.items() if value != counts[stage]]
+    table = release.table()
+    stages = table["stage"].to_pylist() if "stage" in table.column_names else []
+    recounted = {"candidates": table.num_rows}
+    if stages:
+        recounted |= {stage: 0 for stage in FIRST if stage in counts}
+        recounted |= count_stages(stages)
+    problems += [
+        f"{key} in {candidates_file(release.manifest)}: {value:,} for {counts.get(key)}"
+        for key, value in recounted.items()
+        if counts.get(key) != value
+    ]
+    chain = [counts[key] for key in ("pool", "known_words", "within_length", "candidates")]
+    if (
+        chain != sorted(chain, reverse=True)
+        or counts["pool"] != counts["known_words"] + counts["rare_word"] + counts["empty"]
+    ):
+        problems.append("the counts of the stages do not add up")
+    return "; ".join(problems)
+
+
+def _check_rows(release: Release) -> str:
+    """Lengths, degree and place of every row against the text beside it."""
+    side = release.configuration["degree_side"]
+    texts = [release.lines(side) for side in SIDES] if release.has_text else []
+    return _differing(side, texts, release.split())
+
+
+def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) -> str:
+    for number, row in enumerate(rows, 1):
+        lengths = [len(words_of(lines[number - 1])) for lines in texts]
+        if texts and [row["source_length"], row["target_length"]] != lengths:
+            return f"row {number}: lengths {row['source_length']}, {row['target_length']}; the text has {lengths}"
+        if row["degree"] != row["pieces"] / row[f"{side}_length"]:
+            return f"row {number}: degree {row['degree']} is not pieces over length"
+    return ""
+
+
+def _check_control(release: Release) -> str:
+    """The control set: its rows against its text, apart from the test set, of the same corpora, matched as recorded."""
+    counts, rows = release.manifest["counts"], release.control_rows()
+    texts = [release.control_lines(side) for side in SIDES] if release.has_text else []
+    for name, found in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
+        if found != counts["control"]:
+            return f"{name}: {found:,} rows for {counts['control']:,}"
+    if problem := _differing(release.configuration["degree_side"], texts, rows):
+        return problem
+    for side, ours in zip(SIDES, texts, strict=False):
+        if both := set(ours) & set(release.lines(side)):
+            return f"{len(both):,} lines of the {side} are in the test set, too"
+        if len(set(ours)) < len(ours):
+            return f"a line of the {side} is there twice"
+    test = release.split()
+    short = Counter(row["pool"] for row in rows) - Counter(row["pool"] for row in test)
+    if short:
+        return f"{short.total():,} pairs of corpora that the test set has fewer of"
+    return _check_balance(release, test, rows)
+
+
+def _check_balance(release: Release, test: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
+    """What the manifest says of the control set's lengths and rarest words, against the rows of both sets."""
+    recorded = {row["covariate"]: row for row in release.manifest.get("balance", [])}
+    names = [name for name in (*LENGTHS, *RAREST) if name in recorded]
+    columns = [{name: np.array([row[name] for row in some]) for name in names} for some in (test, rows)]
+    found = balance(*map(covariates_of, columns)) if names else []
+    wrong = [str(row["covariate"]) for row in found if row != recorded[row["covariate"]]]
+    return f"balance of {', '.join(wrong)}: not what the rows give" if wrong else ""
+
+
+def _check_split(release: Release) -> str:
+    config = release.configuration
+    table = release.table()
+    _, stages = select_rows(table.to_pydict(), config, selection_sizes(config, table.num_rows))
+    drawn = {row["line"]: row for row, stage in zip(table.to_pylist(), stages, strict=True) if stage == "selected"}
+    split = release.split()
+    strange = sorted({row["line"] for row in split} ^ set(drawn))
+    if strange:
+        return f"{len(strange):,} pool lines are in one of split.jsonl and the draw only, the first {strange[0]:,}"
+    for number, row in enumerate(split, 1):
+        for key in sorted(set(row) & set(drawn[row["line"]])):
+            if row[key] != drawn[row["line"]][key]:
+                return f"row {number}: {key} {row[key]} is not that of the candidates, {drawn[row['line']][key]}"
+    return ""
+
+
+def _check_inputs(release: Release) -> Iterator[Check]:
+    """The inputs, where they still are: a release is whole without them."""
+    inputs = release.manifest["inputs"]
+    corpora = [("train", inputs["train"]), *(("pool", entry) for entry in inputs["pool"])]
+    corpora += [("exclude", entry) for entry in inputs["exclude"]]
+    if "ngrams" in inputs:
+        corpora.append(("ngrams", {"files": [inputs["ngrams"]]}))
+    if "difficulty" in inputs:
+        corpora.append(("difficulty", {"files": inputs["difficulty"]}))
+    if "lm" in inputs:
+        corpora.append(("lm", {"files": [inputs["lm"]]}))
+    for side, entry in inputs.get("known_from", {}).items():
+        corpora.append((f"known-from {side}", {"files": [entry], "of": sums_of}))
+    for role, entry in corpora:
+        for file in entry["files"]:
+            given = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
+            path = split_name(release.input_path(file["path"]))[0]
+            found = _hash_input(entry["of"](path) if "of" in entry else path)
+            if found is None:
+                yield Check(f"{role} {given}", None, "not here")
+            else:
+                same = found == file["sha256"]
+                yield Check(f"{role} {given}", same, "" if same else "not the file that the release was built from")
+
+
+def _check_ensemble(release: Release) -> Iterator[Check]:
+    """The members published beside a release that trained them: its own, as they were, or another build's since?"""
+    folder = release.ensemble
+    if release.until == "candidates" or "ensemble" in release.manifest["inputs"] or not os.path.lexists(folder):
+        return
+    members: list[Path] = []
+    while len(members) < int(release.configuration["members"]) and (step := release.step(MEMBER.format(len(members)))):
+        members.append(step)
+    if len(members) < int(release.configuration["members"]):
+        yield Check("ensemble", None, "the members' steps are not in the workspace: nothing to compare with")
+    else:
+        same = holds_members(folder, members)
+        yield Check("ensemble", same, "" if same else "not the members, as they were, that this release was built with")
+
+
+def _hash_input(path: Path) -> str | None:
+    """The hash of an input, if it is here to be read. What the system itself makes up (/proc) has no end."""
+    try:
+        if not path.is_file() or path.resolve().parts[:2] in (("/", "proc"), ("/", "sys"), ("/", "dev")):
+            return None
+        return hash_file(path)
+    except OSError:
+        return None

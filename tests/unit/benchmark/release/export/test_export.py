@@ -1,0 +1,94 @@
+"""Exports hand out raw text where it is at hand, and a metric that cuts the language."""
+
+import importlib.util
+import json
+import warnings
+
+import pyarrow.parquet
+import pytest
+import yaml
+
+from cgbench.benchmark.release.export import lm_eval
+from cgbench.benchmark.release.export.lm_eval import write_lm_eval
+from cgbench.benchmark.release.export.pairs import Pairs
+from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
+from cgbench.benchmark.release.manifest import FORMATS
+from cgbench.benchmark.release.release import Release
+from cgbench.errors import InputWarning
+
+RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。"), ("He waits.", "他在等。")]
+TEXT = [("dogs sleep, too.", "狗 也 睡 觉 。"), ("cats don't.", "猫 不 睡 觉 。"), ("he waits.", "他 在 等 。")]
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    """A release of two of the three pairs of a pool, in lower case and cut into characters."""
+    folder = tmp_path / "release"
+    folder.mkdir()
+    files = [{"path": str(tmp_path / f"pool.{language}")} for language in ("en", "zh")]
+    for file, side in zip(files, zip(*RAW, strict=True), strict=True):
+        (tmp_path / file["path"]).write_text("".join(line + "\n" for line in side), encoding="utf-8")
+    manifest = {
+        "format": max(FORMATS), "languages": ["en", "zh"], "until": "release", "signature": "x",
+        "inputs": {"pool": [{"files": files, "columns": None}]}, "files": {}, "counts": {}, "figures": {},
+        "configuration": {"tokenize": "zh=char", "lowercase": True},
+    }  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.setattr(lm_eval, "shots_of", lambda pairs: {"source": ["a"], "target": ["b"]})
+    rows = [
+        {
+            "source": TEXT[line][0], "target": TEXT[line][1], "doc": f"line-{line + 1}", "domain": "d",
+            "figures": {"pool": 1, "pool_line": line + 1},
+        }
+        for line in (2, 0)
+    ]  # fmt: skip
+    return Pairs(Release.open(folder), rows)
+
+
+def exported(pairs, folder):
+    folder.mkdir()
+    write_lm_eval(pairs, folder)
+    table = pyarrow.parquet.read_table(folder / "test.parquet")
+    return list(zip(table["source"].to_pylist(), table["target"].to_pylist(), strict=True))
+
+
+def test_raw_text_is_exported_where_the_pool_is_here(pairs, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert exported(pairs, tmp_path / "task") == [RAW[2], RAW[0]]
+        write_wmt_testsuite(pairs, tmp_path / "suite")
+    rows = [json.loads(line) for line in (tmp_path / "suite" / "references.jsonl").read_text().splitlines()]
+    assert [(row["src_text"], row["refs"]["refA"]["ref"]) for row in rows] == [RAW[2], RAW[0]]
+
+
+@pytest.mark.parametrize("changed", [None, "Dogs sleep.\nCats don't.\nHe waits.\n", "one line\n"])
+def test_another_pool_or_none_leaves_the_release_text_and_warns(pairs, tmp_path, changed):
+    pool = tmp_path / "pool.en"
+    pool.unlink() if changed is None else pool.write_text(changed)
+    with pytest.warns(InputWarning, match="the text is normalised \\(char, lower case\\).* normalise='release'"):
+        assert exported(pairs, tmp_path / "task") == [TEXT[2], TEXT[0]]
+
+
+def test_the_metric_cuts_chinese(pairs, tmp_path):
+    pytest.importorskip("sacrebleu")
+    exported(pairs, tmp_path / "task")
+    text = (tmp_path / "task" / "cgbench_en_zh.yaml").read_text()
+    assert "aggregation: !function pairs.bleu\n" in text
+    task = yaml.safe_load(text.replace("!function ", ""))
+    assert [one["metric"] for one in task["metric_list"]] == ["bleu", "chrf"]
+    made = importlib.util.spec_from_file_location("pairs", tmp_path / "task" / "pairs.py")
+    module = importlib.util.module_from_spec(made)
+    made.loader.exec_module(module)
+    longer = "狗也睡觉，猫不睡觉。"  # noqa: RUF001
+    assert module.bleu([(f" {longer}", longer), (RAW[0][1], [RAW[0][1]])]) == pytest.approx(100)
+    assert 0 < module.bleu([(longer, longer[:-3]), (longer, longer)]) < 100
+
+
+def test_a_language_with_blanks_has_the_metrics_of_the_harness(pairs, tmp_path):
+    pairs.release.manifest["languages"] = ["zh", "en"]
+    pairs.release.manifest["configuration"]["tokenize"] = "none"
+    with pytest.warns(InputWarning):
+        exported(pairs, tmp_path / "task")
+    task = yaml.safe_load((tmp_path / "task" / "cgbench_zh_en.yaml").read_text().replace("!function ", ""))
+    assert task["metric_list"] == [{"metric": name} for name in ("bleu", "chrf", "ter")]
+    assert "def bleu" not in (tmp_path / "task" / "pairs.py").read_text()
