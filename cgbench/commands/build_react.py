@@ -29,7 +29,7 @@ from cgbench.errors import InputError
 from cgbench.terminal import printable_json
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.foresight import Foreseen
+    from cgbench.benchmark.cost.foresight import Foreseen
     from cgbench.engines import Engine
 
 PATH = click.Path(path_type=Path)
@@ -119,7 +119,7 @@ def build_react_command(
     Given again, the command goes on where it was stopped; finished steps are kept as long as nothing they depend on
     has changed.
     """
-    from cgbench.benchmark.foresight import estimates_wanted
+    from cgbench.benchmark.cost.foresight import estimates_wanted
     from cgbench.benchmark.react.build_react import build_react, explain_react
 
     train_spec = corpus(train, columns)

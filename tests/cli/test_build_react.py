@@ -319,7 +319,7 @@ def test_a_byte_order_mark_changes_nothing_of_a_release(run, tmp_path, monkeypat
 
 def test_what_a_build_will_cost_is_said_and_goes_nowhere(release, corpora, run, tmp_path, monkeypatch):
     """On standard error, before it begins; a build that takes days goes on; nothing of it is in the release."""
-    from cgbench.benchmark import foresight
+    from cgbench.benchmark.cost import foresight
 
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     monkeypatch.setattr(foresight, "kept_rates", lambda *rest: RATES)

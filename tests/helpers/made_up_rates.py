@@ -1,6 +1,6 @@
 """What the parts of a build take, made up: nothing is timed."""
 
-from cgbench.benchmark.rates import ModelRates, Rates, Texts, TextSize
+from cgbench.benchmark.cost.rates import ModelRates, Rates, Texts, TextSize
 
 MODELS = ModelRates(
     subwords=1e-4, encode=1e-4, update=0.1, pairs=100.0, parameters=1_000_000, candidate=0.02, row=1000.0, memory=10**9

@@ -30,7 +30,7 @@ from cgbench.benchmark.candidates.uncertainty import (
     search_settings,
     uncertainty_of_candidates,
 )
-from cgbench.benchmark.foresight import Foreseen, foresee
+from cgbench.benchmark.cost.foresight import Foreseen, foresee
 from cgbench.benchmark.react.arguments import PLANNED, plan_of
 from cgbench.benchmark.react.config import SIDES, resolve_amount
 from cgbench.benchmark.react.control import Control, draw_control
@@ -125,7 +125,7 @@ def build_react(
     :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.release.card_notes`).
     :param say: receives a line a step that says why it runs or is kept.
     :param say_cost: receives, before anything runs, what the steps will cost on this machine, which takes seconds to
-        find out (:mod:`cgbench.benchmark.foresight`).
+        find out (:mod:`cgbench.benchmark.cost.foresight`).
     :param settings: of the preset, changed: ``{"candidates": "1/30", "training.max_updates": 500}``. Those whose names
         have no dot may be given as arguments: ``seed=2``.
     :raises InputError: the inputs, the settings or the folder are wrong; nothing is left half-written.

@@ -1,7 +1,7 @@
 """What a build will cost: time, memory and disk of each step, from what its parts take on a machine.
 
-Pure: sizes and rates in (:mod:`cgbench.benchmark.rates` times them), figures out. What is estimated is said to the one
-who waits, and goes into no file.
+Pure: sizes and rates in (:mod:`cgbench.benchmark.cost.rates` times them), figures out. What is estimated is said to the
+one who waits, and goes into no file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cgbench.benchmark.candidates.uncertainty import shard_size
-from cgbench.benchmark.rates import ModelRates, Rates, Texts
+from cgbench.benchmark.cost.rates import ModelRates, Rates, Texts
 from cgbench.benchmark.react.config import ReactConfig, parse_amount, resolve_amount
 from cgbench.models.config.common import TrainingConfig
 from cgbench.tables import render

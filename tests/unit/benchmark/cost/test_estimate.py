@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_up_rates import RATES, TEXTS
 
-from cgbench.benchmark.estimate import DAY, Asked, Cost, Estimate, advice, cost_table, duration, estimate, size
+from cgbench.benchmark.cost.estimate import DAY, Asked, Cost, Estimate, advice, cost_table, duration, estimate, size
 from cgbench.benchmark.react.config import make_config
 from cgbench.models.config.presets import load_preset
 

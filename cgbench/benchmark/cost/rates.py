@@ -1,5 +1,5 @@
 """What the parts of a build take on this machine, timed on a small sample of its texts: rates, and how large its texts
-are. What they come to is :mod:`cgbench.benchmark.estimate`'s business.
+are. What they come to is :mod:`cgbench.benchmark.cost.estimate`'s business.
 
 As many workers are timed side by side as the build will have: two members on two cores are slower than one. Rates are
 kept in the user's cache, by machine, texts and settings; nothing of them goes into a build.

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cgbench.benchmark.candidates.uncertainty import shard_needs
-from cgbench.benchmark.estimate import SMALLER, Asked, Estimate, advice, cost_table, estimate
-from cgbench.benchmark.rates import Rates, kept_rates, look_at_texts, members_at_once, preset_of, times_models
+from cgbench.benchmark.cost.estimate import SMALLER, Asked, Estimate, advice, cost_table, estimate
+from cgbench.benchmark.cost.rates import Rates, kept_rates, look_at_texts, members_at_once, preset_of, times_models
 from cgbench.benchmark.react.config import ReactConfig, make_config
 from cgbench.benchmark.react.plan import Plan
 from cgbench.engines import Engine

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from cgbench.benchmark import rates
-from cgbench.benchmark.foresight import foresee
-from cgbench.benchmark.rates import kept_rates, look_at_texts, measure_rates
+from cgbench.benchmark.cost import rates
+from cgbench.benchmark.cost.foresight import foresee
+from cgbench.benchmark.cost.rates import kept_rates, look_at_texts, measure_rates
 from cgbench.benchmark.react.arguments import plan_of
 from cgbench.engines import Local
 from cgbench.files import cache_folder
