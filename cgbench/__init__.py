@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
-    from cgbench.benchmark.imported.functions import import_scores
     from cgbench.benchmark.known_ngrams.degree import degree
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
+    from cgbench.benchmark.metrics.import_scores import import_scores
     from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.functions import overlap
     from cgbench.benchmark.react.build_react import build_react
@@ -68,7 +68,7 @@ _MODULES = {
     "build_react": "cgbench.benchmark.react.build_react",
     "degree": "cgbench.benchmark.known_ngrams.degree",
     "export": "cgbench.benchmark.release.export.export",
-    "import_scores": "cgbench.benchmark.imported.functions",
+    "import_scores": "cgbench.benchmark.metrics.import_scores",
     "load_data": "cgbench.data_recipes.frames",
     "overlap": "cgbench.benchmark.overlap.functions",
     "power": "cgbench.benchmark.metrics.power",

@@ -86,7 +86,7 @@ def _pilot(given: dict[str, Any]) -> Evaluation:
     said = {name: given.pop(name) for name in ("name", "statistic", "scale", "lower_is_better", "drop_missing")}
     ids = given["ids"]
     if given["scores"]:
-        from cgbench.benchmark.imported.functions import import_scores
+        from cgbench.benchmark.metrics.import_scores import import_scores
 
         return import_scores(paths_of(given["scores"], "--scores"), ids=ids, **said)
     from cgbench.benchmark.metrics.functions import evaluate

@@ -71,7 +71,7 @@ def comet_command(python: str, batch_size: int, gpus: int, **given: Any) -> None
 
 def _score(command: tuple[str, ...], given: dict[str, Any]) -> None:
     from cgbench.benchmark.imported.external import Scorer, score_systems
-    from cgbench.benchmark.imported.functions import Kind, read_scale
+    from cgbench.benchmark.metrics.import_scores import Kind, read_scale
     from cgbench.text.columns import read_column
 
     wanted = take_outputs(given, inputs_of(given))

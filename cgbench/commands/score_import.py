@@ -50,7 +50,7 @@ SAID = options(
 @COMMON
 def import_command(**given: Any) -> None:
     """Intervals, tests, bins and seeds for scores that other programs gave (COMET, MetricX, a judge, lm-eval)."""
-    from cgbench.benchmark.imported.functions import import_scores
+    from cgbench.benchmark.metrics.import_scores import import_scores
     from cgbench.text.columns import read_column
 
     wanted = take_outputs(given, inputs_of(given))
@@ -73,7 +73,7 @@ def paths_of(items: tuple[str, ...], option: str) -> dict[str, Any]:
     """
     from pathlib import Path
 
-    from cgbench.benchmark.imported.score_files import is_of_systems, split_field
+    from cgbench.benchmark.metrics.score_files import is_of_systems, split_field
     from cgbench.text.columns import short_name
 
     systems: dict[str, Any] = {}

@@ -28,12 +28,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cgbench.benchmark.imported.functions import Kind, score_columns
-from cgbench.benchmark.imported.score_files import ScoreColumn
 from cgbench.benchmark.metrics.cter_lexicon import data_folder
 from cgbench.benchmark.metrics.features import release_files
 from cgbench.benchmark.metrics.given import read_references, read_systems
+from cgbench.benchmark.metrics.import_scores import Kind, score_columns
 from cgbench.benchmark.metrics.result import Evaluation
+from cgbench.benchmark.metrics.score_files import ScoreColumn
 from cgbench.errors import InputError, argument
 from cgbench.terminal import printable
 from cgbench.text.given import AnyPath, Texts, as_column
@@ -139,7 +139,8 @@ def score_systems(
     kind: Kind | None = None,
     **options: Any,
 ) -> Evaluation:
-    """Score hypotheses with a program, and all that :func:`~cgbench.benchmark.imported.functions.import_scores` does.
+    """Score hypotheses with a program, and all that :func:`~cgbench.benchmark.metrics.import_scores.import_scores`
+    does.
 
     :param systems: hypotheses, ``references`` and ``sources`` as :func:`cgbench.evaluate` takes them; the program gets
         what of them is given.

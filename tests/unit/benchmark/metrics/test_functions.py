@@ -6,10 +6,10 @@ import warnings
 import pandas
 import pytest
 
-from cgbench.benchmark.imported.functions import import_scores
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
+from cgbench.benchmark.metrics.import_scores import import_scores
 from cgbench.commands.options import as_options
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.text.columns import Column

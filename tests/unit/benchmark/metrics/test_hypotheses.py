@@ -6,9 +6,9 @@ import warnings
 
 import pytest
 
-from cgbench.benchmark.imported.functions import import_scores
 from cgbench.benchmark.metrics.functions import evaluate
 from cgbench.benchmark.metrics.hypotheses import normalisation_of
+from cgbench.benchmark.metrics.import_scores import import_scores
 from cgbench.errors import InputError, InputWarning
 
 SUBJECTS = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")

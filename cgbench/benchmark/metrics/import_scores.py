@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from cgbench.arguments import check_flag
-from cgbench.benchmark.imported.reading import common_order, read_systems
-from cgbench.benchmark.imported.score_files import ScoreColumn, split_field
+from cgbench.benchmark.metrics.external_scores import common_order, read_systems
 from cgbench.benchmark.metrics.features import release_files
 from cgbench.benchmark.metrics.functions import evaluate
 from cgbench.benchmark.metrics.given import join_texts, read_references, read_runs
 from cgbench.benchmark.metrics.given import read_systems as read_texts
 from cgbench.benchmark.metrics.result import Evaluation
+from cgbench.benchmark.metrics.score_files import ScoreColumn, split_field
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
@@ -56,7 +56,7 @@ def import_scores(
 ) -> Evaluation:
     """Intervals, tests, bins and seeds for segment scores of any metric.
 
-    :param systems: by name, a file (:mod:`cgbench.benchmark.imported.score_files`, or a log of a harness) or numbers;
+    :param systems: by name, a file (:mod:`cgbench.benchmark.metrics.score_files`, or a log of a harness) or numbers;
         of several runs a list of these. The order of examples is that of the first.
     :param name: of the metric, in tables and the signature.
     :param statistic: what the scores of a system become: ``mean``, ``rms``, ``geometric``, ``harmonic``, ``share:X``.

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.imported.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
+from cgbench.benchmark.metrics.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
 from cgbench.text.parquet import ParquetTable

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cgbench.benchmark.imported.harness_logs import read_log
-from cgbench.benchmark.imported.score_files import (
+from cgbench.benchmark.metrics.harness_logs import read_log
+from cgbench.benchmark.metrics.score_files import (
     ScoreColumn,
     is_of_systems,
     read_plain,
