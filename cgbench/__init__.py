@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.known_ngrams.degree import degree
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
+    from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.import_scores import import_scores
     from cgbench.benchmark.metrics.power import power
-    from cgbench.benchmark.overlap.functions import overlap
+    from cgbench.benchmark.overlap.overlap import overlap
     from cgbench.benchmark.react.build_react import build_react
     from cgbench.benchmark.release.export.export import export
     from cgbench.benchmark.release.release import Release
-    from cgbench.benchmark.splits.functions import split
-    from cgbench.benchmark.stats.functions import stats
-    from cgbench.benchmark.validity.functions import validate
+    from cgbench.benchmark.splits.split import split
+    from cgbench.benchmark.stats.stats import stats
+    from cgbench.benchmark.validity.validate import validate
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
     from cgbench.models.ensemble import Ensemble, translate
@@ -70,16 +70,16 @@ _MODULES = {
     "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.metrics.import_scores",
     "load_data": "cgbench.data_recipes.frames",
-    "overlap": "cgbench.benchmark.overlap.functions",
+    "overlap": "cgbench.benchmark.overlap.overlap",
     "power": "cgbench.benchmark.metrics.power",
-    "split": "cgbench.benchmark.splits.functions",
-    "stats": "cgbench.benchmark.stats.functions",
+    "split": "cgbench.benchmark.splits.split",
+    "stats": "cgbench.benchmark.stats.stats",
     "token_measures": "cgbench.models.uncertainty",
     "train": "cgbench.models.training.single",
     "translate": "cgbench.models.ensemble",
     "uncertainty": "cgbench.models.outside.functions",
-    "validate": "cgbench.benchmark.validity.functions",
-    **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.functions"),
+    "validate": "cgbench.benchmark.validity.validate",
+    **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.evaluate"),
 }
 """Where each name is defined."""
 

@@ -63,7 +63,7 @@ def overlap_command(
     TEST is a text (a file, TABLE:COLUMN), or two, source and target. The corpus is read once; memory is that of the
     test text. An n-gram is known when it occurs within a line (or a row) of the corpus. Paraphrases are not found.
     """
-    from cgbench.benchmark.overlap.functions import overlap
+    from cgbench.benchmark.overlap.overlap import overlap
     from cgbench.files import check_output, write_atomic
     from cgbench.text.streams import split_name
 
@@ -105,7 +105,7 @@ def _look(test: tuple[str, ...], corpus: tuple[Path, ...], given: dict[str, Any]
 
 def _from_index(text: Any, index: str, given: dict[str, Any]) -> Any:
     """The overlap with an infini-gram index, ``INDEX[@URL]``."""
-    from cgbench.benchmark.overlap.functions import overlap_from
+    from cgbench.benchmark.overlap.overlap import overlap_from
     from cgbench.benchmark.overlap.sources import URL, InfiniGram
 
     for name in ("out", "documents", "tokenizer", "skip_bad"):

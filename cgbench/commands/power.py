@@ -89,7 +89,7 @@ def _pilot(given: dict[str, Any]) -> Evaluation:
         from cgbench.benchmark.metrics.import_scores import import_scores
 
         return import_scores(paths_of(given["scores"], "--scores"), ids=ids, **said)
-    from cgbench.benchmark.metrics.functions import evaluate
+    from cgbench.benchmark.metrics.evaluate import evaluate
 
     if not given["references"]:
         raise InputError("references are needed: --ref FILE")

@@ -204,7 +204,7 @@ RENAMED = {"source": "sources", "more_refs": "more_references", "control_source"
 
 def _score(metric: str, given: dict[str, Any], reasons: bool = False) -> None:
     """Read the texts, score the systems and print the figures."""
-    from cgbench.benchmark.metrics.functions import evaluate
+    from cgbench.benchmark.metrics.evaluate import evaluate
     from cgbench.text.columns import read_column
 
     wanted = take_outputs(given, inputs_of(given))
@@ -317,7 +317,7 @@ def read_hypotheses(items: Sequence[str], option: str = "--hyp", ids: str | None
 
 def inputs_of(given: dict[str, Any]) -> Iterator[Path]:
     """Every file that the options name."""
-    from cgbench.benchmark.metrics.functions import release_files
+    from cgbench.benchmark.metrics.evaluate import release_files
     from cgbench.text.streams import split_name
 
     if given.get("release"):

@@ -69,7 +69,7 @@ def split_command(
     **settings: Any,
 ) -> None:
     """Split a corpus so that its test set asks for new combinations of what training has."""
-    from cgbench.benchmark.splits.functions import curve, split
+    from cgbench.benchmark.splits.split import curve, split
     from cgbench.benchmark.splits.split_config import SplitConfig
     from cgbench.settings import apply_settings
 

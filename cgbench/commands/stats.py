@@ -73,7 +73,7 @@ def stats_command(
     A row a test text, as in Table 2 of Zheng and Lapata 2023. An n-gram is novel when it never occurs in the
     training text; each is counted once.
     """
-    from cgbench.benchmark.stats.functions import stats
+    from cgbench.benchmark.stats.stats import stats
     from cgbench.benchmark.stats.texts import split_label
     from cgbench.text.inspection import look_at_texts
     from cgbench.text.normalisation import Normalisation

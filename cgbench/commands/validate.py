@@ -76,8 +76,8 @@ def validate_command(
     it and a / (transformer/seed5) is of that family.
     """
     from cgbench.benchmark.release.release import Release
-    from cgbench.benchmark.validity.functions import validate
     from cgbench.benchmark.validity.members import candidate_texts
+    from cgbench.benchmark.validity.validate import validate
     from cgbench.files import check_output, write_atomic
 
     family, folder = _named(release)

@@ -101,7 +101,7 @@ def _learn(origin: Origin, training: Text) -> KnownNgrams:
     config = origin.release.configuration
     counts = {"min_count": config["ngram_min_count"], "word_min_count": config["word_min_count"]}
     if folder := origin.known.get(origin.degree_side):
-        from cgbench.benchmark.known_of_pool import ngrams_of_pool
+        from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 
         lines = origin.release.lines(origin.degree_side)
         return ngrams_of_pool(KnownOfTest.load(folder), [(str(origin.release), join_blocks(lines))], **counts)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.metrics.buckets import Bin, make_bins
+from cgbench.benchmark.metrics.bins import Bin, make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part, parts_of
 from cgbench.benchmark.metrics.features import make_feature

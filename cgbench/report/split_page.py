@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.splits.functions import CURVE
+from cgbench.benchmark.splits.split import CURVE
 from cgbench.benchmark.splits.split_release import holds_split
 from cgbench.errors import InputError
 from cgbench.report import charts

@@ -19,8 +19,8 @@ import argparse
 from pathlib import Path
 
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.validity.functions import validate
 from cgbench.benchmark.validity.members import candidate_texts
+from cgbench.benchmark.validity.validate import validate
 from cgbench.cli import main as cgbench
 from cgbench.data_recipes.demo.corpus import write_demo
 from cgbench.files import write_atomic

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Metric
-from cgbench.benchmark.metrics.buckets import Bin
+from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison, Result, System, parts_of

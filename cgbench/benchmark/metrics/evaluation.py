@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Estimate, Metric, Pair
-from cgbench.benchmark.metrics.buckets import Bin
+from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval, score_interval
 from cgbench.benchmark.metrics.significance import (

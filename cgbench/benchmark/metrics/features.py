@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.metrics.buckets import Feature, feature_of_column, lengths
+from cgbench.benchmark.metrics.bins import Feature, feature_of_column, lengths
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from cgbench.arguments import check_flag
+from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.external_scores import common_order, read_systems
 from cgbench.benchmark.metrics.features import release_files
-from cgbench.benchmark.metrics.functions import evaluate
 from cgbench.benchmark.metrics.given import join_texts, read_references, read_runs
 from cgbench.benchmark.metrics.given import read_systems as read_texts
 from cgbench.benchmark.metrics.result import Evaluation

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.metrics.base import Estimate, Metric, Pair, Signature
-from cgbench.benchmark.metrics.buckets import Bin, Feature, make_bins, table_6_bins
+from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins, table_6_bins
 from cgbench.benchmark.metrics.contrast import FEWEST_UNITS
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops

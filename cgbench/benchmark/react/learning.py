@@ -10,7 +10,7 @@ from cgbench.benchmark.candidates.scan_tasks import NGRAMS, WORDS
 from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.known_of_pool import Named, ngrams_of_pool, words_of_pool
+from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.react.config import SIDES
 from cgbench.benchmark.react.plan import Plan

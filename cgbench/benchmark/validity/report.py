@@ -12,10 +12,10 @@ from cgbench.benchmark.candidates.correlations import CENTRAL, Interval
 from cgbench.tables import render
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.validity.functions import Scored, Validity
     from cgbench.benchmark.validity.members import Draws
     from cgbench.benchmark.validity.overlap import Common, Overlap
     from cgbench.benchmark.validity.ranking import Ranking
+    from cgbench.benchmark.validity.validate import Scored, Validity
 
 
 def as_json(found: Validity) -> str:

@@ -2,7 +2,7 @@
 
 from hostile_text import HOSTILE
 
-from cgbench.benchmark.overlap.functions import overlap
+from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.engines import Local
 from cgbench.report.overlap_page import overlap_page
 

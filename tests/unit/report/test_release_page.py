@@ -13,7 +13,7 @@ from cgbench.benchmark.candidates.correlations import spearman
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.manifest import digest
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.stats.functions import stats
+from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.report import release_page as module

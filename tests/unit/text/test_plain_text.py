@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cgbench.benchmark.known_ngrams.degree import known_ngrams_of, read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
-from cgbench.benchmark.metrics.buckets import lengths
+from cgbench.benchmark.metrics.bins import lengths
 from cgbench.benchmark.metrics.cter import reasons
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.features import Material, make_feature

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.divergence.elements import elements_of, kind_of
-from cgbench.benchmark.stats.functions import stats
+from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 
 spacy = pytest.importorskip("spacy")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics.drop import CONTROL_DRAWS
-from cgbench.benchmark.metrics.functions import evaluate
+from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.intervals import difference_interval, score_interval, student_quantile
 from cgbench.benchmark.metrics.significance import bootstrap_counts, resampled_runs
 from cgbench.errors import InputError, InputWarning

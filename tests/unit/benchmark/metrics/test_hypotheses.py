@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from cgbench.benchmark.metrics.functions import evaluate
+from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.hypotheses import normalisation_of
 from cgbench.benchmark.metrics.import_scores import import_scores
 from cgbench.errors import InputError, InputWarning

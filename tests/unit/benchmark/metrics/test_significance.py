@@ -6,8 +6,8 @@ import pytest
 from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
+from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.bleu import SacreMetric
-from cgbench.benchmark.metrics.buckets import Bin
 from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.intervals import percentile_interval

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from cgbench.benchmark.metrics.bins import Bin, Feature
 from cgbench.benchmark.metrics.bleu import SacreMetric
-from cgbench.benchmark.metrics.buckets import Bin, Feature
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
 from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cgbench.benchmark.overlap.functions import STEPS, overlap
+from cgbench.benchmark.overlap.overlap import STEPS, overlap
 from cgbench.engines import Local
 
 WRITES = ("os.rename", "os.mkdir", "os.remove", "os.rmdir")

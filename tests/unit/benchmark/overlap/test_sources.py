@@ -8,7 +8,7 @@ import pytest
 from twins_overlap import count_ngrams, ends_of
 
 from cgbench.benchmark.overlap import sources
-from cgbench.benchmark.overlap.functions import overlap, overlap_from
+from cgbench.benchmark.overlap.overlap import overlap, overlap_from
 from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
 from cgbench.engines import Local
 from cgbench.errors import InputError

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tokenizers")
 
-from cgbench.benchmark.overlap.functions import overlap
+from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.special_ids import SPECIALS

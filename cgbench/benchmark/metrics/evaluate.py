@@ -17,8 +17,8 @@ import numpy as np
 
 from cgbench.arguments import check_choice, check_flag, check_names, check_whole
 from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.bleu import CLASSES, SacreMetric
-from cgbench.benchmark.metrics.buckets import Feature, coinciding, feature_of_column
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon

@@ -9,7 +9,7 @@ from small_build import release_bytes
 
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify_split import sets_of
-from cgbench.benchmark.splits.functions import split
+from cgbench.benchmark.splits.split import split
 from cgbench.benchmark.splits.split_config import SplitConfig
 from cgbench.cli import main
 from cgbench.data_recipes.scan_grammar import commands
@@ -189,7 +189,7 @@ def test_a_page_of_a_split_and_of_a_curve(corpus, release, tmp_path):
 
 def test_a_split_is_read_as_a_release_is(release, tmp_path):
     """One class and one manifest: every command that reads a release reads a split."""
-    from cgbench.benchmark.stats.functions import stats
+    from cgbench.benchmark.stats.stats import stats
 
     assert (release.is_split, release.finished, release.has_text, release.has_control) == (True, True, True, False)
     rows = release.split()

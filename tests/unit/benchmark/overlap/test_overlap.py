@@ -10,9 +10,9 @@ from twins_overlap import count_ngrams, documents_of, figures
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap import counting
-from cgbench.benchmark.overlap.functions import overlap
+from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.stats.functions import stats
+from cgbench.benchmark.stats.stats import stats
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.report.overlap_page import overlap_page

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.known_of_pool import ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.automaton import Automaton
-from cgbench.benchmark.overlap.functions import overlap
+from cgbench.benchmark.overlap.known_from import ngrams_of_pool, words_of_pool
+from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Reading, units_of
 from cgbench.benchmark.react.build_react import build_react, explain_react
-from cgbench.benchmark.stats.functions import stats
+from cgbench.benchmark.stats.stats import stats
 from cgbench.digests import SUMS, digests_of, write_sums
 from cgbench.engines import Local
 from cgbench.errors import InputError

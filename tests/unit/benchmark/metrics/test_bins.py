@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from cgbench.benchmark.metrics.buckets import Feature, coinciding, feature_of_column, make_bins, table_6_bins
+from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, make_bins, table_6_bins
 from cgbench.benchmark.metrics.features import Material, make_feature, more_references
 from cgbench.errors import InputError, with_arguments
 from cgbench.text.columns import Column

@@ -7,8 +7,8 @@ import pandas
 import pytest
 
 from cgbench.benchmark.metrics.cter_grammar import Grammar
+from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.functions import bleu, chrf, cter, evaluate, exact_match, ter
 from cgbench.benchmark.metrics.import_scores import import_scores
 from cgbench.commands.options import as_options
 from cgbench.errors import InputError, InputWarning, argument

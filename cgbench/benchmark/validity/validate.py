@@ -10,8 +10,8 @@ import numpy as np
 
 from cgbench.arguments import check_choice, check_whole
 from cgbench.benchmark.candidates.correlations import Correlation
+from cgbench.benchmark.metrics.evaluate import make_metric
 from cgbench.benchmark.metrics.evaluation import System
-from cgbench.benchmark.metrics.functions import make_metric
 from cgbench.benchmark.metrics.given import Runs, read_systems
 from cgbench.benchmark.metrics.significance import SAMPLES, SEED
 from cgbench.benchmark.release.release import Release

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cgbench.benchmark.stats.functions import stats
+from cgbench.benchmark.stats.stats import stats
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 
