@@ -55,7 +55,7 @@ def learn_command(
     and Andreas (2021).
     """
     from cgbench.files import check_output
-    from cgbench.memory import check_memory
+    from cgbench.machine import check_memory
     from cgbench.models.lexicons.bitext import BYTES_A_WORD
     from cgbench.models.lexicons.lexicon import check_suffix, learn_lexicon
     from cgbench.models.lexicons.picture import check_picture, draw_lexicon

@@ -55,6 +55,6 @@ def open_engine(
         raise InputError(f"{argument('engine')} {name}: there is local, and ray")
     if gpus is not None:
         raise InputError(f"{argument('gpus')}: a Ray cluster knows its GPUs (ray start --num-gpus)")
-    from cgbench.engines.ray_cluster import Ray
+    from cgbench.engines.ray import Ray
 
     return Ray(address, jobs, gpu_share)

@@ -13,7 +13,7 @@ from cgbench.errors import InputError
 from cgbench.lm.counts import LONGEST, read_corpus, sort_places
 from cgbench.lm.kenlm_binary import ORDERS
 from cgbench.lm.smoothing import FALLBACK, Smoothing
-from cgbench.memory import check_memory
+from cgbench.machine import check_memory
 from cgbench.text.word_counts import estimate_words
 
 SUFFIXES = (".arpa", ".binary")

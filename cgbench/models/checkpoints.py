@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.digests import SUMS, check_recorded, digests_of, first_damaged, write_sums
+from cgbench.checksums import SUMS, check_recorded, digests_of, first_damaged, write_sums
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, ordinary_file, ordinary_folder, read_json, to_json, write_atomic, write_json
 from cgbench.models.checkpoint_checks import check_config, check_sizes, check_tensors

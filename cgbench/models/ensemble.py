@@ -32,7 +32,7 @@ from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.progress import bar
-from cgbench.text.given import Texts, as_column
+from cgbench.text.inputs import Texts, as_column
 
 WEIGHTS = ("float32", "int8")
 SEARCH_OPTIONS = ("max_length_ratio", "max_length_extra", "length_penalty", "batch_tokens", "progress")

@@ -13,7 +13,7 @@ from typing import Any
 
 from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
-from cgbench.text.anonymise import check_kind, names_of
+from cgbench.text.logical_forms import check_kind, names_of
 from cgbench.text.moses import Pair, detokenizer, map_pairs
 from cgbench.text.tokenizers import check_tokenizer, tokenizer, versions
 
@@ -40,7 +40,7 @@ class Normalisation:
     ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: words are what blanks separate),
     or one for each side that has one, by language or side: ``de=moses,zh=jieba``. ``languages`` are those of source
     and target, which Moses needs. ``detokenize``: Moses' tokenisation is undone first. ``anonymise``: a kind of logical
-    form (:mod:`cgbench.text.anonymise`), which the target is.
+    form (:mod:`cgbench.text.logical_forms`), which the target is.
 
     :raises InputError: there is no such tokeniser, language or form.
     """

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cgbench.digests import hash_file
+from cgbench.checksums import hash_file
 from cgbench.errors import InputError, argument, require
 from cgbench.progress import bar
 from cgbench.text.conllu import Sentence

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 from cgbench.errors import InputError, require
-from cgbench.memory import size_of
+from cgbench.machine import size_of
 from cgbench.text.plain_text import MARK, not_utf8, skip_mark
 
 if TYPE_CHECKING:

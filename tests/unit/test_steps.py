@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from cgbench import digests
+from cgbench import checksums as digests
 from cgbench.errors import InputError, InputWarning
 from cgbench.files import read_json
 from cgbench.steps import Step, Workspace, check_folder, locked

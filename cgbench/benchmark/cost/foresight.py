@@ -15,7 +15,7 @@ from cgbench.benchmark.cost.rates import Rates, kept_rates, look_at_texts, membe
 from cgbench.benchmark.react.config import ReactConfig, make_config
 from cgbench.benchmark.react.plan import Plan
 from cgbench.engines import Engine
-from cgbench.memory import free_memory
+from cgbench.machine import free_memory
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.steps import Step, Workspace

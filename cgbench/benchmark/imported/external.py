@@ -30,13 +30,13 @@ from typing import Any, BinaryIO
 
 from cgbench.benchmark.metrics.cter_lexicon import data_folder
 from cgbench.benchmark.metrics.features import release_files
-from cgbench.benchmark.metrics.given import read_references, read_systems
 from cgbench.benchmark.metrics.import_scores import Kind, score_columns
+from cgbench.benchmark.metrics.inputs import read_references, read_systems
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import ScoreColumn
 from cgbench.errors import InputError, argument
 from cgbench.terminal import printable
-from cgbench.text.given import AnyPath, Texts, as_column
+from cgbench.text.inputs import AnyPath, Texts, as_column
 
 QUOTED = 200  # characters of what a program said
 PATIENCE = 5.0  # seconds for a program to end that has closed its output

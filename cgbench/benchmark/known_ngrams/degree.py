@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cgbench.arguments import check_flag, check_whole
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import read_text
-from cgbench.text.given import AnyPath, Texts, as_column, as_path, is_path
+from cgbench.text.inputs import AnyPath, Texts, as_column, as_path, is_path
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import shown

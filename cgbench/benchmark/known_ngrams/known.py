@@ -50,7 +50,7 @@ from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.benchmark.known_ngrams.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
-from cgbench.memory import free_memory
+from cgbench.machine import free_memory
 from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import LARGEST, WordCounter, estimate_words

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.digests import check_digests, digests_of
+from cgbench.checksums import check_digests, digests_of
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, ordinary_file, read_json, write_json
 from cgbench.steps import hash_value

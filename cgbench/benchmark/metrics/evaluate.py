@@ -27,7 +27,8 @@ from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, TESTS, Comparison
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.features import Material, make_feature, release_files
-from cgbench.benchmark.metrics.given import (
+from cgbench.benchmark.metrics.hypotheses import Preparation
+from cgbench.benchmark.metrics.inputs import (
     Runs,
     absent,
     check_sources,
@@ -37,7 +38,6 @@ from cgbench.benchmark.metrics.given import (
     read_systems,
     with_more,
 )
-from cgbench.benchmark.metrics.hypotheses import Preparation
 from cgbench.benchmark.metrics.published import Published, published
 from cgbench.benchmark.metrics.result import Asked, Evaluation
 from cgbench.benchmark.metrics.scoring import Breakdown, disagreements, made_otherwise, score, warnings_of
@@ -47,8 +47,8 @@ from cgbench.errors import InputError, InputWarning, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, split_name
 from cgbench.text.formats import form
-from cgbench.text.given import AnyPath, Corpus, Texts, as_column
 from cgbench.text.hypothesis_form import Reading
+from cgbench.text.inputs import AnyPath, Corpus, Texts, as_column
 from cgbench.text.joins import index_of, places
 
 METRICS = (*CLASSES, "exact", "semantic", "cter")

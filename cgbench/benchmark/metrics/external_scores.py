@@ -19,7 +19,7 @@ from cgbench.benchmark.metrics.score_files import (
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import short_name
-from cgbench.text.given import is_path
+from cgbench.text.inputs import is_path
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form

@@ -14,7 +14,7 @@ from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column, read_column
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.given import AnyPath, Texts, as_column
+from cgbench.text.inputs import AnyPath, Texts, as_column
 from cgbench.text.joins import in_order
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import form, split_name

@@ -11,8 +11,8 @@ from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.evaluation import System
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
-from cgbench.text.given import AnyPath, Texts, as_column
 from cgbench.text.hypothesis_form import Reading, differences
+from cgbench.text.inputs import AnyPath, Texts, as_column
 from cgbench.text.inspection import Finding
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.profile import Profile, profile

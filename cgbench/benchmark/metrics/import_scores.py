@@ -15,14 +15,14 @@ from cgbench.arguments import check_flag
 from cgbench.benchmark.metrics.evaluate import evaluate
 from cgbench.benchmark.metrics.external_scores import common_order, read_systems
 from cgbench.benchmark.metrics.features import release_files
-from cgbench.benchmark.metrics.given import join_texts, read_references, read_runs
-from cgbench.benchmark.metrics.given import read_systems as read_texts
+from cgbench.benchmark.metrics.inputs import join_texts, read_references, read_runs
+from cgbench.benchmark.metrics.inputs import read_systems as read_texts
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import ScoreColumn, split_field
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
-from cgbench.text.given import AnyPath
+from cgbench.text.inputs import AnyPath
 from cgbench.text.streams import form
 
 NAMED = 5  # rows named in a message

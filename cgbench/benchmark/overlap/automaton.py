@@ -17,7 +17,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.files import ordinary_file
-from cgbench.memory import check_memory
+from cgbench.machine import check_memory
 
 ARRAYS = ("firsts", "table", "links", "lens", "pairs")
 BITS = 16  # of the set of pairs, for each word of the test text

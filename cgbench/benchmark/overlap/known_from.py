@@ -16,7 +16,7 @@ from cgbench.benchmark.known_ngrams.learning import collapse, grow
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Words
-from cgbench.memory import check_memory
+from cgbench.machine import check_memory
 from cgbench.text.blocks import Block
 
 Named = tuple[str, Iterable[Block]]

@@ -24,7 +24,7 @@ from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
 from cgbench.steps import STEPS, Workspace, check_folder, locked
-from cgbench.text.given import Texts, as_column, is_path
+from cgbench.text.inputs import Texts, as_column, is_path
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import as_given, local

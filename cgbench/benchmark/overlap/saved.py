@@ -19,7 +19,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
 from cgbench.benchmark.overlap.units import Reading, Words
-from cgbench.digests import SUMS, check_recorded, digests_of, known_digest, write_sums
+from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import ordinary_file, ordinary_folder, read_json, write_json
 from cgbench.shapes import check_shape

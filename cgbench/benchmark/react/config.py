@@ -13,7 +13,7 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.settings import apply_settings, did_you_mean, read_yaml, setting
-from cgbench.text.anonymise import check_kind
+from cgbench.text.logical_forms import check_kind
 from cgbench.text.tokenizers import check_tokenizer
 
 SIDES = ("source", "target")

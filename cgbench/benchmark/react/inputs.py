@@ -13,7 +13,7 @@ from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
 from cgbench.steps import hash_value
 from cgbench.text.formats import CorpusSpec, form, language_suffixes
-from cgbench.text.given import as_path
+from cgbench.text.inputs import as_path
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Corpus: TypeAlias = CorpusSpec | PathLike | Sequence[PathLike] | Sequence[Sequence[str]]

@@ -14,7 +14,7 @@ from cgbench.benchmark.react.config import LM_SETTINGS, SIDES, ReactConfig
 from cgbench.benchmark.react.control import Control
 from cgbench.benchmark.react.texts import inspect_texts
 from cgbench.benchmark.release.manifest import is_language
-from cgbench.digests import known_digest
+from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.config.presets import load_preset

@@ -27,7 +27,7 @@ from cgbench.settings import apply_settings
 from cgbench.steps import hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, language_suffixes, read_pairs
-from cgbench.text.given import AnyPath, Corpus, as_corpus
+from cgbench.text.inputs import AnyPath, Corpus, as_corpus
 from cgbench.text.plain_text import words_of
 
 Say = Callable[[str], None]

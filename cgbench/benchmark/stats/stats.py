@@ -19,7 +19,7 @@ from cgbench.benchmark.stats.texts import Text
 from cgbench.errors import InputError, argument, require
 from cgbench.tables import FORMS, safe_tsv
 from cgbench.text.columns import short_name
-from cgbench.text.given import AnyPath, as_column, as_path, is_path
+from cgbench.text.inputs import AnyPath, as_column, as_path, is_path
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.remote import local
 

@@ -12,7 +12,7 @@ from cgbench.arguments import check_choice, check_whole
 from cgbench.benchmark.candidates.correlations import Correlation
 from cgbench.benchmark.metrics.evaluate import make_metric
 from cgbench.benchmark.metrics.evaluation import System
-from cgbench.benchmark.metrics.given import Runs, read_systems
+from cgbench.benchmark.metrics.inputs import Runs, read_systems
 from cgbench.benchmark.metrics.significance import SAMPLES, SEED
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.members import Draws, candidate_texts, draw_members
@@ -28,7 +28,7 @@ from cgbench.benchmark.validity.ranking import (
 )
 from cgbench.errors import InputError, argument
 from cgbench.models.devices import choose_device
-from cgbench.text.given import AnyPath
+from cgbench.text.inputs import AnyPath
 
 METRICS = ("bleu", "chrf", "ter", "exact")
 DRAWN_FROM = 1000  # candidates that drawn ensembles score

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.memory import check_memory
+from cgbench.machine import check_memory
 from cgbench.text.plain_text import word_bytes
 
 BYTES_A_WORD = 60  # of both sides: what the simplest learner takes (59 seen)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
-from cgbench.digests import check_recorded, sums_beside, write_recorded
+from cgbench.checksums import check_recorded, sums_beside, write_recorded
 from cgbench.errors import InputError, argument
 from cgbench.files import ordinary_file, read_json
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm

@@ -16,7 +16,7 @@ from cgbench.models.devices import choose_device
 from cgbench.models.outside.opening import Planned, check_together, plan_member
 from cgbench.models.outside.running import SHARD, Work, measure_outside
 from cgbench.steps import STEPS, Step, Workspace, hash_value, locked
-from cgbench.text.given import AnyPath, Texts, as_column
+from cgbench.text.inputs import AnyPath, Texts, as_column
 
 
 def uncertainty(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cgbench.digests import known_digest
+from cgbench.checksums import known_digest
 from cgbench.errors import InputError, require
 from cgbench.files import ordinary_file, read_json
 from cgbench.models.checkpoints import BEST, STATE

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.digests import SUMS, digests_of, write_sums
+from cgbench.checksums import SUMS, digests_of, write_sums
 from cgbench.errors import InputError, require
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.checkpoints import CONFIG, MODEL, OURS, CheckpointConfig, config_dict, write_tensors

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.digests import check_recorded
+from cgbench.checksums import check_recorded
 from cgbench.errors import InputError
 from cgbench.files import ordinary_file, read_json, to_json, write_atomic
 from cgbench.models.config.common import UNITS, TextConfig

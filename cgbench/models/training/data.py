@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.memory import check_memory
+from cgbench.machine import check_memory
 from cgbench.models.config.common import TrainingConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.text.batches import Rows, fits, make_batches

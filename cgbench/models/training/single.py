@@ -23,7 +23,7 @@ from cgbench.models.outside.start import Start, needs_encoder
 from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
 from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec, language_suffixes
-from cgbench.text.given import AnyPath, Corpus, as_corpus
+from cgbench.text.inputs import AnyPath, Corpus, as_corpus
 from cgbench.text.normalisation import Normalisation
 
 if TYPE_CHECKING:

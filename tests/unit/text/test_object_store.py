@@ -8,7 +8,7 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.text import remote
-from cgbench.text.given import as_column
+from cgbench.text.inputs import as_column
 from cgbench.text.remote import as_given, if_here, is_address, local
 
 fsspec = pytest.importorskip("fsspec")

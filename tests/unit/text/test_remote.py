@@ -7,7 +7,7 @@ from hub import COMMIT, OTHER, serving, use
 
 from cgbench.errors import InputError
 from cgbench.text import remote
-from cgbench.text.given import as_column, as_corpus
+from cgbench.text.inputs import as_column, as_corpus
 from cgbench.text.remote import as_given, if_here, is_address, local
 
 huggingface_hub = pytest.importorskip("huggingface_hub")

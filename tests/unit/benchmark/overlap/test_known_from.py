@@ -17,7 +17,7 @@ from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Reading, units_of
 from cgbench.benchmark.react.build_react import build_react, explain_react
 from cgbench.benchmark.stats.stats import stats
-from cgbench.digests import SUMS, digests_of, write_sums
+from cgbench.checksums import SUMS, digests_of, write_sums
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.files import write_json

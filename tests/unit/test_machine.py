@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from cgbench import memory
+from cgbench import machine as memory
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.errors import InputError
-from cgbench.memory import check_memory, free_memory
+from cgbench.machine import check_memory, free_memory
 from cgbench.text import word_counts
 from cgbench.text.word_counts import estimate_words
 
@@ -28,7 +28,7 @@ def test_free_memory_is_what_the_system_says(monkeypatch, tmp_path):
         monkeypatch.setattr(memory, "_GROUP", tmp_path)
         assert free_memory() == free if free is not None else free_memory() > 1 << 20
     code = (
-        "import resource; from cgbench.memory import free_memory\n"
+        "import resource; from cgbench.machine import free_memory\n"
         "resource.setrlimit(resource.RLIMIT_AS, (300 << 20,) * 2)\n"
         "print(free_memory())"
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.text.anonymise import names_of
+from cgbench.text.logical_forms import names_of
 
 SENTENCE = "Liam hoped that a box was burned by a girl ."
 FORM = (
