@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from cgbench.engines import usable_cores
 from cgbench.errors import InputError
 from cgbench.files import ordinary_file, write_atomic
+from cgbench.machine import usable_cores
 
 SUMS = "SHA256SUMS"
 

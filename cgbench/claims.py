@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cgbench.engines import host
+from cgbench.machine import host
 from cgbench.terminal import printable
 
 BEAT = 5.0  # seconds from one sign of life to the next

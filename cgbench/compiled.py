@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core import event, sigutils
 
-from cgbench.engines import usable_cores
+from cgbench.machine import usable_cores
 from cgbench.progress import bar, lines_every
 
 F = TypeVar("F", bound=Callable[..., Any])

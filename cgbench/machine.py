@@ -1,8 +1,10 @@
-"""How much memory is free, and a stage that will not fit into it says so before it starts."""
+"""This machine: its name, its cores, its free memory. A stage that does not fit into memory says so before it
+starts."""
 
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 
 from cgbench.errors import InputError
@@ -10,6 +12,25 @@ from cgbench.errors import InputError
 SETTING = "CGBENCH_MEMORY"
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _GROUP = Path("/sys/fs/cgroup")
+
+REMOTE = "CGBENCH_REMOTE_TASK"
+"""In the environment of a process that runs a task of another machine's command."""
+
+
+def runs_remotely() -> bool:
+    """Whether this process works for a command on another machine: that command holds the locks, and has the screen."""
+    return bool(os.environ.get(REMOTE))
+
+
+def host() -> str:
+    """The name of this machine; of several that are simulated on one, of this one."""
+    return os.environ.get(REMOTE) or socket.gethostname()
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use; where the system does not tell (macOS), of all there are."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def size_of(name: str, example: object) -> int | None:

@@ -34,9 +34,9 @@ from cgbench import __version__
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # read from here by many
 from cgbench.claims import claimed
-from cgbench.engines import host, runs_remotely
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.machine import host, runs_remotely
 from cgbench.progress import working
 from cgbench.terminal import printable
 

@@ -19,7 +19,7 @@ import torch
 from model_work import Setting
 from scan import machine
 
-from cgbench.engines import usable_cores
+from cgbench.machine import usable_cores
 from cgbench.models.training.reproducible import reproducible
 
 PARTS = {

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.engines import usable_cores
+from cgbench.machine import usable_cores
 
 PLAIN = Path(__file__).with_name("plain.py")
 CGBENCH = [sys.executable, "-m", "cgbench"]

@@ -27,8 +27,8 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.learning import Learnt, count_ngrams, grow_words, table_for
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, check_counts, vocabulary_of
-from cgbench.engines import usable_cores
 from cgbench.errors import InputError
+from cgbench.machine import usable_cores
 from cgbench.progress import bar
 from cgbench.text.blocks import Block, read_range
 from cgbench.text.word_counts import LARGEST, WordCounter, longer

@@ -429,7 +429,7 @@ def choose_device(device: str) -> str:
 
 def default_jobs(jobs: int | None) -> int:
     """The number of worker processes: as given, else the cores this process may use."""
-    from cgbench.engines import usable_cores
+    from cgbench.machine import usable_cores
 
     return jobs or usable_cores()
 

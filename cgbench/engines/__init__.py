@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
-from cgbench.engines.local import Local, usable_cores
-from cgbench.engines.tasks import FAILED, Engine, LostError, Needs, host, runs_remotely, saying_where
+from cgbench.engines.local import Local
+from cgbench.engines.tasks import FAILED, Engine, LostError, Needs, saying_where
 from cgbench.errors import InputError, argument
 
 __all__ = [
@@ -18,11 +18,8 @@ __all__ = [
     "Local",
     "LostError",
     "Needs",
-    "host",
     "open_engine",
-    "runs_remotely",
     "saying_where",
-    "usable_cores",
 ]
 
 ENGINES = ("local", "ray")

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from cgbench.arguments import check_whole
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
 from cgbench.errors import InputError, InputWarning
+from cgbench.machine import usable_cores
 from cgbench.progress import say_bars
 
 GRACE = 60.0  # seconds
@@ -27,12 +28,6 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-
-def usable_cores() -> int:
-    """The number of cores that this process may use; where the system does not tell (macOS), of all there are."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 class Local(Engine):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -111,20 +109,6 @@ class Engine(ABC):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-REMOTE = "CGBENCH_REMOTE_TASK"
-"""In the environment of a process that runs a task of another machine's command."""
-
-
-def runs_remotely() -> bool:
-    """Whether this process works for a command on another machine: that command holds the locks, and has the screen."""
-    return bool(os.environ.get(REMOTE))
-
-
-def host() -> str:
-    """The name of this machine; of several that are simulated on one, of this one."""
-    return os.environ.get(REMOTE) or socket.gethostname()
 
 
 @contextmanager

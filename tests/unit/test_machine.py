@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from cgbench import machine as memory
+from cgbench import machine
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.errors import InputError
 from cgbench.machine import check_memory, free_memory
@@ -25,7 +25,7 @@ def test_free_memory_is_what_the_system_says(monkeypatch, tmp_path):
     ):
         for name, said in (("max", most), ("current", used), ("stat", f"anon 7\ninactive_file {files}")):
             (tmp_path / f"memory.{name}").write_text(f"{said}\n")
-        monkeypatch.setattr(memory, "_GROUP", tmp_path)
+        monkeypatch.setattr(machine, "_GROUP", tmp_path)
         assert free_memory() == free if free is not None else free_memory() > 1 << 20
     code = (
         "import resource; from cgbench.machine import free_memory\n"

@@ -14,7 +14,8 @@ from typing import Any
 from cgbench.benchmark.candidates.scan import Scanner, Shard, open_sides, scan, scan_shard
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.engines import Engine, usable_cores
+from cgbench.engines import Engine
+from cgbench.machine import usable_cores
 from cgbench.text.corpus import ParallelText
 
 NGRAMS, WORDS = "ngrams", "other-words"  # in the folder of what was learned

@@ -24,9 +24,10 @@ from cgbench import __version__
 from cgbench.benchmark.candidates.uncertainty import SHARD, measure_with, search_settings, shard_needs
 from cgbench.benchmark.react.config import SIDES, ReactConfig
 from cgbench.benchmark.react.plan import Plan
-from cgbench.engines import Engine, Needs, host, usable_cores
+from cgbench.engines import Engine, Needs
 from cgbench.errors import InputError
 from cgbench.files import cache_folder, read_json, write_json
+from cgbench.machine import host, usable_cores
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.presets import Preset, load_preset

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, read_training
-from cgbench.engines import usable_cores
 from cgbench.errors import InputError
+from cgbench.machine import usable_cores
 from cgbench.text.blocks import Block
 from cgbench.text.word_counts import LARGEST, longer
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.engines import Local, Needs, usable_cores
+from cgbench.engines import Local, Needs
 from cgbench.errors import InputError
+from cgbench.machine import usable_cores
 
 
 def square(number):

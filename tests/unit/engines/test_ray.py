@@ -13,10 +13,11 @@ ray = pytest.importorskip("ray", reason="ray is not installed: pip install ray")
 from cgbench.benchmark.candidates import scan  # noqa: E402
 from cgbench.benchmark.candidates.scan_tasks import NGRAMS, WORDS, Scan, scan_with  # noqa: E402
 from cgbench.benchmark.known_ngrams.known import learn_sides  # noqa: E402
-from cgbench.engines import FAILED, Local, LostError, Needs, open_engine, runs_remotely  # noqa: E402
+from cgbench.engines import FAILED, Local, LostError, Needs, open_engine  # noqa: E402
 from cgbench.engines import ray as ray_cluster  # noqa: E402
 from cgbench.engines.ray import TOKEN  # noqa: E402
 from cgbench.errors import InputError  # noqa: E402
+from cgbench.machine import runs_remotely  # noqa: E402
 from cgbench.steps import Step, Workspace  # noqa: E402
 from cgbench.text import corpus  # noqa: E402
 from cgbench.text.corpus import index_pair  # noqa: E402
