@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cgbench.errors import printable
 from cgbench.machine import host
-from cgbench.terminal import printable
 
 BEAT = 5.0  # seconds from one sign of life to the next
 SILENT = 60.0  # seconds without one after which a command is gone

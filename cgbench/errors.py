@@ -1,4 +1,4 @@
-"""The errors a user can cause, and lazy imports of what may not be installed."""
+"""Errors that a user can cause, text that is safe on a terminal, and lazy imports of optional packages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_LATE = re.compile("[\x7f-\x9f\ud800-\udfff]")
 # An argument in a message: its name and, if it has one, its value as text and as Python writes it.
 _ARGUMENT = re.compile("\x01(\\w+)(?:\x02(.*?)\x02(.*?))?\x03", re.DOTALL)
 
@@ -105,3 +107,21 @@ def _to_install(packages: list[str]) -> InputError:
     # By their own names: cgbench itself may have been installed from a folder or a file.
     which = f"{', '.join(packages)} {'are' if len(packages) > 1 else 'is'} not installed"
     return InputError(f"{which}; run: pip install {' '.join(packages)}")
+
+
+def printable(text: object, keep: str = "") -> str:
+    """``text`` with control characters (escape sequences begin with one; line ends, too) as ``\\x1b`` and the like.
+
+    :param keep: those that stay: line ends and tabs of a text of several lines.
+    """
+    return _CONTROL.sub(lambda match: match[0] if match[0] in keep else _shown(match), str(text))
+
+
+def printable_json(text: str) -> str:
+    """JSON with the control characters that JSON itself lets through as ``\\u009b``: the same values."""
+    return _LATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return {9: "\\t", 10: "\\n", 13: "\\r"}.get(number) or (f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}")

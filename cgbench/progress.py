@@ -16,8 +16,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
-from cgbench.errors import InputError
-from cgbench.terminal import printable
+from cgbench.errors import InputError, printable
 
 EVERY = "CGBENCH_LOG_EVERY"
 """Seconds from one line to the next, in the environment, so that worker processes have it, too; 0: no lines."""

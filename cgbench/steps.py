@@ -34,11 +34,10 @@ from cgbench import __version__
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # read from here by many
 from cgbench.claims import claimed
-from cgbench.errors import InputError, InputWarning, argument
+from cgbench.errors import InputError, InputWarning, argument, printable
 from cgbench.files import read_json, sync_file, sync_folder, write_json
 from cgbench.machine import host, runs_remotely
 from cgbench.progress import working
-from cgbench.terminal import printable
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Sequence
 
-from cgbench.terminal import printable
+from cgbench.errors import printable
 
 FORMS = ("text", "markdown", "latex", "html", "tsv")
 _LATEX = {

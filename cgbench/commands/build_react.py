@@ -25,8 +25,7 @@ from cgbench.commands.options import (
     train_option,
     work_option,
 )
-from cgbench.errors import InputError
-from cgbench.terminal import printable_json
+from cgbench.errors import InputError, printable_json
 
 if TYPE_CHECKING:
     from cgbench.benchmark.cost.foresight import Foreseen

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.benchmark.react.matching import HEAD, shown_balance
 from cgbench.benchmark.release.card import COUNTS, EXAMPLES, shown_counts
+from cgbench.errors import printable
 from cgbench.tables import render
-from cgbench.terminal import printable
 
 if TYPE_CHECKING:
     from cgbench.benchmark.release.release import Release

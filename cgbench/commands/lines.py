@@ -11,8 +11,7 @@ from typing import Any, TextIO, cast
 
 import click
 
-from cgbench.errors import InputWarning, with_arguments
-from cgbench.terminal import printable
+from cgbench.errors import InputWarning, printable, with_arguments
 from cgbench.text.remote import as_given
 
 LONGEST = 2000  # characters of a message, which may quote a line of the input

@@ -18,10 +18,9 @@ import click
 
 from cgbench.commands.lines import FROM_FILE, Failure, Stopped, as_options, text_alone, warnings_as_lines, with_file
 from cgbench.commands.lines import note as note  # read from here by many
-from cgbench.errors import InputError, InputWarning, missing_package
+from cgbench.errors import InputError, InputWarning, missing_package, printable
 from cgbench.progress import EVERY, said_aloud
 from cgbench.settings import parse_assignments, read_yaml
-from cgbench.terminal import printable
 from cgbench.text.formats import CorpusSpec, language_suffixes
 from cgbench.text.remote import as_given, is_address, local
 from cgbench.text.streams import STDIN, form

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from cgbench.commands.options import Command, format_option
+from cgbench.errors import printable
 from cgbench.tables import render
-from cgbench.terminal import printable
 
 PATH = click.Path(path_type=Path)
 

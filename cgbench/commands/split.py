@@ -19,8 +19,7 @@ from cgbench.commands.options import (
     log_every_option,
     note,
 )
-from cgbench.errors import InputError
-from cgbench.terminal import printable_json
+from cgbench.errors import InputError, printable_json
 
 PATH = click.Path(path_type=Path)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from cgbench.commands.options import Command, format_option, work_option
-from cgbench.terminal import printable, printable_json
+from cgbench.errors import printable, printable_json
 
 PATH = click.Path(path_type=Path)
 

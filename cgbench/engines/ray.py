@@ -23,10 +23,9 @@ from typing import Any, TypeVar
 
 from cgbench import __version__
 from cgbench.engines.tasks import FAILED, ONE_CORE, Engine, LostError, Needs
-from cgbench.errors import InputError, InputWarning, require
+from cgbench.errors import InputError, InputWarning, printable, require
 from cgbench.files import write_atomic
 from cgbench.machine import REMOTE, host
-from cgbench.terminal import printable
 
 RETRIES = 5  # of a task whose worker was lost
 PATIENCE = 10.0  # seconds

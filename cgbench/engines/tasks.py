@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cgbench.errors import InputError
-from cgbench.terminal import printable
+from cgbench.errors import InputError, printable
 
 FAILED = "failed-task.log"  # in the folder of the results: what the last task said that failed
 

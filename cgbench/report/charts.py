@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from cgbench.terminal import printable
+from cgbench.errors import printable
 
 WIDTH = 440
 COLOURS = 7

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from cgbench import __version__
-from cgbench.terminal import printable
+from cgbench.errors import printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,8 +6,8 @@ import pytest
 from hostile_text import HOSTILE
 
 import cgbench
+from cgbench.errors import printable
 from cgbench.report.score_page import score_page
-from cgbench.terminal import printable
 from cgbench.text.plain_text import words_of
 
 expect = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed").expect

@@ -71,7 +71,7 @@ def _count(folder):
 
 def _address(folder):
     from cgbench.models.outside.server import parse_server
-    from cgbench.web import check_url
+    from cgbench.text.web import check_url
 
     text = (folder / "address").read_bytes().decode("utf-8", "surrogateescape")
     server = parse_server(text, "Say: {source}")

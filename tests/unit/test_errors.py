@@ -1,5 +1,6 @@
 """Optional imports: what a missing package says, and that it is what pyproject.toml lists."""
 
+import json
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from cgbench.commands.options import Group
-from cgbench.errors import EXTRAS, InputError, missing_package, require
+from cgbench.errors import EXTRAS, InputError, missing_package, printable, printable_json, require
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -82,3 +83,29 @@ def test_other_modules_that_are_missing_are_no_input_error():
         raise ModuleNotFoundError("No module named 'cgbench.nowhere'", name="cgbench.nowhere")
 
     assert isinstance(CliRunner().invoke(group, ["broken"]).exception, ModuleNotFoundError)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2J", r"\x1b[2J"),
+        ("a\nb\tc\rd", r"a\nb\tc\rd"),
+        ("\x9b31m\x7f", r"\x9b31m\x7f"),
+        ("\udc80", r"\udc80"),
+        ("grüße, 你好, می‌خواهم", "grüße, 你好, می‌خواهم"),
+    ],
+)
+def test_control_characters_are_shown_and_nothing_else(text, shown):
+    assert printable(text) == shown
+
+
+def test_line_ends_and_tabs_stay_where_asked():
+    assert printable("a\tb\n\x1b\r", "\t\n") == "a\tb\n\\x1b\\r"
+
+
+def test_json_keeps_its_values():
+    value = {"a\x9b": ["\x1b", "\x7f", "é"]}
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    assert "\x9b" in text
+    assert not set(printable_json(text)) & {"\x9b", "\x7f", "\x1b"}
+    assert json.loads(printable_json(text)) == value

@@ -34,8 +34,7 @@ from cgbench.benchmark.metrics.import_scores import Kind, score_columns
 from cgbench.benchmark.metrics.inputs import read_references, read_systems
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import ScoreColumn
-from cgbench.errors import InputError, argument
-from cgbench.terminal import printable
+from cgbench.errors import InputError, argument, printable
 from cgbench.text.inputs import AnyPath, Texts, as_column
 
 QUOTED = 200  # characters of what a program said

@@ -17,7 +17,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.progress import bar
-from cgbench.web import NoReply, check_url, post_json
+from cgbench.text.web import NoReply, check_url, post_json
 
 URL = "https://api.infini-gram.io/"
 ATTEMPTS = 5

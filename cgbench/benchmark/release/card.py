@@ -13,7 +13,7 @@ from cgbench.benchmark.react.selection import GIVEN_DEGREE
 from cgbench.benchmark.release.card_front import front_matter
 from cgbench.benchmark.release.card_notes import PARTS, part
 from cgbench.benchmark.release.manifest import ID, candidates_file, control_text, stem_of, table_file
-from cgbench.terminal import printable
+from cgbench.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

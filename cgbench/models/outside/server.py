@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, printable
 from cgbench.files import parse_json
 from cgbench.models.outside.addresses import PLACE
 from cgbench.progress import bar
 from cgbench.settings import did_you_mean
-from cgbench.terminal import printable
-from cgbench.web import NoReply, Reply, check_url, post_json
+from cgbench.text.web import NoReply, Reply, check_url, post_json
 
 FORM = "openai:URL?model=NAME, URL being what /chat/completions is put behind (http://localhost:8000/v1)"
 KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")

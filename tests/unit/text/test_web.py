@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("requests")
 from raw_web import answer, answering
 
-from cgbench import web
 from cgbench.errors import InputError
-from cgbench.web import NoReply, post_json
+from cgbench.text import web
+from cgbench.text.web import NoReply, post_json
 
 GOOD = {"a": ["ä", 1.5]}
 BODY = json.dumps(GOOD).encode()

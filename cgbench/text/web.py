@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, printable, require
 from cgbench.files import parse_json
-from cgbench.terminal import printable
 
 LARGEST = 1 << 22  # bytes of a reply
 _OF_ERROR = 2000  # bytes read of the page of an error
