@@ -10,22 +10,19 @@ Layout under a workspace's root::
     <step>/<key>/            a finished result, with step.json: what went in, what came out (spare files apart)
     <step>/<key>.partial/    a result in the making; a resumable step finds its own earlier work there
     <step>/<key>.lock        held while the step runs
-    lock                     held while a command works in this workspace; lock.holder says which
+    lock                     held while a command works in this workspace
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import multiprocessing
-import os
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,22 +30,14 @@ from typing import Any
 from cgbench import __version__
 from cgbench.checksums import digests_of, first_damaged
 from cgbench.checksums import hash_file as hash_file  # read from here by many
-from cgbench.claims import claimed
 from cgbench.errors import InputError, InputWarning, argument, printable
 from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.locks import locked
 from cgbench.machine import host, runs_remotely
 from cgbench.progress import working
 
 STEPS = ".cgbench"  # the folder inside a command's output that is its workspace
 KEY_LENGTH = 16  # hex digits of a SHA-256 that name a folder; step.json is compared in full
-
-
-HOLDER = ".holder"  # behind the name of a lock: the claim beside it
-NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)  # of a disk that keeps none
-
-
-class BusyError(InputError):
-    """Another process is at work where this one wants to be."""
 
 
 def hash_value(value: Any) -> str:
@@ -280,43 +269,6 @@ def _disk_error(error: OSError, folder: Path) -> Exception:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return InputError(f"{folder}: the disk is full; free some space and give the same command again to go on")
     return error
-
-
-@contextlib.contextmanager
-def locked(path: Path, *, wait: bool) -> Iterator[None]:
-    """Hold an exclusive lock on ``path`` (created if need be); it falls with the process, however that ends.
-
-    A task of another machine's command takes none: that command holds them, and many shared disks keep no locks. So who
-    does not wait makes a claim, too (:mod:`cgbench.claims`), which other machines see on every disk.
-
-    :raises BusyError: another process holds it and ``wait`` is false.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if runs_remotely():
-        yield
-        return
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        alone_here = True
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            raise BusyError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                raise
-            alone_here = False
-        if wait:
-            yield
-            return
-        with claimed(path.with_name(path.name + HOLDER), alone_here=alone_here) as other:
-            if other:
-                raise BusyError(
-                    f"{path.parent}: another cgbench command is working in this folder, {other}; wait for it"
-                )
-            yield
-    finally:
-        os.close(handle)
 
 
 def check_folder(out: Path, option: str = "out") -> None:

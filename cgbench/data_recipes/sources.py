@@ -26,8 +26,8 @@ from cgbench.data_recipes.recipe import Recipe, Source
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
+from cgbench.locks import locked
 from cgbench.shapes import check_shape
-from cgbench.steps import locked
 from cgbench.text.streams import open_bytes
 
 DOWNLOADS = "downloads"  # beside the prepared sets

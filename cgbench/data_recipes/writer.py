@@ -18,8 +18,9 @@ from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
 from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.locks import locked
 from cgbench.shapes import check_shape, file_name
-from cgbench.steps import hash_file, locked
+from cgbench.steps import hash_file
 from cgbench.text.streams import open_bytes
 
 RECORD = "recipe.json"

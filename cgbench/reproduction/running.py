@@ -20,11 +20,12 @@ from cgbench.data_recipes.writer import GENERATED, RECORD, RELEASED, read_record
 from cgbench.engines import Engine, Local, Needs
 from cgbench.errors import InputError
 from cgbench.files import write_atomic, write_json
+from cgbench.locks import BusyError
 from cgbench.models.outside.addresses import shown_name
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import Run
 from cgbench.reproduction.tables import Benchmark
-from cgbench.steps import BusyError, Step, Workspace, hash_file, hash_value
+from cgbench.steps import Step, Workspace, hash_file, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 TARGETS_MORE = 10  # target tokens beyond the longest right answer
@@ -108,7 +109,7 @@ def prepare(
     """
     from cgbench.data_recipes.registry import find_recipe
     from cgbench.data_recipes.writer import get
-    from cgbench.steps import locked
+    from cgbench.locks import locked
 
     folder = out / DATA / benchmark.data
     recipe = find_recipe(benchmark.data)

@@ -13,8 +13,8 @@ from processes_together import children, files_of
 from ray_nodes import ray_nodes
 from small_build import SMALL, release_bytes
 
+from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
-from cgbench.steps import locked
 
 pytest.importorskip("ray", reason="ray is not installed: pip install ray")
 

@@ -525,7 +525,7 @@ def test_what_cannot_be_cleaned(tmp_path, run):
     (tmp_path / "x.work/.cgbench/scan-1").mkdir(parents=True)
     assert "nothing is known to be old; --all removes" in run("clean", tmp_path / "x", status=2).stderr
     assert (tmp_path / "x.work/.cgbench/scan-1").is_dir()
-    from cgbench.steps import locked
+    from cgbench.locks import locked
 
     with locked(tmp_path / "x.work/.cgbench/lock", wait=False), pytest.raises(InputError, match="another cgbench"):
         clean(tmp_path / "x", everything=True)

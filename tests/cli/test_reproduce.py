@@ -248,10 +248,10 @@ def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
 def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
     import threading
 
+    from cgbench.locks import locked
     from cgbench.reproduction.plan import plan
     from cgbench.reproduction.running import run_all
     from cgbench.reproduction.tables import find_table
-    from cgbench.steps import locked
 
     out = tmp_path / "shared"
     runs = plan(find_table("lexicon-8"), ["LSTM+Lex Simple"], [1], "smoke")

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from cgbench import checksums as digests
+from cgbench import checksums
 from cgbench.errors import InputError, InputWarning
 from cgbench.files import read_json
-from cgbench.steps import Step, Workspace, check_folder, locked
+from cgbench.steps import Step, Workspace, check_folder
 
 
 def write(text):
@@ -122,10 +122,10 @@ def test_files_are_hashed_once_a_process(tmp_path, monkeypatch):
     workspace = Workspace(tmp_path)
     step = Step("learn", {}, {})
     result = workspace.run(step, write("one"))
-    digests._known.clear()
+    checksums._known.clear()
     read = []
     monkeypatch.setattr(
-        digests, "hash_file", lambda path, real=digests.hash_file: (read.append(path.name), real(path))[1]
+        checksums, "hash_file", lambda path, real=checksums.hash_file: (read.append(path.name), real(path))[1]
     )
     for _ in range(3):
         assert workspace.done(step)
@@ -140,15 +140,6 @@ def test_a_full_disk_is_one_line(tmp_path):
 
     with pytest.raises(InputError, match="disk is full"):
         Workspace(tmp_path).run(Step("s", {}, {}), full)
-
-
-def test_two_commands_do_not_share_a_folder(tmp_path):
-    with (
-        locked(tmp_path / "lock", wait=False),
-        pytest.raises(InputError, match="another cgbench command"),
-        locked(tmp_path / "lock", wait=False),
-    ):
-        pass
 
 
 def test_an_output_folder_that_holds_something_else_is_refused(tmp_path):

@@ -23,7 +23,8 @@ from cgbench.benchmark.overlap.units import Reading, Subwords, Words, load_units
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
-from cgbench.steps import STEPS, Workspace, check_folder, locked
+from cgbench.locks import locked
+from cgbench.steps import STEPS, Workspace, check_folder
 from cgbench.text.inputs import Texts, as_column, is_path
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.plain_text import words_of

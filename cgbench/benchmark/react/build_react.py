@@ -45,6 +45,7 @@ from cgbench.benchmark.release.writer import write_release, write_timings
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
 from cgbench.files import read_json, write_json
+from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.outside.running import Work, measure_outside
 from cgbench.models.training.ensemble import (
@@ -56,7 +57,7 @@ from cgbench.models.training.ensemble import (
 )
 from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import working
-from cgbench.steps import STEPS, Workspace, locked
+from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText, odd_characters, warn_of
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from cgbench.benchmark.release.manifest import DATA, MANIFEST
 from cgbench.benchmark.release.work_folder import WRITTEN, default_work, read_written, work_roots
 from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
+from cgbench.locks import locked
 from cgbench.models.training.ensemble import PUBLISHED
-from cgbench.steps import HOLDER, KEY_LENGTH, STEPS, locked
+from cgbench.steps import KEY_LENGTH, STEPS
 
-KEPT = frozenset({WRITTEN, PUBLISHED, "lock", f"lock{HOLDER}"})
+KEPT = frozenset({WRITTEN, PUBLISHED, "lock"})
 TEXTS = "texts"  # what a build was given as lists of sentences
 
 

@@ -16,9 +16,10 @@ from typing import Any
 from cgbench.benchmark.release.manifest import MANIFEST
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, sync_folder, write_atomic
+from cgbench.locks import locked
 from cgbench.models.checkpoints import BESIDE
 from cgbench.models.training.ensemble import PUBLISHED
-from cgbench.steps import STEPS, check_folder, hash_value, locked
+from cgbench.steps import STEPS, check_folder, hash_value
 from cgbench.text.remote import as_given, if_here, is_address
 
 WRITTEN = "release.json"

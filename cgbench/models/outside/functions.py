@@ -12,10 +12,11 @@ from cgbench.arguments import check_flag, check_number, check_whole
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
+from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.outside.opening import Planned, check_together, plan_member
 from cgbench.models.outside.running import SHARD, Work, measure_outside
-from cgbench.steps import STEPS, Step, Workspace, hash_value, locked
+from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import AnyPath, Texts, as_column
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from cgbench import __version__
 from cgbench.errors import InputError
 from cgbench.files import read_json, to_json, write_atomic
+from cgbench.locks import locked
 from cgbench.models.outside.addresses import parse_address, read_template
 from cgbench.models.outside.functions import work_beside
 from cgbench.models.outside.opening import Planned, plan_member
@@ -20,7 +21,7 @@ from cgbench.models.outside.running import SHARD
 from cgbench.models.outside.server import Server, ask_all, parse_server
 from cgbench.models.outside.sidecar import FORMAT, sidecar_path
 from cgbench.progress import bar
-from cgbench.steps import STEPS, Step, Workspace, hash_value, locked
+from cgbench.steps import STEPS, Step, Workspace, hash_value
 
 _ANSWERS = "answers.jsonl"
 

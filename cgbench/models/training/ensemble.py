@@ -13,6 +13,7 @@ from typing import Any
 from cgbench.engines import FAILED, Engine, Local, Needs, saying_where
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import atomic_path, link_or_copy, sync_folder
+from cgbench.locks import locked
 from cgbench.models.checkpoints import (
     BESIDE,
     BEST,
@@ -35,7 +36,7 @@ from cgbench.models.training.following import following
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
 from cgbench.models.training.together import train_together
-from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file, locked
+from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation

@@ -14,13 +14,14 @@ from cgbench.arguments import check_flag, check_number
 from cgbench.arguments import check_whole as check_whole_number  # a model that is whole is another matter here
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
+from cgbench.locks import locked
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
 from cgbench.models.config.common import TextConfig, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
 from cgbench.models.outside.start import Start, needs_encoder
-from cgbench.steps import STEPS, Step, Workspace, check_folder, locked
+from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec, language_suffixes
 from cgbench.text.inputs import AnyPath, Corpus, as_corpus

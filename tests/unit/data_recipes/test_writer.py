@@ -13,7 +13,8 @@ from cgbench.data_recipes import writer as module
 from cgbench.data_recipes.recipe import Recipe, Source, Split
 from cgbench.data_recipes.writer import GENERATED, get
 from cgbench.errors import InputError
-from cgbench.steps import hash_file, locked
+from cgbench.locks import locked
+from cgbench.steps import hash_file
 
 ROWS = [("a b", "A B"), ("c", "C")]
 

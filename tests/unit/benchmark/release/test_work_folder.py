@@ -16,7 +16,7 @@ from cgbench.benchmark.release.work_folder import (
     written_digest,
 )
 from cgbench.errors import InputError, InputWarning
-from cgbench.steps import BusyError, locked
+from cgbench.locks import BusyError, locked
 
 
 def test_it_is_beside_the_release(tmp_path, monkeypatch):

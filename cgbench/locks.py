@@ -1,0 +1,54 @@
+"""Locks on folders: one command at a time works in a folder.
+
+A lock is ``flock`` on a file. It falls with its process, however that ends. On a disk that several machines share it
+holds across them only where the disk says so (NFS 4 does; some cluster file systems only when mounted with ``flock``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from cgbench.errors import InputError
+from cgbench.machine import runs_remotely
+
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class BusyError(InputError):
+    """Another process is at work where this one wants to be."""
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool) -> Iterator[None]:
+    """Hold an exclusive lock on ``path``, created if need be.
+
+    A task of another machine's command takes none: that command holds them.
+
+    :raises BusyError: another process holds it and ``wait`` is false.
+    :raises InputError: the disk has no locks.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if runs_remotely():
+        yield
+        return
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise BusyError(f"{path.parent}: another cgbench command is working in this folder; wait for it") from None
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            raise InputError(
+                f"{path.parent}: this disk has no file locks (flock), which cgbench needs; use another folder or mount "
+                "the disk with locks"
+            ) from error
+        yield
+    finally:
+        os.close(handle)
