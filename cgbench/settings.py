@@ -1,14 +1,14 @@
 """Settings from a preset, a YAML file and ``--set key=value``: one definition, typed, unknown keys refused.
 
 A settings class is a frozen dataclass, its fields made by :func:`setting`. They are the keys, under the same name in
-every place: the option, the YAML file, the manifest. What a class alone knows, ``__post_init__`` checks.
-
-Not pydantic: importing it took 0.13 to 0.18 s (version 2.14), three times as long as all classes of models, and would
-save only :func:`_as`; near names, one-line errors and the strictness of numbers would still be code here.
+every place: the option, the YAML file, the manifest. What a class alone knows, ``__post_init__`` checks. msgspec
+converts the values; what it lacks is the reading of text (``1_000``, ``yes``, ``none``) and the refusal of what is no
+finite number.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import difflib
 import math
@@ -26,11 +26,14 @@ from cgbench.yaml_text import LARGEST_NUMBER, load_yaml
 T = TypeVar("T")
 Known = Callable[[], Iterable[str]]
 LISTED = 30  # so many names are a help, more are not
+NONE = type(None)
 _BOOLS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 _KINDS: dict[Any, str] = {
-    bool: "true or false", int: "a whole number", float: "a number", str: "text",
-    Mapping: "a mapping of names to values", Sequence: "a list",
+    bool: "true or false", int: "a whole number", float: "a number", str: "text", Path: "the name of a file",
+    Mapping: "a mapping of names to values", dict: "a mapping of names to values",
+    Sequence: "a list", list: "a list", tuple: "a list", Any: "a value",
 }  # fmt: skip
+_LISTS: dict[Any, str] = {int: "whole numbers", float: "numbers", str: "text"}
 
 
 SYNONYMS = {
@@ -50,14 +53,16 @@ SYNONYMS = {
 """What other tools, and people, call a setting: its last part."""
 
 
-def setting(default: T, help: str, *, later: bool = False) -> T:
+def setting(default: T, help: str, *, later: bool = False, least: float | None = None, most: float | None = None) -> T:
     """A field of a settings class.
 
     :param help: what it is, as a phrase: what ``cgbench models NAME`` and the documentation say.
     :param later: it came later than the class: at its default it is no part of what identifies a run, nor of what is
         stored (:func:`cgbench.models.config.common.to_dict`).
+    :param least: the smallest number allowed; ``most``: the largest.
     """
-    field: T = dataclasses.field(default=default, metadata={"help": help, "later": later})
+    metadata = {"help": help, "later": later, "range": Range(least, most)}
+    field: T = dataclasses.field(default=default, metadata=metadata)
     return field
 
 
@@ -122,10 +127,11 @@ def apply_settings(settings: T, changes: Mapping[str, Any]) -> T:
 
 def _read(kind: type, values: Mapping[str, Any], section: str, known: Known) -> dict[str, Any]:
     hints = _types(kind)
+    limits = {field.name: field.metadata.get("range") for field in dataclasses.fields(kind)}
     for key in values:
         if key not in hints:
             raise unknown_setting(_dotted(section, key), [*(_dotted(section, name) for name in hints), *known()])
-    return {key: read_value(_dotted(section, key), value, hints[key]) for key, value in values.items()}
+    return {key: read_value(_dotted(section, key), value, hints[key], limits[key]) for key, value in values.items()}
 
 
 @cache
@@ -137,59 +143,118 @@ def _dotted(section: str, key: str) -> str:
     return f"{section}.{key}" if section else key
 
 
-def read_value(key: str, value: Any, hint: Any) -> Any:
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """The smallest and the largest number allowed; None where there is no limit."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def holds(self, value: object) -> bool:
+        """Whether a value is within; lists are where each of theirs is, and what is no number is."""
+        if isinstance(value, (list, tuple)):
+            return all(map(self.holds, value))
+        if isinstance(value, (str, bool)) or not isinstance(value, (int, float)):
+            return True
+        return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
+
+    def __str__(self) -> str:
+        if self.least is None:
+            return f", at most {self.most:,}" if self.most is not None else ""
+        return f", at least {self.least:,}" if self.most is None else f" from {self.least:,} to {self.most:,}"
+
+
+def read_value(key: str, value: Any, hint: Any, limits: Range | None = None) -> Any:
     """``value`` as the type ``hint``; text means the same on the command line and in YAML.
 
-    :param hint: bool, int, float, str, a sequence or mapping of these, a settings class, Any; or one of several, of
-        which None is written ``none``.
-    :raises InputError: it cannot be read as that.
+    :param hint: bool, int, float, str, Path, a Literal, a sequence or mapping of these, a settings class, Any; or one
+        of several, of which None is written ``none``.
+    :raises InputError: it cannot be read as that, or is not within the limits.
     """
-    choices = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
-    if type(None) in choices and (value is None or value in ("none", "null", "")):
-        return None
-    for choice in choices:
-        try:
-            return _as(choice, key, value)
-        except ValueError:
-            continue
-    kinds = (_KINDS.get(typing.get_origin(choice) or choice, "settings") for choice in choices)
-    names = " or ".join(name for choice, name in zip(choices, kinds, strict=True) if choice is not type(None))
+    import msgspec
+
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return make_settings(hint, value, key)  # type: ignore[arg-type]
+    limits = limits or Range()
+    with contextlib.suppress(msgspec.ValidationError, TypeError, ValueError):
+        found = msgspec.convert(_plain(key, value, hint), hint, dec_hook=_own)
+        if _is_finite(found) and limits.holds(found):
+            return found
     text = repr(value)
-    raise InputError(f"{key}: {text if len(text) <= 80 else f'{text[:80]}...'} is not {names}")
+    raise InputError(f"{key}: {text if len(text) <= 80 else f'{text[:80]}...'} is not {describe(hint, limits)}")
 
 
-def _as(kind: Any, key: str, value: Any) -> Any:
-    """``value`` as ``kind``; ValueError if it is none."""
-    if kind is Any or (dataclasses.is_dataclass(kind) and isinstance(value, kind)):  # type: ignore[arg-type]
-        return value
-    origin = typing.get_origin(kind)
-    if origin is Mapping and isinstance(value, Mapping):
-        return {name: read_value(f"{key}.{name}", item, typing.get_args(kind)[1]) for name, item in value.items()}
-    if origin is Sequence and isinstance(value, (list, tuple)):
-        return [read_value(key, item, typing.get_args(kind)[0]) for item in value]
-    if dataclasses.is_dataclass(kind) and isinstance(value, Mapping):
-        return make_settings(kind, value, key)  # type: ignore[arg-type]
-    if not isinstance(value, (str, int, float)) or (isinstance(value, bool) and kind is not bool):
-        raise ValueError
+def _plain(key: str, value: Any, hint: Any) -> Any:
+    """A value as msgspec reads it: numpy's numbers, and text on its way to another type, as Python's own."""
+    choices = _choices(hint)
+    inner: tuple[Any, ...] = next(filter(None, map(typing.get_args, choices)), (Any,))
+    if isinstance(value, (list, tuple)):
+        return [_plain(key, item, inner[0]) for item in value]
+    if isinstance(value, Mapping):
+        return {name: read_value(f"{key}.{name}", item, inner[-1]) for name, item in value.items()}
+    if hasattr(value, "dtype") and hasattr(value, "item"):
+        value = value.item()
     if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
         raise _too_large(key)
-    text = str(value).strip()
-    if kind is bool and text.lower() in _BOOLS:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if str in choices and not {int, float} & set(choices):
+            return str(value)
+        return _BOOLS.get(str(value), value) if bool in choices else value
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if NONE in choices and text in ("none", "null", ""):
+        return None
+    if bool in choices and text.lower() in _BOOLS:
         return _BOOLS[text.lower()]
-    if kind is int and re.fullmatch(r"[-+]?[0-9][0-9_]*", text):
-        digits = text.replace("_", "")
-        if len(digits) > 30 or abs(int(digits)) > LARGEST_NUMBER:
+    if int in choices and re.fullmatch(r"[-+]?[0-9][0-9_]*", text):
+        if len(digits := text.replace("_", "")) > 30 or abs(int(digits)) > LARGEST_NUMBER:
             raise _too_large(key)
         return int(digits)
-    if kind is float and math.isfinite(number := float(text)):
-        return number
-    if kind is str:
-        return str(value)
-    raise ValueError
+    return float(text) if float in choices else value
 
 
 def _too_large(key: str) -> InputError:
     return InputError(f"{key}: too large; whole numbers are below 2^63")
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """The types that a type allows."""
+    hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+    return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+
+
+def _own(kind: type, value: Any) -> Any:
+    """A value as a type that msgspec has no reader for: a path; of others, the value itself."""
+    if kind is Path:
+        return Path(value)
+    if isinstance(value, kind):
+        return value
+    raise ValueError
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_finite, value))
+    if isinstance(value, Mapping):
+        return all(map(_is_finite, value.values()))
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def describe(hint: Any, limits: Range | None = None) -> str:
+    """What a value of a type is, in words: "a whole number, at least 1"."""
+    limits, names = limits or Range(), []
+    for choice in _choices(hint):
+        origin, inner = typing.get_origin(choice) or choice, typing.get_args(choice)
+        if choice is NONE:
+            continue
+        if origin is typing.Literal:
+            names.append(f"one of {', '.join(map(str, inner))}")
+        elif origin in (list, tuple, Sequence) and inner and inner[0] in _LISTS:
+            names.append(f"a list of {_LISTS[inner[0]]}{limits}")
+        else:
+            names.append(_KINDS.get(origin, "settings") + (str(limits) if origin in (int, float) else ""))
+    return " or ".join(dict.fromkeys(names))
 
 
 def parse_assignments(items: Iterable[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, TextIO, cast
 import click
 
 from cgbench.errors import InputWarning, printable, with_arguments
+from cgbench.requests import fields_of
 from cgbench.text.remote import as_given
 
 LONGEST = 2000  # characters of a message, which may quote a line of the input
@@ -30,6 +31,9 @@ OPTIONS = {
 """Options that have another name than the library's argument."""
 SETTINGS = ("case_sensitive", "min_length", "max_length", "ngram_min_count", "word_min_count")
 """Arguments that ``--set`` gives."""
+
+
+REQUEST = f"{__name__}.request"  # of a context: the class of the request that the command makes
 
 
 class Stopped(click.ClickException):
@@ -80,10 +84,16 @@ def text_alone() -> Iterator[None]:
         yield
 
 
-def as_options(message: str) -> str:
+def as_options(message: str, context: click.Context | None = None) -> str:
     """A message of the library, which speaks of arguments, as one of the command line: ``--paired mcnemar``."""
+    context = context or click.get_current_context(silent=True)
+    kind = context.meta.get(REQUEST) if context else None
 
     def say(name: str, value: str | None, written: str | None) -> str:
+        if kind and (field := fields_of(kind).get(name)):
+            if field.is_setting:
+                return f"--set {name}" if value is None else f"--set {name}={value}"
+            return field.flag if value is None else f"{field.flag} {value}"
         if name in SETTINGS:
             return f"--set {name}={'' if value is None else value.lower() if value in ('True', 'False') else value}"
         option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"

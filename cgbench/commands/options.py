@@ -119,6 +119,18 @@ class Command(click.Command):
                 error.option_name, f"No such option {error.option_name!r}.{meant}", ctx=ctx
             ) from None
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options under the headings of their groups; those without one come last."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                groups.setdefault(getattr(param, "group", ""), []).append(record)
+        others = groups.pop("", [])
+        for name, records in [*groups.items(), ("Other options" if groups else "Options", others)]:
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; where no bar can be seen, lines say how far it is."""
         root = ctx.find_root().command_path
@@ -202,7 +214,7 @@ class Group(click.Group):
         except KeyboardInterrupt:
             raise Stopped("stopped") from None
         except InputError as error:
-            raise Failure(with_file(as_given(as_options(error.message)), ctx)) from error
+            raise Failure(with_file(as_given(as_options(error.message, ctx)), ctx)) from error
         except ModuleNotFoundError as error:
             if (missing := missing_package(error)) is None:
                 raise

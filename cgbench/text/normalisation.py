@@ -13,6 +13,7 @@ from typing import Any
 
 from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.logical_forms import check_kind, names_of
 from cgbench.text.moses import Pair, detokenizer, map_pairs
 from cgbench.text.tokenizers import check_tokenizer, tokenizer, versions
@@ -98,6 +99,28 @@ class Normalisation:
 
     def _side(self, language: str) -> int:
         return 0 if language == self.languages[0] else 1
+
+
+@request
+class TextOptions:
+    """How all text of a job is normalised, where it is of one language."""
+
+    _: KW_ONLY
+    tokenize: str = option(
+        "none",
+        help="Normalise all text with a tokeniser: moses, 13a, zh, ja, char, jieba, spacy:LANG; or one per language, "
+        "de=moses,zh=jieba",
+        group="Text",
+        metavar="NAME|L=NAME,...",
+    )
+    detokenize: bool = option(False, help="Undo Moses tokenisation in all text, before anything else", group="Text")
+    language: str = option("en", help="Language code, for moses and --detokenize", group="Text")
+    lowercase: bool = option(False, help="Lowercase all text", group="Text")
+
+    @property
+    def normalisation(self) -> Normalisation:
+        """The same, checked."""
+        return Normalisation(self.tokenize, self.lowercase, (self.language, self.language), self.detokenize)
 
 
 def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:

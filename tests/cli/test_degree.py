@@ -90,7 +90,7 @@ def test_phrases_need_no_training_text(run, tmp_path):
     (tmp_path / "phrases").write_text("can we\ndo\n")
     found = run("degree", "--ngrams", tmp_path / "phrases", "--cover", input="can we do it\n").stdout.splitlines()
     assert found[1] == "3\t4\t0.7500\tcan we | do | it"
-    assert "--train, or known n-grams with --ngrams" in run("degree", input="a b\n", status=2).stderr
+    assert "give --train or --ngrams, or --known-from" in run("degree", input="a b\n", status=2).stderr
 
 
 def test_a_line_that_no_sentence_is(run, tmp_path, monkeypatch):

@@ -124,7 +124,7 @@ def test_a_class_is_made_of_names_and_values():
         ({"name": "n", "part": {"count": "x"}}, "top.part.count: 'x' is not a whole number"),
         ({"name": "n", "part": 3}, "top.part: 3 is not settings"),
         ({"name": "n", "words": "ab"}, "top.words: 'ab' is not a list"),
-        ({"name": "n", "by_name": {"x": ["b"]}}, "top.by_name.x: 'b' is not a whole number"),
+        ({"name": "n", "by_name": {"x": ["b"]}}, r"top.by_name.x: ..b.. is not a list of whole numbers"),
         ({"name": "n", "by_name": []}, "is not a mapping of names to values"),
     ):
         with pytest.raises(InputError, match=message):

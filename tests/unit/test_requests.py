@@ -1,0 +1,153 @@
+"""Requests: the same error for the same mistake, in every field, from Python and from the command line."""
+
+import dataclasses
+import importlib
+import inspect
+import math
+import pkgutil
+from pathlib import Path
+from typing import Literal
+
+import click
+import numpy as np
+import pytest
+
+import cgbench
+from cgbench.commands.requests import takes
+from cgbench.errors import InputError
+from cgbench.requests import KW_ONLY, File, Text, accepts, changed_fields, fields_of, option, request
+
+
+@request
+class Job:
+    source: Text = option(help="A text")
+    _: KW_ONLY
+    mode: Literal["fast", "slow"] = option("fast", help="How", group="Speed")
+    beam: int = option(5, help="Size of the beam", least=1, most=100, unit="hypotheses", group="Speed")
+    rate: float | None = option(None, help="A rate", least=0)
+    orders: list[int] = option((2, 3), help="Lengths", least=1)
+    names: tuple[str, ...] = option((), help="Names")
+    deep: bool = option(False, help="Whether deep")
+    table: File | None = option(None, help="A table", flag="rows")
+    merges: int = option(10, help="Merges", is_setting=True)
+
+
+@accepts(Job)
+def do(job: Job) -> Job:
+    """Do it."""
+    return job
+
+
+def test_values_are_converted_once():
+    made = do(["a"], beam=np.int64(3), rate="0.5", orders=[2, np.int32(5)], deep=np.True_, merges="1_000")
+    assert (made.beam, made.rate, made.orders, made.deep, made.merges) == (3, 0.5, [2, 5], True, 1000)
+    assert made.mode == "fast" and made.given >= {"beam", "rate"} and "mode" not in made.given
+    assert changed_fields(do(["a"], beam=5, deep=True)) == {"source": ["a"], "deep": True}
+    assert do(made) is made
+    assert list(inspect.signature(do).parameters)[:2] == ["source", "mode"]
+    assert ":param beam: Size of the beam" in do.__doc__
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"beam": 0}, "beam=0: it must be a whole number from 1 to 100"),
+        ({"beam": 101}, "beam=101: it must be a whole number from 1 to 100"),
+        ({"beam": 2.5}, "beam=2.5: it must be a whole number from 1 to 100"),
+        ({"beam": True}, "beam=True: it must be a whole number from 1 to 100"),
+        ({"beam": 2**80}, "beam=1208925819614629174706176: it must be a whole number from 1 to 100"),
+        ({"beam": None}, "beam=None: it must be a whole number from 1 to 100"),
+        ({"rate": math.nan}, "rate=nan: it must be a number, at least 0"),
+        ({"rate": "inf"}, "rate='inf': it must be a number, at least 0"),
+        ({"rate": -1}, "rate=-1: it must be a number, at least 0"),
+        ({"mode": "fats"}, "mode='fats': it must be one of fast, slow; did you mean fast?"),
+        ({"mode": ""}, "mode='': it must be one of fast, slow"),
+        ({"orders": [0]}, "orders=[0]: it must be a list of whole numbers, at least 1"),
+        ({"orders": 3}, "orders=3: it must be a list of whole numbers, at least 1"),
+        ({"names": "ab"}, "names='ab': it must be a list of text"),
+        ({"deep": "perhaps"}, "deep='perhaps': it must be true or false"),
+        ({"source": 5}, "source=5: it must be the name of a file, or a list of strings"),
+        ({"source": ""}, "source='': it must be the name of a file, or a list of strings"),
+        ({"table": 5}, "table=5: it must be the name of a file"),
+        ({"beem": 5}, "beem: there is no such argument; did you mean beam?"),
+    ],
+)
+def test_a_wrong_value_names_its_field(values, said):
+    with pytest.raises(InputError) as error:
+        do(**{"source": ["a"], **values})
+    assert str(error.value) == said
+
+
+def test_too_few_and_too_many():
+    with pytest.raises(InputError, match="source: it is missing"):
+        do()
+    with pytest.raises(InputError, match="2 arguments without a name; name those after source"):
+        do(["a"], 3)
+    with pytest.raises(InputError, match="source: it is given twice"):
+        do(["a"], source=["b"])
+
+
+def test_a_command_has_the_fields_as_options(run_command):
+    @click.command()
+    @takes(Job)
+    def job(made: Job) -> None:
+        click.echo(f"{made.source} {made.beam} {made.orders} {made.names} {made.deep} {made.table} {made.merges}")
+
+    words = ["--source", "f", "--beam", "3", "--orders", "2,5", "--names", "a", "--names", "b", "--deep", "--rows", "t"]
+    assert run_command(job, [*words, "--set", "merges=7"]).output == "f 3 [2, 5] ('a', 'b') True t 7\n"
+    page = run_command(job, ["--help"]).output
+    assert "--mode [fast|slow]" in page and "[default: 5]" in page and "--merges" not in page
+
+
+@pytest.fixture
+def run_command():
+    from click.testing import CliRunner
+
+    return lambda command, words: CliRunner().invoke(command, words)
+
+
+def _requests():
+    """Every request of the package."""
+    found = {}
+    for module in pkgutil.walk_packages(cgbench.__path__, "cgbench."):
+        path = module.module_finder.find_spec(module.name).origin
+        if module.name != "cgbench.requests" and "@request" in Path(path).read_text(encoding="utf-8"):
+            for cls in vars(importlib.import_module(module.name)).values():
+                if isinstance(cls, type) and dataclasses.is_dataclass(cls) and getattr(cls, "is_request", False):
+                    found[cls.__name__] = cls
+    return list(found.values())
+
+
+class _Strange:
+    """What no field is."""
+
+
+@pytest.mark.parametrize("kind", _requests(), ids=lambda kind: kind.__name__)
+def test_every_field_of_every_request_refuses_what_it_is_not(kind):
+    fields = fields_of(kind)
+    assert fields
+    for field in fields.values():
+        assert field.help and field.help[-1] not in ".:", field.name
+        wrong = [_Strange()]
+        if not field.kind:
+            parts = field.allowed
+            wrong += [math.nan] if "number" in parts else []
+            wrong += [field.range.least - 1] if field.range.least is not None else []
+            wrong += [field.range.most + 1] if field.range.most is not None else []
+            wrong += ["no such choice"] if field.choices else []
+            wrong += [""] if field.choices or ("number" in parts and not field.takes_none) else []
+        wrong += [] if field.takes_none else [None]
+        for value in wrong:
+            with pytest.raises(InputError) as error:
+                kind(**{field.name: value, **_others(fields, field.name)})
+            assert str(error.value).startswith(f"{field.name}="), (field.name, value, str(error.value))
+            assert "it must be" in str(error.value)
+
+
+def _others(fields, name):
+    """Something for the other fields that must be given: the field at hand is read first or fails alone."""
+    return {one.name: _stand_in(one) for one in fields.values() if one.required and one.name != name}
+
+
+def _stand_in(field):
+    return field.choices[0] if field.choices else "text"
