@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.ahead import LM, expect
 from cgbench.commands.options import Command, Group, default_jobs, format_option, log_every_option, note
 from cgbench.errors import InputError
 
@@ -52,8 +51,6 @@ def train_command(
     Interpolated modified Kneser-Ney smoothing, the same model as KenLM's lmplz makes.
     """
     from cgbench.lm.training import train
-
-    expect(LM)
 
     discounts = _numbers("--discount-fallback", discount_fallback, float)
     trained = train(

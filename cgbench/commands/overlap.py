@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from cgbench.commands.ahead import OVERLAP, expect
 from cgbench.commands.options import (
     FilesType,
     Resumable,
@@ -75,7 +74,6 @@ def overlap_command(
         raise InputError("--safe-tsv belongs to --per-example")
     for written in filter(None, (per_example, page)):
         check_output(written, [split_name(one)[0] for one in (*test, *map(str, corpus or ()))])
-    expect(OVERLAP)
     text = test[0] if len(test) == 1 else (test[0], test[1])
     given |= {"orders": orders_of(orders), "detokenize": bool(detokenize)}
     if corpus and not given["tokenizer"]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from cgbench.commands.ahead import STATS, expect
 from cgbench.commands.options import (
     Command,
     FilesType,
@@ -85,7 +84,6 @@ def stats_command(
         raise InputError("two texts are needed: --train FILE --test FILE (or --release DIR)")
     given["columns"] = column_pair(given["columns"])
     named = [split_label(paths) for paths in tests]
-    expect(STATS)
     if train and len(train) == 1:
         code = given["language"] or "en"
         normalisation = Normalisation(

@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cgbench.compiled import inlined, kernel_of, part
+from cgbench.compiled import inlined, kernel, part
 from cgbench.text.word_kernels import load64
 
 LINE = 64  # room for the figures of a line and for copies that run over a word's end
@@ -69,7 +69,7 @@ def to_millionths(values):
     return logs
 
 
-@kernel_of("(f8[::1], i8[::1], i8[::1])")
+@kernel
 def _to_millionths(values, bits, logs):
     _logarithms(values, bits, values.size, logs)
 
@@ -113,7 +113,7 @@ def show_words(arena, starts):
     return shown, rows
 
 
-@kernel_of("(u1[::1], i8[::1], u1[::1], u8[:, ::1])")
+@kernel
 def _show_words(arena, starts, shown, rows):
     words = starts.size - 1
     filled = 0
@@ -143,7 +143,7 @@ def write_word(eight, where, shown, out, i):
     return i + size
 
 
-@kernel_of("(u1[::1], u8[:, ::1], i8[::1], i8[::1], i8, u1[::1])")
+@kernel
 def write_words(shown, rows, logs, backoffs, word, out):
     """Write the lines of words from ``word`` on, as long as there is room; log10 in millionths, by word.
 
@@ -183,10 +183,7 @@ def write_ngrams(
     )  # fmt: skip
 
 
-@kernel_of(
-    "(i4[::1], i4[::1], u1[::1], u1[::1], i8, i8, i8, i8, u1[::1], u8[:, ::1], i8, f4[::1], f4[::1], i8, u1[::1],"
-    " i4[:, ::1], u8[:, :, ::1], i8[::1], i8[::1], i8[::1], i8[::1], f8[::1], i8[::1])"
-)
+@kernel
 def _write_ngrams(
     text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
     words, parts, heads, nodes, logs, backoffs, figures, bits,

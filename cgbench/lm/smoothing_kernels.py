@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import inlined, kernel, kernel_of
+from cgbench.compiled import inlined, kernel
 
 PRUNED = np.uint32(1 << 31)
 """Marks the count of an n-gram that is pruned."""
@@ -67,7 +67,7 @@ def _next_node(shared, depths, k, high, order, highest):
     return k, end, count
 
 
-@kernel_of("(u1[::1], u1[::1], i8, i8, i8, i8, i8, i8[::1])")
+@kernel
 def tally_order(shared, depths, low, high, order, highest, threshold, figures):
     """Add to int64 ``figures[6]``: nodes of an order, those that occur more often than the threshold, and those with
     adjusted count 1, 2, 3 and 4."""
@@ -80,7 +80,7 @@ def tally_order(shared, depths, low, high, order, highest, threshold, figures):
                 figures[1 + count] += 1
 
 
-@kernel_of("(i4[::1], u1[::1], u1[::1], i8, i8, i8, i8, i8, u4[:, ::1])")
+@kernel
 def enter_counts(places, shared, depths, low, high, order, highest, threshold, counts):
     """Enter the adjusted counts of the nodes of an order into ``cells``, here as uint32, where they are 0 so far.
 
@@ -121,7 +121,7 @@ def _longest_run(shared, low, high, order):
     return max(longest, high - begin)
 
 
-@kernel_of("(i4[::1], u1[::1], u1[::1], i8, i8, i8, f8[::1], f4[:, ::1], u4[:, ::1], f4[::1], i8, u4[::1])")
+@kernel
 def _weigh_contexts(
     places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
 ):  # fmt: skip
@@ -180,7 +180,7 @@ def interpolate(places, shared, depths, low, high, order, cells, shorter, parent
     _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)
 
 
-@kernel_of("(i4[::1], u1[::1], u1[::1], i8, i8, i8, f4[:, ::1], f4[::1], i8, f4[::1], i8, f4[:, ::1])")
+@kernel
 def _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares):
     parent -= 1
     while low < high:

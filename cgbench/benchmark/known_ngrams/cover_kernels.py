@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
-from cgbench.compiled import kernel, kernel_of, part
+from cgbench.compiled import kernel, part
 from cgbench.text.word_kernels import _0, _1, trailing_zeros
 
 NOWHERE = 0x7FFFFFFD
@@ -55,10 +55,7 @@ def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengt
     _cover_greedy(ids, lengths, words, slots, *tails, begins, pieces, np.full(_LANES, -1, np.int64), *lanes)
 
 
-@kernel_of(
-    "(i4[::1], i4[::1], i8, u8[::1], i4[::1], i4[::1], i4[::1], i4[::1], u1[::1], i4[::1], i8[::1], i8[::1], "
-    "i8[::1], i8[::1], i8[::1], i8[::1], i8[::1])"
-)
+@kernel
 def _cover_greedy(
     ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces,
     sentence, position, end, node, count, tail, tail_end,

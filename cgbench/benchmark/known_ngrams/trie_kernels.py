@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of, find_entry
-from cgbench.compiled import kernel, kernel_of, part
+from cgbench.compiled import kernel, part
 from cgbench.errors import InputError
 from cgbench.text.word_counts import LARGEST
 from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix
@@ -126,7 +126,7 @@ def _find_runs(tokens, slots, firsts, times):
     return distinct, repeated, single
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], b1, i4[::1], i4[::1], i4[::1])")
+@kernel
 def _write_runs(tokens, firsts, times, expand_all, text, weights, ends):
     """Write each distinct run once: those with a weight, then the others."""
     next_repeated = 0
@@ -168,7 +168,7 @@ def count_first(text, words):
     return np.cumsum(starts, out=starts)
 
 
-@kernel_of("(i4[::1], i8[::1])")
+@kernel
 def count_places(text, starts):
     """Count the places of each word that another follows, ``starts[word + 1]``, on top of what is there."""
     for place in range(text.size - 1):
@@ -182,7 +182,7 @@ def sort_first(text, starts, groups):
     _sort_first(text, starts.copy(), groups)
 
 
-@kernel_of("(i4[::1], i8[::1], i4[::1])")
+@kernel
 def _sort_first(text, free, groups):
     for place in range(text.size - 1):
         word = text[place]
@@ -191,10 +191,7 @@ def _sort_first(text, free, groups):
             free[word] += 1
 
 
-@kernel_of(
-    "(i4[::1], i4[::1], i4[::1], i4[:, ::1], i8[::1], i8, i8, i8, i4[:, ::1], i8, i8[:, ::1], i8, i8[::1], "
-    "i4[::1], i4[::1])"
-)
+@kernel
 def grow_trie(
     text, weights, ends, groups, starts, first, high, min_count, nodes, filled, stack, depth, tally, free, touched
 ):
@@ -353,7 +350,7 @@ def lay_out_tails(holders, begins, lengths, copy):
     return holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
 
 
-@kernel_of("(i4[::1], i8[::1], i8[::1], i4[::1])")
+@kernel
 def copy_spans(text, begins, sizes, out):
     """Copy spans of a text, one behind the other."""
     filled = 0
@@ -363,7 +360,7 @@ def copy_spans(text, begins, sizes, out):
             filled += 1
 
 
-@kernel_of("(i4[:, ::1], i8, u8[::1], i4[::1], i4[::1])")
+@kernel
 def _enter_nodes(nodes, words, slots, slot_of, depths):
     """Enter the nodes; returns the length of the longest n-gram. ``slot_of`` and ``depths`` get a figure a node."""
     longest = 0

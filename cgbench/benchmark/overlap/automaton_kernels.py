@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel, kernel_of, part
+from cgbench.compiled import kernel, part
 
 ALONE = -1
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  # no key: states and words are below 2^31
@@ -98,7 +98,7 @@ def _bit(pairs, before, word):
     return np.int64(code >> _6) & (pairs.size - 1), _1 << (code & _63)
 
 
-@kernel_of("(i4[::1], i4[::1], u8[::1])")
+@kernel
 def enter_pairs(ids, lengths, pairs):
     """Set the bits of the pairs of sentences."""
     position = 0
@@ -109,7 +109,7 @@ def enter_pairs(ids, lengths, pairs):
         position += length
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[::1], i4[:, ::1], i4[::1], i4[::1])")
+@kernel
 def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
     """Build the automaton of sentences, in arrays with room for 2 states and 3 edges a word, and one state more.
 
@@ -167,7 +167,7 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
     return states, filled
 
 
-@kernel_of("(u8[:, ::1], i4[:, ::1], u8[:, ::1])")
+@kernel
 def enter_edges(building, edges, table):
     """Enter the edges into the table that is walked, with where they lead in place of their numbers."""
     last = table.shape[0] - 1
@@ -219,7 +219,7 @@ def _note(matches, state, matched):
         matches[state, place] = matched
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[:, ::1], u8[::1], i4[:, ::1], u1[::1])")
+@kernel
 def walk(ids, lengths, firsts, table, nodes, pairs, matches, said):
     """Read sentences of a corpus, and keep of every state the longest matches that end in it.
 
@@ -261,7 +261,7 @@ def walk(ids, lengths, firsts, table, nodes, pairs, matches, said):
     return found
 
 
-@kernel_of("(i4[:, ::1], i8[::1], i4[:, ::1])")
+@kernel
 def merge_matches(matches, states, more):
     """Take in the matches of another part of the corpus: ``more[i]`` are those of ``states[i]``."""
     for i in range(states.size):
@@ -269,7 +269,7 @@ def merge_matches(matches, states, more):
             _note(matches, np.int64(states[i]), np.int64(more[i, j]))
 
 
-@kernel_of("(i8[::1], i4[::1], i4[::1], i4[:, ::1], i8, i4[::1], i4[::1])")
+@kernel
 def settle(order, links, lens, matches, min_count, totals, known):
     """The longest n-gram that ends in each state and occurred at least ``min_count`` times, in words (0: none).
 
@@ -300,7 +300,7 @@ def settle(order, links, lens, matches, min_count, totals, known):
             known[state] = known[links[state]]
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], u8[:, ::1], i4[:, ::1], i4[::1], i4[::1])")
+@kernel
 def find_ends(ids, lengths, firsts, table, nodes, known, ends):
     """The words of the longest known n-gram that ends at each word of sentences of the test text, into ``ends``.
 
@@ -323,7 +323,7 @@ def find_ends(ids, lengths, firsts, table, nodes, known, ends):
     return -1
 
 
-@kernel_of("(i4[::1], i4[::1], i4[::1], i4[:, ::1], i4[::1], i4[::1], i4[::1], i4[::1])")
+@kernel
 def measure(ends, lengths, orders, counts, pieces, covered, longest, longest_end):
     """The figures of sentences, from the longest known n-gram that ends at each of their words (``ends``).
 

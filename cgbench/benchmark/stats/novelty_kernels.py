@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel, kernel_of, part
+from cgbench.compiled import kernel, part
 
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  # no key: nodes and words are below 2^31
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Knuth, TAOCP 3, 6.4
@@ -35,7 +35,7 @@ def _find(keys, parent, word):
     return slot
 
 
-@kernel_of("(i4[::1], i4[::1], i8, u8[::1], i4[::1], i4[::1], i4[::1], i8[::1], i8, i8, i8, i8)")
+@kernel
 def enter_ngrams(ids, lengths, order, keys, children, parents, lasts, counts, filled, words, sentence, position):
     """Enter the n-grams of up to ``order`` words that begin in each sentence; go on at ``sentence``, ``position``.
 
@@ -77,7 +77,7 @@ def enter_nodes(keys, children, parents, lasts, words, filled):
         children[slot] = node
 
 
-@kernel_of("(i4[::1], i4[::1], i8, u8[::1], i4[::1], i8, u1[::1])")
+@kernel
 def mark_seen(ids, lengths, order, keys, children, words, seen):
     """Set ``seen[node]`` (uint8) for every n-gram of up to ``order`` words of the trie that a training text holds."""
     position = 0
