@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
-    from cgbench.benchmark.known_ngrams.degree import degree
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.import_scores import import_scores
@@ -19,6 +18,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.release.export.export import export
     from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.splits.split import split
+    from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
     from cgbench.benchmark.validity.validate import validate
     from cgbench.data_recipes.frames import load_data
@@ -66,7 +66,7 @@ _MODULES = {
     "Lexicon": "cgbench.models.lexicons.lexicon",
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
-    "degree": "cgbench.benchmark.known_ngrams.degree",
+    "degree": "cgbench.benchmark.stats.degree",
     "export": "cgbench.benchmark.release.export.export",
     "import_scores": "cgbench.benchmark.metrics.import_scores",
     "load_data": "cgbench.data_recipes.frames",

@@ -29,7 +29,9 @@ from cgbench.errors import InputError, printable_json
 
 if TYPE_CHECKING:
     from cgbench.benchmark.cost.foresight import Foreseen
+    from cgbench.benchmark.react.plan import Plan
     from cgbench.engines import Engine
+    from cgbench.steps import Workspace
 
 PATH = click.Path(path_type=Path)
 
@@ -118,7 +120,7 @@ def build_react_command(
     Given again, the command goes on where it was stopped; finished steps are kept as long as nothing they depend on
     has changed.
     """
-    from cgbench.benchmark.cost.foresight import estimates_wanted
+    from cgbench.benchmark.cost.foresight import estimates_wanted, foresee
     from cgbench.benchmark.react.build_react import build_react, explain_react
 
     train_spec = corpus(train, columns)
@@ -159,9 +161,17 @@ def build_react_command(
         "card_notes": card_notes,
         "settings": changed,
     }
+    costs: list[Foreseen] = []
+
+    def price(plan: Plan, workspace: Workspace, engine: Engine) -> None:
+        if cost := foresee(plan, workspace, engine, preset=preset, settings=changed):
+            costs.append(cost)
+            if not dry_run:
+                _say_cost(cost)
+
+    on_plan = price if estimates_wanted() else None
     if dry_run:
-        costs: list[Foreseen] = []
-        lines = explain_react(**arguments, engine=engine, say_cost=costs.append if estimates_wanted() else None)
+        lines = explain_react(**arguments, engine=engine, on_plan=on_plan)
         if form == "json":
             found = {"estimate": costs[0].estimate.as_dict(), "advice": costs[0].advice} if costs else {}
             click.echo(json.dumps({"steps": lines, **found}, indent=1))
@@ -170,9 +180,7 @@ def build_react_command(
             for cost in costs:
                 _say_cost(cost)
         return
-    release = build_react(
-        **arguments, engine=engine, say=say_if(explain), say_cost=_say_cost if estimates_wanted() else None
-    )
+    release = build_react(**arguments, engine=engine, say=say_if(explain), on_plan=on_plan)
     if form == "json":
         click.echo(printable_json(json.dumps({"out": str(out), **release.manifest}, ensure_ascii=False, indent=1)))
     else:

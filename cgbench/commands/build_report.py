@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
-from cgbench.benchmark.react.matching import HEAD, shown_balance
+from cgbench.benchmark.candidates.matching import HEAD, shown_balance
 from cgbench.benchmark.release.card import COUNTS, EXAMPLES, shown_counts
 from cgbench.errors import printable
 from cgbench.tables import render

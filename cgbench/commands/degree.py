@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.benchmark.known_ngrams.degree import DegreeRequest, degree_rows
+from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
 from cgbench.commands.options import Command, format_option, warn_of
 from cgbench.commands.requests import takes
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.react.selection import seeded_hash
 from cgbench.benchmark.release.card import COUNTS
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import sides_of

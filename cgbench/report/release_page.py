@@ -11,8 +11,8 @@ import numpy as np
 
 from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, numeric
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.react.selection import seeded_hash
+from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.manifest import Findings
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, argument

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from tables import auc, dropped, mean_of, ranks, spread, table, thirds
 
-from cgbench.benchmark.react.selection import given_degree
+from cgbench.benchmark.candidates.selection import given_degree
 
 Columns = Mapping[str, np.ndarray]
 Sets = Sequence[tuple[Columns, np.ndarray]]

@@ -7,7 +7,7 @@ import pyarrow.parquet
 import pytest
 from small_build import CANDIDATES, SMALL, copy_build
 
-from cgbench.benchmark.react.selection import given_degree, seeded_hash
+from cgbench.benchmark.candidates.selection import given_degree, seeded_hash
 from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
 

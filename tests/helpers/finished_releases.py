@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from cgbench.benchmark.react.selection import select_rows, selection_sizes
+from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import WRITTEN, default_work, written_digest
 from cgbench.files import write_json

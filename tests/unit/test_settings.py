@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from cgbench.benchmark.react.config import ReactConfig, list_presets, make_config, resolve_amount
-from cgbench.benchmark.react.selection import DROPS
+from cgbench.benchmark.candidates.amounts import resolve_amount
+from cgbench.benchmark.candidates.selection import DROPS
+from cgbench.benchmark.react.config import ReactConfig, list_presets, make_config
 from cgbench.data_recipes import geca
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES

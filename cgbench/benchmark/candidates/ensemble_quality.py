@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import islice, pairwise
 from pathlib import Path
@@ -69,6 +69,7 @@ def measure_quality(
     search: Mapping[str, Any],
     device: str,
     engine: Engine,
+    scores: Callable[[Sequence[str], Sequence[str]], dict[str, float]],
 ) -> None:
     """Write what is known of the ensemble to ``out/quality.json``.
 
@@ -77,13 +78,20 @@ def measure_quality(
     :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation
         pairs, if there are any.
     :param search: arguments of :meth:`.Ensemble.translate`.
+    :param scores: chrF and BLEU of hypotheses and references, by name; called where sacrebleu is installed.
     """
     sources, references = texts
+
+    def scored(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
+        if not _has_scores():
+            return {"chrf": None, "bleu": None}
+        return scores(_spread(hypotheses, SCORED), _spread(references, SCORED))
+
     hypotheses = [str(row["hypothesis"]) for row in rows]
     found: dict[str, Any] = {
         "members": [validation_of(member) for member in members],
         "held_out": None,
-        "candidates": {"pairs": len(rows), **_scores(hypotheses, references), **shape_of(hypotheses)},
+        "candidates": {"pairs": len(rows), **scored(hypotheses, references), **shape_of(hypotheses)},
     }
     found["candidates"]["repetitive_references"] = shape_of(references)["repetitive"]
     if members:
@@ -96,7 +104,7 @@ def measure_quality(
         for measured, translations in engine.run(_measure, [task], shard_needs(device)):
             found["candidates"] |= measured["candidates"]
             if translations:
-                found["held_out"] = {"pairs": len(translations), **_scores(translations, held[1])}
+                found["held_out"] = {"pairs": len(translations), **scored(translations, held[1])}
                 found["held_out"] |= shape_of(translations) | measured["held_out"]
     found["warnings"] = warnings_in(found)
     write_json(out / QUALITY, found)
@@ -225,21 +233,6 @@ def _share_cut(ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int
     ratio, extra = search.get("max_length_ratio", 1.2), search.get("max_length_extra", 10)
     limits = limits_of(ensemble.members, ensemble.lengths(sources), ratio, extra)
     return float(np.mean(np.array(lengths) > limits))
-
-
-def _scores(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """chrF and BLEU (words are what blanks separate) of at most :data:`SCORED` pairs; None without sacrebleu."""
-    if not _has_scores():
-        return {"chrf": None, "bleu": None}
-    from cgbench.benchmark.metrics.bleu import SacreMetric
-
-    chosen = [[reference] for reference in _spread(references, SCORED)]
-    found = {}
-    for name, options in (("chrf", {}), ("bleu", {"tokenize": "none"})):
-        metric = SacreMetric(name, chosen, options=options)
-        sums = metric.statistics(_spread(hypotheses, SCORED)).sum(0, keepdims=True)
-        found[name] = float(metric.compute(sums)[0, 0])
-    return found
 
 
 def _spread(lines: Sequence[str], most: int) -> list[str]:

@@ -12,10 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
-
+REFERENCE_LIKELIHOOD = "reference_pe_stu"  # -log probability of the given translation, a token
 REVERSE_LIKELIHOOD = "reverse_pe_stu"
 DUAL, JOINT = "dual_cross_entropy", "joint_cross_entropy"
 NEEDS = {
@@ -31,6 +28,8 @@ def pair_measures(columns: Mapping[str, Sequence[Any]], perplexity_of: str | Non
     :param columns: by name.
     :param perplexity_of: the side that the column ``perplexity`` is of.
     """
+    import numpy as np
+
     found = {}
     if REVERSE_LIKELIHOOD in columns:
         forward, back = (np.array(columns[name], np.float64) for name in (REFERENCE_LIKELIHOOD, REVERSE_LIKELIHOOD))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.word_frequency import word_frequency
-from cgbench.benchmark.react.control import Control
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
 from cgbench.benchmark.candidates.uncertainty import shard_size
 from cgbench.benchmark.cost.rates import ModelRates, Rates, Texts
-from cgbench.benchmark.react.config import ReactConfig, parse_amount, resolve_amount
+from cgbench.benchmark.react.config import ReactConfig
 from cgbench.models.config.common import TrainingConfig
 from cgbench.tables import render
 

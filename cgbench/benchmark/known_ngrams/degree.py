@@ -1,4 +1,4 @@
-"""The compositional degree of given sentences: what ``cgbench degree`` prints."""
+"""The compositional degree of sentences, and the known n-grams that it takes, from files."""
 
 from __future__ import annotations
 
@@ -6,77 +6,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, File, Folder, Text, accepts, option, request
+from cgbench.errors import InputError
 from cgbench.text.columns import read_text
-from cgbench.text.inputs import as_column, as_path, is_path
-from cgbench.text.normalisation import Normalisation, TextOptions, normaliser
+from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import shown
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.overlap.saved import KnownOfTest
-
-
-@request
-class DegreeRequest(TextOptions):
-    """What :func:`degree` is asked for."""
-
-    texts: Text = option(help="Sentences to measure", python_only=True)
-    train: Text | None = option(
-        None, help="Training text: one sentence per line, or TABLE:COLUMN", group="Known n-grams"
-    )
-    _: KW_ONLY
-    ngrams: File | None = option(
-        None, help="File of known n-grams, one phrase per line, instead of the training text", group="Known n-grams"
-    )
-    known_from: Folder | None = option(
-        None, help="Take known n-grams from the result of `cgbench overlap --out`", group="Known n-grams"
-    )
-    min_count: int = option(3, help="Minimum count for an n-gram to be known", group="Known n-grams", least=1)
-
-
-@accepts(DegreeRequest)
-def degree(request: DegreeRequest) -> list[dict[str, Any]]:
-    """The compositional degree of each sentence: what ``cgbench degree`` prints.
-
-    The degree is the smallest number of known n-grams that cover the sentence, over its length in words (Zheng and
-    Lapata 2023, section 4).
-
-    :returns: one dictionary per sentence: ``pieces``, ``length`` (words), ``degree`` and ``cover`` (a list of pieces).
-    :raises InputError: a text cannot be read, has no known word, or arguments do not fit together.
-    """
-    return list(degree_rows(request))
-
-
-def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
-    """:func:`degree` row by row; a file is read as the rows are asked for."""
-    lines = read_text(as_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
-    train, ngrams, known_from, min_count = request.train, request.ngrams, request.known_from, request.min_count
-    if (train is None and ngrams is None) == (known_from is None):
-        raise InputError(
-            f"known n-grams are needed: give {argument('train')} or {argument('ngrams')}, or {argument('known_from')} "
-            "instead of these"
-        )
-    normalisation = request.normalisation
-    if known_from is not None:
-        from cgbench.benchmark.overlap.saved import KnownOfTest
-
-        return degrees_from(KnownOfTest.load(as_path(known_from)), lines, min_count, normalisation)
-    if train is None or is_path(train):
-        given = as_path(train) if train is not None else None
-        phrases = as_path(ngrams) if ngrams is not None else None
-        return degrees(known_ngrams_of(given, phrases, min_count, normalisation), lines, normalisation)
-    if ngrams is not None:
-        raise InputError(f"{argument('train')}: must be a file where {argument('ngrams')} are given")
-    from cgbench.benchmark.known_ngrams.known import KnownNgrams
-
-    change = normaliser(normalisation, request.language)
-    known = KnownNgrams.learn_lines(map(change, as_column(train, "train").values), min_count=min_count)
-    if not len(known.words):
-        raise InputError(f"{argument('train')}: none of its words occurs {min_count} times; lower min_count")
-    return degrees(known, lines, normalisation)
 
 
 def known_ngrams_of(
@@ -126,22 +63,11 @@ def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisati
     """Of each line: the number of ``pieces``, its ``length`` in words, its ``degree`` and the ``cover``."""
     change = normaliser(normalisation, normalisation.languages[1])
     for line in lines:
-        yield _row(known.cover(change(line)))
+        yield degree_of(known.cover(change(line)))
 
 
-def degrees_from(
-    known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
-) -> Iterator[dict[str, Any]]:
-    """The same against the corpus of a result of ``cgbench overlap``, of lines that it was made of.
-
-    :raises InputError: a line is another, words are separated otherwise, or counts are not known so high.
-    """
-    known.check_normalisation(normalisation.settings)
-    change = normaliser(normalisation, normalisation.languages[1])
-    yield from map(_row, known.covers(list(map(change, lines)), min_count))
-
-
-def _row(pieces: list[tuple[str, ...]]) -> dict[str, Any]:
+def degree_of(pieces: list[tuple[str, ...]]) -> dict[str, Any]:
+    """What :func:`degrees` gives of a sentence, from the pieces of its cover."""
     length = sum(map(len, pieces))
     return {
         "pieces": len(pieces),

@@ -265,3 +265,12 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
         precision, recall = (np.where(orders > 0, value / orders, 0.0) for value in (precision, recall))
         score = (1 + factor) * precision * recall / (factor * precision + recall)
     return np.where(precision + recall > 0, 100 * score, 0.0)
+
+
+def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """``chrf`` and ``bleu`` of a text with one reference each, tokenised already: words are what blanks separate."""
+    found = {}
+    for name, options in (("chrf", {}), ("bleu", {"tokenize": "none"})):
+        metric = SacreMetric(name, [[reference] for reference in references], options=options)
+        found[name] = float(metric.compute(metric.statistics(hypotheses).sum(0, keepdims=True))[0, 0])
+    return found

@@ -11,9 +11,10 @@ from typing import Any
 
 from cgbench.arguments import check_choice, check_flag, check_whole
 from cgbench.benchmark.candidates.difficulty import check_difficulty
-from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS
+from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
+from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
 from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD, ReactConfig, make_config
+from cgbench.benchmark.react.config import ReactConfig, make_config
 from cgbench.benchmark.react.inputs import (
     Corpus,
     KnownFrom,
@@ -25,7 +26,6 @@ from cgbench.benchmark.react.inputs import (
     pair_of,
 )
 from cgbench.benchmark.react.plan import Inputs, Plan, plan_react
-from cgbench.benchmark.react.selection import GIVEN_DEGREE
 from cgbench.benchmark.react.shortage import check_shares
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import member_folders

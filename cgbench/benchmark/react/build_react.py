@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.arguments import check_whole
+from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.difficulty import DIFFICULTY, of_candidates, read_difficulty
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
+from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.pair_measures import pair_measures
 from cgbench.benchmark.candidates.reverse import check_reverse, reverse_of_candidates
+from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.candidates.table import candidate_table, vocabularies_of, with_columns
 from cgbench.benchmark.candidates.uncertainty import (
     candidate_lines,
@@ -30,18 +33,17 @@ from cgbench.benchmark.candidates.uncertainty import (
     search_settings,
     uncertainty_of_candidates,
 )
-from cgbench.benchmark.cost.foresight import Foreseen, foresee
+from cgbench.benchmark.metrics.bleu import chrf_and_bleu
 from cgbench.benchmark.react.arguments import PLANNED, plan_of
-from cgbench.benchmark.react.config import SIDES, resolve_amount
-from cgbench.benchmark.react.control import Control, draw_control
+from cgbench.benchmark.react.config import SIDES
+from cgbench.benchmark.react.control import draw_control
 from cgbench.benchmark.react.inputs import Corpus, KnownFrom, PathLike
 from cgbench.benchmark.react.plan import Built, Plan
-from cgbench.benchmark.react.selection import select_rows, selection_sizes
 from cgbench.benchmark.react.shortage import check_enough
+from cgbench.benchmark.react.write_release import write_release, write_timings
 from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private, open_work
-from cgbench.benchmark.release.writer import write_release, write_timings
 from cgbench.engines import Engine, Local, saying_where
 from cgbench.errors import InputWarning
 from cgbench.files import read_json, write_json
@@ -93,7 +95,7 @@ def build_react(
     work: PathLike | None = None,
     card_notes: PathLike | None = None,
     say: Callable[[str], None] | None = None,
-    say_cost: Callable[[Foreseen], None] | None = None,
+    on_plan: Callable[[Plan, Workspace, Engine], None] | None = None,
     settings: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Release:
@@ -125,8 +127,7 @@ def build_react(
     :param work: where finished steps, the texts and the trained members are kept; default: ``out.work``, beside it.
     :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.release.card_notes`).
     :param say: receives a line a step that says why it runs or is kept.
-    :param say_cost: receives, before anything runs, what the steps will cost on this machine, which takes seconds to
-        find out (:mod:`cgbench.benchmark.cost.foresight`).
+    :param on_plan: called before anything runs, with all steps, where their results are kept and what runs them.
     :param settings: of the preset, changed: ``{"candidates": "1/30", "training.max_updates": 500}``. Those whose names
         have no dot may be given as arguments: ``seed=2``.
     :raises InputError: the inputs, the settings or the folder are wrong; nothing is left half-written.
@@ -167,8 +168,8 @@ def build_react(
     with locked(workspace.root / "lock", wait=False):
         keep_private(beside)
         engine = engine or Local(jobs)
-        if say_cost and (cost := foresee(plan, workspace, engine, preset=preset, settings=settings)):
-            say_cost(cost)
+        if on_plan:
+            on_plan(plan, workspace, engine)
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, folder, workspace, notes)
         write_timings(built, folder, workspace)
@@ -183,12 +184,12 @@ def explain_react(
     work: PathLike | None = None,
     card_notes: PathLike | None = None,
     engine: Engine | None = None,
-    say_cost: Callable[[Foreseen], None] | None = None,
+    on_plan: Callable[[Plan, Workspace, Engine], None] | None = None,
     **arguments: Any,
 ) -> list[str]:
     """A line a step: whether :func:`build_react`, called with these arguments, would run it, and why. Writes nothing.
 
-    :param say_cost: as for :func:`build_react`; ``engine``: what the costs are of (default: this machine).
+    :param on_plan: as for :func:`build_react`, with ``engine`` (default: this machine).
     :raises InputError: as :func:`build_react`.
     """
     if card_notes is not None:
@@ -199,10 +200,8 @@ def explain_react(
     workspace = Workspace(beside / STEPS)
     with tempfile.TemporaryDirectory() as texts:
         plan = plan_of(Path(texts), **named, settings=settings)
-        if say_cost and (
-            cost := foresee(plan, workspace, engine or Local(), preset=named.get("preset", "react"), settings=settings)
-        ):
-            say_cost(cost)
+        if on_plan:
+            on_plan(plan, workspace, engine or Local())
     if plan.ensemble:
         check_beside(workspace)
         warn_of_length(workspace, plan.ensemble)
@@ -418,6 +417,7 @@ def _quality_measurer(
         search={"beam": plan.config.beam, **limits},
         device=plan.device,
         engine=engine,
+        scores=chrf_and_bleu,
     )
 
 

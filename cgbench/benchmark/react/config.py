@@ -5,12 +5,12 @@ Defaults are those of ReaCT (Zheng and Lapata 2023, section 4) where the paper s
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass, field, fields
-from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
+from cgbench.benchmark.candidates.amounts import Amount, parse_amount
+from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.errors import InputError
 from cgbench.settings import apply_settings, did_you_mean, read_yaml, setting
 from cgbench.text.logical_forms import check_kind
@@ -19,9 +19,7 @@ from cgbench.text.tokenizers import check_tokenizer
 SIDES = ("source", "target")
 MODEL_PREFIXES = ("model.", "training.", "method.", "text.")
 LM_SETTINGS = ("drop_perplexity", "lm_side")
-REFERENCE_LIKELIHOOD = "reference_pe_stu"  # -log probability of the given translation, a token
 LENGTH_RATIO, LENGTH_EXTRA = 1.2, 10  # of the longest translation, as in models/search.py
-Amount = int | str
 
 
 @dataclass(frozen=True)
@@ -176,28 +174,6 @@ class ReactConfig:
                 del values[key]
         values.update(values.pop("model_settings"))
         return values
-
-
-def parse_amount(key: str, value: Amount) -> Fraction:
-    """``value`` exactly: below 1 it is a share, from 1 on a number.
-
-    :raises InputError: it is neither a whole number nor a fraction below 1.
-    """
-    try:
-        if not re.fullmatch(r"[0-9_]+([./][0-9]+)?|\.[0-9]+", str(value)):
-            raise ValueError
-        amount = Fraction(str(value).replace("_", ""))
-    except (ValueError, ZeroDivisionError):
-        raise InputError(f"{key}: {value!r} is not a number or a fraction such as 1/30") from None
-    if amount >= 1 and amount.denominator != 1:
-        raise InputError(f"{key}: {value!r} must be a whole number, or a share below 1")
-    return amount
-
-
-def resolve_amount(key: str, value: Amount, total: int) -> int:
-    """``value`` as a number of items: a share is one of ``total``, rounded to the nearest (half up)."""
-    amount = parse_amount(key, value)
-    return int(amount) if amount >= 1 or amount == 0 else int(amount * total + Fraction(1, 2))
 
 
 def list_presets() -> list[str]:

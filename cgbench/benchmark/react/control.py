@@ -4,7 +4,7 @@ What a system loses from the control set to the test set is then what combinatio
 length, domain or rare words: DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every
 filter that the test set has passed (rare words, length bounds, seen text, repeats); neither its source nor its target
 is in the test set. Its degree and its uncertainty may be any. For each test pair one pair of the same corpus is chosen
-that is near it in length and in the frequency of its words (:mod:`cgbench.benchmark.react.matching`).
+that is near it in length and in the frequency of its words (:mod:`cgbench.benchmark.candidates.matching`).
 
 It is chosen from the :data:`NEAR` pairs for each test pair that are nearest in length, of equally near ones those of
 the smallest seeded hash of content, so that neither the order of the pool nor the number of workers matters. Memory
@@ -16,26 +16,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cgbench.benchmark.candidates.cut import COLUMNS, fetch_texts, read_parts, seen_texts, within_bounds
-from cgbench.benchmark.candidates.word_frequency import word_frequency
-from cgbench.benchmark.react.matching import (
-    BALANCED,
+from cgbench.benchmark.candidates.matching import (
     LENGTHS,
     RAREST,
-    SHOWN,
+    Control,
     balance,
     covariates_of,
     match,
     scaled,
-    worst,
 )
-from cgbench.benchmark.react.selection import seeded_hash
+from cgbench.benchmark.candidates.selection import seeded_hash
+from cgbench.benchmark.candidates.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
@@ -45,35 +42,6 @@ SIDES = ("source", "target")
 NEAR = 16
 _BITS = 25  # of a length in a bin's number: a line of 64 MiB has fewer than 2^25 words
 Texts = tuple[Sequence[bytes], Sequence[bytes]]
-
-
-@dataclass(frozen=True)
-class Control:
-    """The pairs of a control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest
-    words, by name) and their texts; ``missing`` pairs are not to be had. ``balance``: a row for each covariate
-    (:func:`~cgbench.benchmark.react.matching.balance`)."""
-
-    rows: dict[str, np.ndarray]
-    sources: list[str]
-    targets: list[str]
-    missing: int = 0
-    balance: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def warning(self) -> str | None:
-        """One line where the pool could not supply a match: the worst difference, and how many pairs are missing."""
-        problems = []
-        difference, name = worst(self.balance)
-        if difference >= BALANCED:
-            problems.append(
-                f"differs from the test set by {difference:.2f} standard deviations ({SHOWN[name]}), where below "
-                f"{BALANCED} is balanced"
-            )
-        if self.missing:
-            problems.append(f"is {self.missing:,} pairs smaller than the test set")
-        if not problems:
-            return None
-        return f"control set: {' and '.join(problems)}: the pool has too few pairs like those of the test set"
 
 
 def draw_control(
@@ -185,7 +153,7 @@ def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
 def _with_frequency(
     rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
 ) -> dict[str, np.ndarray]:
-    """``rows`` with what :func:`~cgbench.benchmark.react.matching.covariates_of` needs to know of their words."""
+    """``rows`` with what :func:`~cgbench.benchmark.candidates.matching.covariates_of` needs to know of their words."""
     found = dict(rows)
     for side, lines, vocabulary in zip(SIDES, texts, vocabularies, strict=True):
         frequency = word_frequency(vocabulary, lines)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.pair_measures import JOINT
+from cgbench.benchmark.candidates.selection import FIRST, select_rows, selection_sizes
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.react.config import make_config
-from cgbench.benchmark.react.selection import FIRST, select_rows, selection_sizes
 from cgbench.benchmark.release.release import Release
 from cgbench.data_recipes.demo.corpus import write_demo
 from cgbench.engines import Engine

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
+from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
 from cgbench.benchmark.react.config import LM_SETTINGS, SIDES, ReactConfig
-from cgbench.benchmark.react.control import Control
 from cgbench.benchmark.react.texts import inspect_texts
 from cgbench.benchmark.release.manifest import is_language
 from cgbench.checksums import known_digest

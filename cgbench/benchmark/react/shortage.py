@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 
-from cgbench.benchmark.react.config import ReactConfig, parse_amount, resolve_amount
-from cgbench.benchmark.react.selection import DROPS, selection_sizes
+from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
+from cgbench.benchmark.candidates.selection import DROPS, selection_sizes
+from cgbench.benchmark.react.config import ReactConfig
 from cgbench.errors import InputError, argument
 from cgbench.text.corpus import ParallelText
 from cgbench.text.profile import is_unspaced

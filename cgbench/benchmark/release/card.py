@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.correlations import CENTRAL
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of, warning_of
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.react.matching import HEAD, shown_balance
-from cgbench.benchmark.react.selection import GIVEN_DEGREE
+from cgbench.benchmark.candidates.matching import HEAD, shown_balance
+from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
+from cgbench.benchmark.candidates.selection import GIVEN_DEGREE
 from cgbench.benchmark.release.card_front import front_matter
 from cgbench.benchmark.release.card_notes import PARTS, part
 from cgbench.benchmark.release.manifest import ID, candidates_file, control_text, stem_of, table_file

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations
-from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, pair_measures
+from cgbench.benchmark.candidates.matching import LENGTHS, RAREST, balance, covariates_of
+from cgbench.benchmark.candidates.pair_measures import DUAL, JOINT, REFERENCE_LIKELIHOOD, pair_measures
 from cgbench.benchmark.candidates.scan import content_of
+from cgbench.benchmark.candidates.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.overlap.saved import sums_of
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.react.matching import LENGTHS, RAREST, balance, covariates_of
-from cgbench.benchmark.react.selection import FIRST, count_stages, select_rows, selection_sizes
 from cgbench.benchmark.release.checksums import listed_digest
 from cgbench.benchmark.release.manifest import (
     CONTROL,

@@ -1,125 +1,31 @@
-"""Write a finished benchmark folder: the test set, the split, every candidate's figures, a manifest and a card.
-
-Everything in it but ``timings.json`` is a function of the inputs and the settings: two builds give the same bytes.
-Nothing is decided here: what was selected is in the table of candidates already.
-"""
+"""Write card, metadata and manifest of a release, and move its finished files into place."""
 
 from __future__ import annotations
 
-import json
-import platform
-import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence, Set
-from importlib import metadata
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cgbench import __version__
-from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
-from cgbench.benchmark.candidates.scan import content_of
-from cgbench.benchmark.candidates.table import CONTROL_KEYS, ROW_KEYS, control_rows
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD
-from cgbench.benchmark.react.control import Control
-from cgbench.benchmark.react.plan import Built
-from cgbench.benchmark.react.selection import count_stages
 from cgbench.benchmark.release.card import write_card
 from cgbench.benchmark.release.card_notes import parts_of_bytes
 from cgbench.benchmark.release.checksums import listed_digest, listed_digests
 from cgbench.benchmark.release.croissant import peoples_fields, write_croissant
 from cgbench.benchmark.release.manifest import (
     CARD,
-    CONTROL,
-    CORRELATIONS,
     CROISSANT,
     DATA,
-    FORMAT,
-    ID,
     MANIFEST,
-    SPLIT,
-    TIMINGS,
-    control_text,
     digest,
     is_inside,
     signature,
-    stem_of,
-    summary,
-    table_file,
-    text_files,
-    timings_digest,
 )
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.tables import chosen_rows, data_tables, with_text, without_text, write_table
-from cgbench.benchmark.release.work_folder import WRITTEN, read_written, shown_names, written_digest
+from cgbench.benchmark.release.work_folder import WRITTEN, read_written, written_digest
 from cgbench.errors import InputError
-from cgbench.files import read_json, sync_file, sync_folder, to_json, write_atomic, write_json
-from cgbench.models.checkpoints import ensemble_identity
-from cgbench.models.outside.addresses import placed_name, shown_name
-from cgbench.steps import Workspace, hash_file
-from cgbench.text.remote import as_given, is_address
-from cgbench.text.streams import split_name
-from cgbench.text.tokenizers import versions as tokenizer_versions
+from cgbench.files import read_json, sync_file, sync_folder, write_atomic, write_json
 
-PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "sacremoses")
-
-
-def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[str, str] | None = None) -> Release:
-    """Write what a build has found to ``out``.
-
-    Of a build that stopped early (``built.plan.until``) the candidates are written, with what is known of them.
-    Everything is written to the workspace first: a full disk leaves ``out`` as it was. ``manifest.json`` comes last and
-    makes the release whole.
-
-    :param notes: parts of the card that people have written; those in a card that is there already stay.
-    """
-    staging = workspace.root / "release"
-    shutil.rmtree(staging, ignore_errors=True)
-    (staging / DATA).mkdir(parents=True)
-    rows = built.table.to_pylist()
-    texts = [
-        (built.candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1]
-        for side in ("source", "target")
-    ]
-    for name, content in _texts(built, rows, texts).items():
-        write_atomic(staging / name, content)
-    measure = built.plan.config.uncertainty if built.plan.uncertainty else None
-    write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
-    tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.until)
-    if built.control:
-        tables["control"] = _control_table(built, built.control)
-    names = shown_names(_given(built))
-    manifest = _manifest(built, rows, names)
-    del rows, texts  # before the tables are written, and read for the card
-    if built.plan.config.release_text == "none":
-        tables = {name: without_text(table) for name, table in tables.items()}
-        left_out = text_files(manifest)
-        manifest |= {"text": "none", "texts": {name: hash_file(staging / name) for name in left_out}}
-        for name in left_out:
-            (staging / name).unlink()
-    for name, table in tables.items():
-        write_table(table, staging / table_file(name))
-    manifest = write_manifest(manifest, staging, tables, out, notes or {})
-    written = {
-        "steps": {step.name: step.key for step in built.plan.steps},
-        "signature": manifest["signature"],
-        "folder": str(out.resolve()),
-        "inputs": {name: str(Path(path).absolute()) for path, name in names.items() if not is_address(name)},
-        "members": [
-            placed_name(member.address, str(member.identity.get("revision", "")))
-            for member in built.plan.inputs.members
-        ],
-    }
-    _move(staging, out, [*manifest["files"], MANIFEST], written)
-    return Release(out, manifest, workspace.root.parent)
-
-
-def _control_table(built: Built, control: Control) -> Any:
-    """The control set as a table, with the hashes that its pairs are found by."""
-    import pyarrow
-
-    columns: dict[str, Any] = {key: [row[key] for row in control_rows(control, built.pools)] for key in CONTROL_KEYS}
-    columns["content"] = content_of(control.sources, control.targets)
-    return with_text(pyarrow.table(columns), (control.sources, control.targets), built.plan.inputs.languages)
+ARRIVING = ".arriving"  # in the folder of a release: files on their way from another disk
 
 
 def write_manifest(
@@ -150,91 +56,7 @@ def _kept(path: Path, read: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]
         return {}
 
 
-def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The files of text by name."""
-    until = built.plan.until
-    chosen = chosen_rows(built.table) if until == "release" else range(len(rows))
-    contents = {}
-    for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
-        contents[f"{stem_of(until)}.{language}"] = "".join(lines[number] + "\n" for number in chosen)
-    if until == "release":
-        hidden = {"content", "stage"}
-        if built.plan.config.release_text == "none":
-            hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
-        contents[SPLIT] = "".join(_split_row(rows[number], hidden) for number in chosen)
-    if control := built.control:
-        for lines, language in zip((control.sources, control.targets), built.plan.inputs.languages, strict=True):
-            contents[control_text(language)] = "".join(line + "\n" for line in lines)
-        found = control_rows(control, built.pools)
-        contents[CONTROL] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
-    return contents
-
-
-def _split_row(row: dict[str, Any], hidden: Set[str]) -> str:
-    ordered = {key: row[key] for key in ROW_KEYS} | {key: value for key, value in row.items() if key not in hidden}
-    return json.dumps(ordered, ensure_ascii=False) + "\n"
-
-
-def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
-    """All but the files' hashes.
-
-    :param names: what the release calls each input, by its path.
-    """
-    plan, config = built.plan, built.plan.config
-    measured = {"degree": "degree"}
-    if built.plan.perplexity:
-        measured["perplexity"] = "perplexity"
-    if plan.inputs.difficulty:
-        measured["difficulty"] = "difficulty"
-    if plan.uncertainty:
-        measured |= {"uncertainty": config.uncertainty, "reference": REFERENCE_LIKELIHOOD}
-    figures: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
-    counts = dict(built.counts)
-    seeds: dict[str, Any] = {"cut": config.seed}
-    if plan.uncertainty:
-        members = plan.ensemble.members if plan.ensemble else None
-        seeds["members"] = [int(step.config["seed"]) for step in members] if members else None
-    if plan.until == "release":
-        chosen = chosen_rows(built.table)
-        counts |= count_stages([row["stage"] for row in rows])
-        seeds["selection"] = config.seed
-        order = sorted(measured, key=("degree", "uncertainty", "reference", "perplexity", "difficulty").index)
-        figures["selected"] = {name: summary([rows[number][measured[name]] for number in chosen]) for name in order}
-    if built.control and len(built.control.sources):
-        figures["control"] = {"degree": summary(built.control.rows["degree"])}
-    return {
-        "format": FORMAT,
-        "id": ID,
-        "until": plan.until,
-        "version": __version__,
-        "versions": _versions(built),
-        "configuration": config.as_dict(),
-        "device": plan.device,
-        "languages": list(plan.inputs.languages),
-        "inputs": _inputs(built, names),
-        "licence": config.licence,
-        "counts": counts,
-        "figures": figures,
-        **({"balance": built.control.balance} if built.control else {}),
-        **({"ensemble": built.quality} if built.quality else {}),
-        "seeds": seeds,
-        "command": command(built, names),
-        "warnings": [_renamed(as_given(warning), names) for warning in built.warnings],
-        "timings": TIMINGS,
-    }
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """A line of text with what a release calls its inputs."""
-    for path in sorted(names, key=len, reverse=True):
-        text = text.replace(path, names[path]) if path != names[path] else text
-    return text
-
-
-ARRIVING = ".arriving"  # in the folder of a release: files on their way from another disk
-
-
-def _move(staging: Path, out: Path, files: list[str], made_of: dict[str, Any]) -> None:
+def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[str, Any]) -> None:
     """Move the finished files into place, the last one last; what an earlier release listed and this one has not goes.
 
     Nothing else in the folder is touched: users keep their own files beside a release.
@@ -274,113 +96,3 @@ def _listed_in(out: Path) -> list[str]:
         return [name for name in there if listed_digest(out, name) == files[name]]
     except (OSError, ValueError, LookupError, TypeError, InputError):
         return []
-
-
-def write_timings(built: Built, out: Path, workspace: Workspace) -> None:
-    """Write ``timings.json``: the seconds that each step took when it ran (all its runs, if it was stopped)."""
-    seconds = {step.name: workspace.seconds(step) for step in built.plan.steps}
-    write_atomic(out / TIMINGS, to_json({"seconds": seconds, "digest": timings_digest(seconds)}))
-
-
-def _given(built: Built) -> list[str]:
-    """The paths that the build was given."""
-    inputs = built.plan.inputs
-    specs = (inputs.train, *inputs.pools, *inputs.exclude)
-    others = (inputs.phrases, *inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
-    return [str(path) for path in (*(path for spec in specs for path in spec.paths), *filter(None, others))]
-
-
-def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
-    plan = built.plan
-
-    def entry(text: Any, pairs: int | None) -> dict[str, Any]:
-        files = [
-            {"path": names[str(path)], "sha256": sha256}
-            for path, sha256 in zip(text.spec.paths, text.hashes, strict=True)
-        ]
-        return {"files": files, "columns": text.spec.columns, "pairs": pairs}
-
-    result: dict[str, Any] = {
-        "train": entry(plan.train, built.train.lines),
-        "pool": [entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)],
-        "exclude": [entry(text, None) for text in plan.exclude],
-    }
-    if plan.inputs.phrases:
-        result["ngrams"] = {"path": names[str(plan.inputs.phrases)], "sha256": hash_file(plan.inputs.phrases)}
-    if plan.inputs.known:
-        result["known_from"] = {
-            side: {"path": names[str(folder)], "sha256": plan.ngrams.inputs[f"known-{side}"]}
-            for side, folder in plan.inputs.known.items()
-        }
-    if plan.inputs.difficulty:
-        result["difficulty"] = [
-            {"path": names[str(path)], "sha256": hash_file(split_name(path)[0])} for path in plan.inputs.difficulty
-        ]
-    if plan.perplexity:
-        side, sha256 = plan.perplexity.config["side"], plan.perplexity.inputs["lm"]
-        result["lm"] = {"path": names[str(plan.inputs.lm)], "sha256": sha256, "side": side}
-    if plan.reverse:
-        path = names[str(plan.inputs.reverse)]
-        result["reverse_ensemble"] = {"path": path, "identity": plan.reverse.inputs["ensemble"]}
-    if plan.inputs.members:
-        result["members"] = [
-            {"name": shown_name(member.address), "identity": dict(member.identity), "pretrained": member.pretrained}
-            for member in plan.inputs.members
-        ]
-    if plan.inputs.ensemble:
-        result["ensemble"] = {
-            "path": names[str(plan.inputs.ensemble)],
-            "identity": ensemble_identity(plan.inputs.ensemble),
-        }
-    return result
-
-
-def _versions(built: Built) -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in (*PACKAGES, *(["kenlm"] if built.plan.perplexity else [])):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions | tokenizer_versions(built.plan.train.normalisation.tokenizers)
-
-
-def command(built: Built, names: Mapping[str, str]) -> str:
-    """The command that builds this release again: every setting spelled out, inputs as the release calls them."""
-    inputs, config = built.plan.inputs, built.plan.config
-    words = ["cgbench", "build-react", "--train", *(names[str(path)] for path in inputs.train.paths)]
-    for option, specs in (("--pool", inputs.pools), ("--exclude", inputs.exclude)):
-        for spec in specs:
-            words += [option, *(names[str(path)] for path in spec.paths)]
-    columns = [spec.columns for spec in (inputs.train, *inputs.pools, *inputs.exclude) if spec.columns]
-    if columns:  # one option for all corpora with both sides in one file
-        words += ["--columns", ",".join(columns[0])]
-    words += ["--languages", ",".join(inputs.languages)]
-    if inputs.phrases:
-        words += ["--ngrams", names[str(inputs.phrases)]]
-    for side, folder in inputs.known.items():
-        words += ["--known-from", f"{side}={names[str(folder)]}"]
-    if inputs.ensemble:
-        words += ["--ensemble", names[str(inputs.ensemble)]]
-    for member in inputs.members:
-        words += ["--member", shown_name(member.address)]
-    templates = {member.template for member in inputs.members if "prompt" not in member.address.options} - {None}
-    words += [word for template in templates for word in ("--prompt", str(template))]  # one, of all
-    if inputs.reverse:
-        words += ["--reverse-ensemble", names[str(inputs.reverse)]]
-    for path in inputs.difficulty:
-        words += ["--difficulty", names[str(path)]]
-    if inputs.lm:
-        words += ["--lm", names[str(inputs.lm)]]
-    if any(finding.stops for finding in built.plan.findings):
-        words.append("--accept-text")
-    if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
-        words += ["--gpus-per-member", str(together)]
-    words += ["--device", built.plan.device, "--out", "DIR"]
-    defaults = type(config)().as_dict()
-    for key, value in config.as_dict().items():
-        if value != defaults.get(key):
-            words += ["--set", f"{key}={'none' if value is None else value}"]
-    if built.plan.until != "release":
-        words += ["--until", built.plan.until]
-    return as_given(shlex.join(words))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import spearman
-from cgbench.benchmark.react.selection import seeded_hash, select_rows, selection_sizes
+from cgbench.benchmark.candidates.selection import seeded_hash, select_rows, selection_sizes
 from cgbench.benchmark.release.recompute import ensemble_members
 from cgbench.benchmark.validity.overlap import WINDOW
 from cgbench.errors import InputError, argument

@@ -8,12 +8,12 @@ import pytest
 import twins
 
 from cgbench.benchmark.candidates import scan as scan_module
+from cgbench.benchmark.candidates.matching import BALANCED, COVARIATES, balance, match, worst
 from cgbench.benchmark.candidates.scan import content_of, scan
+from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.react.control import bins_of, draw_control, nearest_bins
-from cgbench.benchmark.react.matching import BALANCED, COVARIATES, balance, match, worst
-from cgbench.benchmark.react.selection import seeded_hash
 from cgbench.text.corpus import index_pair
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]

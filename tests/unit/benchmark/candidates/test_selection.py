@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgbench.benchmark.react.selection import (
+from cgbench.benchmark.candidates.selection import (
     STAGES,
     count_stages,
     given_degree,

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.amounts import resolve_amount
+from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import mix
-from cgbench.benchmark.react.config import REFERENCE_LIKELIHOOD, resolve_amount
 from cgbench.errors import InputError
 
 STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity", "dropped_reference")

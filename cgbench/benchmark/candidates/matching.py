@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -120,3 +121,32 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
         total += pool[place] - test[row]
         chosen.append(place)
     return np.array(chosen, np.int64)
+
+
+@dataclass(frozen=True)
+class Control:
+    """The pairs of a control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest
+    words, by name) and their texts; ``missing`` pairs are not to be had. ``balance``: a row for each covariate
+    (:func:`balance`)."""
+
+    rows: dict[str, np.ndarray]
+    sources: list[str]
+    targets: list[str]
+    missing: int = 0
+    balance: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def warning(self) -> str | None:
+        """One line where the pool could not supply a match: the worst difference, and how many pairs are missing."""
+        problems = []
+        difference, name = worst(self.balance)
+        if difference >= BALANCED:
+            problems.append(
+                f"differs from the test set by {difference:.2f} standard deviations ({SHOWN[name]}), where below "
+                f"{BALANCED} is balanced"
+            )
+        if self.missing:
+            problems.append(f"is {self.missing:,} pairs smaller than the test set")
+        if not problems:
+            return None
+        return f"control set: {' and '.join(problems)}: the pool has too few pairs like those of the test set"
