@@ -23,7 +23,7 @@ def warm_up_command(context: click.Context) -> None:
 
     Compiled code is cached. Without torch, the loops of models are left out.
     """
-    from cgbench.benchmark.disk_learning import learn_from_disk
+    from cgbench.benchmark.known_ngrams.disk_learning import learn_from_disk
     from cgbench.text.blocks import read_blocks
 
     program = context.find_root().command

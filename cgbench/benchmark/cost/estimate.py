@@ -109,7 +109,7 @@ def estimate(config: ReactConfig, texts: Texts, rates: Rates, asked: Asked) -> E
         pairs = train.pairs + pool.pairs + texts.exclude.pairs
         costs.append(Cost("texts", pairs * rates.normalise / asked.cores, 0.0, read))
     from cgbench.benchmark.candidates.scan import CHUNK
-    from cgbench.benchmark.disk_learning import DISK_A_WORD
+    from cgbench.benchmark.known_ngrams.disk_learning import DISK_A_WORD
     from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD
 
     words, ngrams = train.size * rates.words, train.size * rates.ngrams

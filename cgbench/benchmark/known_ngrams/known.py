@@ -99,7 +99,7 @@ class KnownNgrams:
             index can hold, or one word comes more than 2^31 - 2 times; neither memory nor the disk has room, or a file
             that is no plain one has more than 2^31 - 2 words and line ends.
         """
-        from cgbench.benchmark import disk_learning
+        from cgbench.benchmark.known_ngrams import disk_learning
 
         if not isinstance(text, (str, os.PathLike)):
             return cls.learn_lines(text, min_count=min_count, word_min_count=word_min_count, jobs=jobs)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from small_build import release_bytes
 
-from cgbench.benchmark import disk_learning
+from cgbench.benchmark.known_ngrams import disk_learning
 from cgbench.benchmark.react.build_react import build_react, explain_react
 from cgbench.errors import InputError
 

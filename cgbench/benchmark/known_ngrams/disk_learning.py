@@ -180,7 +180,7 @@ def _last_end(ids: np.ndarray) -> int:
 
 def _keep_runs(tokens: IO[bytes], ids: np.ndarray, runs: IO[bytes]) -> int:
     """Write the runs of two words or more that may take part in a known n-gram; how many there are."""
-    from cgbench.benchmark.disk_kernels import keep_runs
+    from cgbench.benchmark.known_ngrams.disk_kernels import keep_runs
 
     count = 0
     for some in _stretches(tokens):
@@ -194,7 +194,7 @@ def _collapse(
     runs: IO[bytes], count: int, expand_all: bool, memory: int, repeated: IO[bytes], single: IO[bytes]
 ) -> _Text:
     """Write equal runs once, as :func:`cgbench.benchmark.known_ngrams.trie_kernels.collapse` does."""
-    from cgbench.benchmark.disk_kernels import split_runs
+    from cgbench.benchmark.known_ngrams.disk_kernels import split_runs
 
     times = _count_runs(runs, count, -(-count * BYTES_A_RUN // memory))
     run = 0
@@ -215,7 +215,7 @@ def _count_runs(runs: IO[bytes], count: int, parts: int) -> np.ndarray:
 
     :param parts: runs are told apart by their hashes, so many parts of these one after the other.
     """
-    from cgbench.benchmark.disk_kernels import hash_runs
+    from cgbench.benchmark.known_ngrams.disk_kernels import hash_runs
 
     times = np.zeros(count + 1, np.int32)
     for part in range(parts):
@@ -326,7 +326,7 @@ class _Grower:
     def _frequent(self, word: int, grown: _Grown) -> _Grown:
         """Those of a word at too many places: its children, as ``trie_kernels.grow_trie`` makes them, then the tries
         below them, the last first, some at a time."""
-        from cgbench.benchmark.disk_kernels import tally_next
+        from cgbench.benchmark.known_ngrams.disk_kernels import tally_next
         from cgbench.benchmark.known_ngrams.trie_kernels import PARENT, TAIL_LENGTH, WORD
 
         tally, places = (np.zeros(self.known_words, np.int64) for _ in range(2))
@@ -359,7 +359,7 @@ class _Grower:
 
     def _copy(self, low: int, high: int, free: np.ndarray, count: int, behind: int) -> _Copy:
         """What such places need of the text (``disk_kernels.take_part``)."""
-        from cgbench.benchmark.disk_kernels import take_part
+        from cgbench.benchmark.known_ngrams.disk_kernels import take_part
 
         copy = _Copy(np.empty((2, count), np.int32))
         for place, ids, weights in self.text.stretches():

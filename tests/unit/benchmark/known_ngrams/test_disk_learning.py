@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark import disk_learning
-from cgbench.benchmark.disk_learning import learn_from_disk
+from cgbench.benchmark.known_ngrams import disk_learning
+from cgbench.benchmark.known_ngrams.disk_learning import learn_from_disk
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.errors import InputError
 from cgbench.text.blocks import join_blocks
