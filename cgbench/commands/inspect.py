@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from cgbench.commands.options import Command, format_option
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
-PICTURES = (".png", ".svg", ".pdf")
 
 
 @click.command("inspect", cls=Command)
@@ -24,13 +23,11 @@ def inspect_command(folder: Path, source: Path | None, target: Path | None, out:
     """Show which lower layers the layers of the model in DIR read, and how much: composition and lrf."""
     from cgbench.files import check_output, write_atomic
     from cgbench.models.inspection import inspect_checkpoint, panel_rows
+    from cgbench.plots import draw_heatmaps, is_picture, save
 
+    pictures = [path for path in out if is_picture(path, f"--out {path}", (".tsv", ".json"))]
     for path in out:
         check_output(path, [folder])
-        if path.suffix not in (".tsv", ".json", *PICTURES):
-            raise InputError(f"--out {path}: the name must end in .tsv, .json, .png, .svg or .pdf")
-        if path.suffix in PICTURES:
-            require("matplotlib", "plots")
     if (source is None) != (target is None):
         raise InputError("--source and --target belong together; give both")
     from cgbench.tables import render
@@ -41,10 +38,8 @@ def inspect_command(folder: Path, source: Path | None, target: Path | None, out:
     rows = panel_rows(panels)
     listed = json.dumps([dict(zip(head, row, strict=True)) for row in rows], indent=1)
     for path in out:
-        if path.suffix in PICTURES:
-            from cgbench.models.pictures import draw
-
-            write_atomic(path, draw(panels, path.suffix[1:]))
+        if path in pictures:
+            save(draw_heatmaps(panels), path)
         else:
             table = render(head, [(*names, f"{weight:.6f}") for *names, weight in rows], "tsv")
             write_atomic(path, (listed if path.suffix == ".json" else table) + "\n")

@@ -33,7 +33,7 @@ def lexicon_group() -> None:
 @click.option("--subwords", type=PATH, metavar="MODEL", help="Of a model's own subwords: for translate --shortlist.")
 @click.option("--out", type=PATH, required=True, help="The lexicon: F.json, or F.tsv.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the method.")
-@click.option("--show", type=PATH, metavar="PICTURE", help="Draw it, too: to a .svg or .png file.")
+@click.option("--show", type=PATH, metavar="PICTURE", help="Draw it, too: to a .svg, .png or .pdf file.")
 @click.option("--words", metavar="W,W,...", help="Source words in the picture (default: all).")
 @text_options
 @format_option
@@ -58,7 +58,8 @@ def learn_command(
     from cgbench.machine import check_memory
     from cgbench.models.lexicons.bitext import BYTES_A_WORD
     from cgbench.models.lexicons.lexicon import check_suffix, learn_lexicon
-    from cgbench.models.lexicons.picture import check_picture, draw_lexicon
+    from cgbench.models.lexicons.matrix import lexicon_heatmap
+    from cgbench.plots import draw_heatmaps, is_picture, save
     from cgbench.text.formats import read_pairs
     from cgbench.text.normalisation import normalise_pairs
     from cgbench.text.word_counts import estimate_words
@@ -71,7 +72,7 @@ def learn_command(
             check_output(path, spec.files)
     check_suffix(out)
     if show:
-        check_picture(show)
+        is_picture(show, f"--show {show}")
         if show.absolute() == out.absolute():
             raise InputError(f"--show {show}: the lexicon itself is written there; give another name")
     known = sum(estimate_words(path) or 0 for path in spec.paths)
@@ -93,7 +94,7 @@ def learn_command(
     lexicon.save(out)
     if show:
         try:
-            draw_lexicon(lexicon, show, words.split(",") if words else ())
+            save(draw_heatmaps([lexicon_heatmap(lexicon, words.split(",") if words else ())], "source", "target"), show)
         except InputError as error:
             raise InputError(f"{error}; the lexicon is in {out}, the picture was not drawn") from None
     figures = {

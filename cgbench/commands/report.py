@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from cgbench.commands.options import Command, FilesType
-from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
 
@@ -21,19 +20,11 @@ PATH = click.Path(path_type=Path)
 def report_command(
     folder: Path, out: Path, train: tuple[Path, ...] | None, pools: tuple[tuple[Path, ...], ...], force: bool
 ) -> None:
-    """Make a page about a release (funnel, figures, novelty, examples with their covers, checks), or about splits."""
+    """Make a page about a release (funnel, figures, novelty, examples with their covers, checks)."""
     from cgbench.benchmark.release.release import Release
     from cgbench.files import check_output, write_atomic
     from cgbench.report.release_page import release_page
-    from cgbench.report.split_page import holds_splits, split_page, splits_of
 
-    if holds_splits(folder):
-        if train or pools:
-            raise InputError("--train and --pool belong to a release of build-react; a split holds all its text")
-        check_output(out, [one.folder / name for one in splits_of(folder) for name in one.manifest["files"]])
-        write_atomic(out, split_page(folder, force=force))
-        click.echo(f"written to {out}")
-        return
     release = Release.open(folder)
     named = [*(train or ()), *(path for pool in pools for path in pool)]
     check_output(out, [*named, *(folder / name for name in (*release.manifest["files"], "manifest.json"))])

@@ -252,18 +252,19 @@ def run_command(
     help="Which runs; they are never mixed.",
 )  # fmt: skip
 @click.option("--others", is_flag=True, help="Also figures of ours without a published one beside them.")
-@click.option("--out", type=PATH, multiple=True, help="Also write a file: .md, .json, .png or .svg; repeatable.")
+@click.option("--out", type=PATH, multiple=True, help="Also write a file: .md, .json, .svg, .png or .pdf; repeatable.")
 @format_option
 def show_command(
     folder: Path, names: tuple[str, ...], scale: str, others: bool, out: tuple[Path, ...], form: str
 ) -> None:
     """Show what the runs in DIR gave, beside the published figures."""
-    from cgbench.errors import require
     from cgbench.files import check_output, write_atomic
+    from cgbench.plots import is_picture, save
     from cgbench.reproduction.report import (
         HEAD,
         as_json,
         compare,
+        draw,
         extra_lines,
         grouped,
         markdown,
@@ -274,12 +275,9 @@ def show_command(
     from cgbench.tables import render
 
     tables = [find_table(name) for name in names]
+    pictures = [path for path in out if is_picture(path, f"--out {path}", (".md", ".json"))]
     for path in out:
         check_output(path, [folder])
-        if path.suffix not in (".md", ".json", ".png", ".svg"):
-            raise InputError(f"--out {path}: the name must end in .md, .json, .png or .svg")
-        if path.suffix in (".png", ".svg"):
-            require("matplotlib", "plots")
     results, warnings = read_results(folder)
     for warning in warnings:
         note(f"warning: {warning}")
@@ -295,10 +293,8 @@ def show_command(
         )
     listed = json.dumps(as_json(lines), ensure_ascii=False, indent=1)
     for path in out:
-        if path.suffix in (".png", ".svg"):
-            from cgbench.reproduction.plot import draw
-
-            write_atomic(path, draw(lines, path.suffix[1:]))
+        if path in pictures:
+            save(draw(lines), path)
         else:
             write_atomic(path, listed + "\n" if path.suffix == ".json" else markdown(lines))
     if form == "json":

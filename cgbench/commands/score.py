@@ -237,8 +237,6 @@ class Outputs:
         """Write the files and print the figures."""
         if self.per_example:
             found.write_per_example(self.per_example, self.safe_tsv)
-        if self.plot:
-            found.plot(self.plot)
         if self.page:
             from cgbench.files import write_atomic
             from cgbench.report.score_page import score_page
@@ -247,6 +245,8 @@ class Outputs:
             write_atomic(self.page, score_page(found, command=command_line(), notes=warned))
         shown = found.values_only(self.width) if self.value_only else None
         click.echo(shown or found.report(self.form, self.width, reasons, self.safe_tsv))
+        if self.plot:
+            found.plot(self.plot)
 
 
 def take_outputs(given: dict[str, Any], inputs: Iterable[Path]) -> Outputs:
@@ -256,7 +256,7 @@ def take_outputs(given: dict[str, Any], inputs: Iterable[Path]) -> Outputs:
     :raises InputError: they do not fit together, or a file cannot be written there.
     """
     from cgbench.files import check_output
-    from cgbench.picture import check_picture
+    from cgbench.plots import is_picture
 
     taken = ("per_example", "plot", "page", "form", "width", "value_only", "safe_tsv")
     wanted = Outputs(**{name: given.pop(name) for name in taken})
@@ -267,7 +267,7 @@ def take_outputs(given: dict[str, Any], inputs: Iterable[Path]) -> Outputs:
     if wanted.plot and not given["by"]:
         raise InputError(f"--plot {wanted.plot}: a plot has the bins of --by side by side; give it")
     if wanted.plot:
-        check_picture(wanted.plot, f"--plot {wanted.plot}")
+        is_picture(wanted.plot, f"--plot {wanted.plot}")
     read = list(inputs) if wanted.per_example or wanted.plot or wanted.page else []
     for path in filter(None, (wanted.per_example, wanted.plot, wanted.page)):
         check_output(path, read)

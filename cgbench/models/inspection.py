@@ -13,8 +13,8 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint
-from cgbench.models.pictures import Panel
 from cgbench.models.text.batches import Rows, make_batches
+from cgbench.plots import Heatmap
 
 if TYPE_CHECKING:
     from cgbench.models.architectures.composition import Composition
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BATCH_TOKENS = 2048
 
 
-def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = None) -> list[Panel]:
+def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = None) -> list[Heatmap]:
     """Return the tables of a checkpoint.
 
     :param pairs: lines of text that LRF reads; other architectures need none.
@@ -45,21 +45,21 @@ def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = N
     return _fused(cast("LRF", model), source, target)
 
 
-def _mixtures(model: Composition) -> list[Panel]:
+def _mixtures(model: Composition) -> list[Heatmap]:
     """Keys and values, a table per sublayer that is mixed; over both sublayers a column sums to 1."""
     from cgbench.models.architectures.composition import mixture_weights
 
     weights = mixture_weights(model)
     readers, layers = _numbered("decoder", weights.shape[1]), _numbered("encoder", weights.shape[2])
     return [
-        Panel(f"{role}: {kind}", layers, readers, weights[number, :, :, sublayer].T)
+        Heatmap(f"{role}: {kind}", layers, readers, weights[number, :, :, sublayer].T)
         for sublayer, kind in enumerate(("self-attention", "feed-forward"))
         if not np.isnan(weights[..., sublayer]).all()
         for number, role in enumerate(("keys", "values"))
     ]
 
 
-def _fused(model: LRF, source: Rows, target: Rows) -> list[Panel]:
+def _fused(model: LRF, source: Rows, target: Rows) -> list[Heatmap]:
     """Encoder and decoder, the mean over all tokens of the pairs; a column sums to 1."""
     from cgbench.models.architectures.lrf import fuse_weights
 
@@ -71,7 +71,7 @@ def _fused(model: LRF, source: Rows, target: Rows) -> list[Panel]:
     panels = []
     for (stack, total), rows in zip(totals.items(), (source, target), strict=True):
         below = ("embedding", *_numbered("layer", len(total) - 1))
-        panels.append(Panel(stack, below, _numbered("layer", len(total)), total.T / rows.lengths.sum()))
+        panels.append(Heatmap(stack, below, _numbered("layer", len(total)), total.T / rows.lengths.sum()))
     return [panel for panel in panels if not np.isnan(panel.values).all()]
 
 
@@ -79,7 +79,7 @@ def _numbered(kind: str, count: int) -> tuple[str, ...]:
     return tuple(f"{kind} {number}" for number in range(1, count + 1))
 
 
-def panel_rows(panels: list[Panel]) -> list[tuple[str, str, str, float]]:
+def panel_rows(panels: list[Heatmap]) -> list[tuple[str, str, str, float]]:
     """Return the numbers one by one: panel, reader (column), read (row), weight."""
     return [
         (panel.title, column, row, float(panel.values[i, j]))

@@ -1,8 +1,7 @@
 """Charts as inline SVG: histograms, curves, points, intervals, bars.
 
-Colours are classes of the style sheet (``c0`` to ``c6``: the palette of Okabe and Ito, which people with any kind of
-colour vision can tell apart), so that a chart follows the page into the dark and onto paper. What a colour says, a
-label, a mark or a place says too.
+Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so that a chart follows the
+page into the dark and onto paper. What a colour says, a label, a mark or a place says too.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from markupsafe import Markup
 from cgbench.errors import printable
 
 WIDTH = 440
-COLOURS = 7
 DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
 

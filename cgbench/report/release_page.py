@@ -16,6 +16,7 @@ from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.manifest import Findings
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, argument
+from cgbench.plots import COLOURS
 from cgbench.report import charts
 from cgbench.report.page import MOST_EXAMPLES, render_page
 from cgbench.report.release_data import (
@@ -48,6 +49,8 @@ def release_page(
     :param force: report a release that fails its checks; the page begins with what differs.
     :raises InputError: it fails them, or a text is not the one that the release was built from.
     """
+    if release.is_split:
+        raise InputError(f"{release.folder}: a split has no page; use cgbench verify or cgbench stats --release")
     checks = release.verify()
     if checks.failed and not force:
         raise InputError(failed_line(release, checks))
@@ -146,9 +149,7 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
                 "pairs": stage.pairs,
                 "share": stage.pairs / whole,
                 "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
-                "bar": charts.bar(
-                    [(share, c % charts.COLOURS) for share, c in zip(shares, colours, strict=True)], label
-                ),
+                "bar": charts.bar([(share, c % len(COLOURS)) for share, c in zip(shares, colours, strict=True)], label),
             }
         )
     return {"rows": rows, "pools": _pool_names(release) if pools > 1 else []}

@@ -14,6 +14,7 @@ from cgbench.benchmark.metrics.result import Asked, Evaluation
 from cgbench.benchmark.metrics.scoring import Scored
 from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.errors import InputError
+from cgbench.plots import COLOURS
 from cgbench.report import charts
 from cgbench.report.page import MOST_EXAMPLES, render_page
 from cgbench.report.score_data import (
@@ -149,7 +150,7 @@ def _bounds(one: Estimate | Drop, places: int) -> str:
 def _systems_chart(evaluation: Evaluation, whole: Sequence[Part], figure: str) -> tuple[Any, str]:
     scored = evaluation.scored
     rows = [
-        charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % charts.COLOURS)
+        charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % len(COLOURS))
         for place, (result, part) in enumerate(zip(scored.results, whole, strict=True))
         for one in [part.figures[figure]]
     ]
@@ -173,9 +174,7 @@ def _drops(evaluation: Evaluation, figure: str) -> tuple[dict[str, Any], Any]:
         row = [result.system, *("–" if value is None else f"{value:.{places}f}" for value in cells), interval]  # noqa: RUF001
         difference = "" if one.difference is None else f"{one.difference:+.{places}f}"
         rows.append([*row, difference, _bounds(one, places), _p(one.p_holm)])
-        marks.append(
-            charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % charts.COLOURS)
-        )
+        marks.append(charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % len(COLOURS)))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: how much worse on the test set; Δ: from what the baseline loses"
     table = {"label": f"{name}, control set", "caption": caption, "head": head, "rows": rows}
@@ -226,7 +225,7 @@ def _bins_chart(evaluation: Evaluation, one: Breakdown, figure: str) -> tuple[An
             rows.append(
                 charts.Whisker(
                     result.system, estimate.value, estimate.ci_low, estimate.ci_high, estimate.runs,
-                    number % charts.COLOURS, group,
+                    number % len(COLOURS), group,
                 )
             )  # fmt: skip
     several = len(scored.metric.figures) > 1

@@ -294,6 +294,28 @@ def _pipes(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
 
 
+def draw(lines: Sequence[Line]) -> Any:
+    """A figure of matplotlib: ours and the published ones, a panel per table and benchmark."""
+    from cgbench.plots import PointPanel, Points, draw_points
+
+    panels = []
+    for (table, benchmark, schedule), group in grouped(lines).items():
+        nan = float("nan")
+        sides = {
+            "ours": [(line.ours, line.deviation or 0.0) for line in group],
+            "published": [(float(line.published or nan), float(line.spread or 0)) for line in group],
+        }
+        points = [
+            Points(name, *zip(*((value, value - spread, value + spread) for value, spread in values), strict=True))
+            for name, values in sides.items()
+        ]
+        metrics = [line.metric.removeprefix("exact match").removeprefix(": ") for line in group]
+        labels = [", ".join(filter(None, (x.best or x.system, one))) for x, one in zip(group, metrics, strict=True)]
+        title = " · ".join(filter(None, (table, benchmark, schedule)))
+        panels.append(PointPanel(labels, points, title, down=True))
+    return draw_points(panels)
+
+
 def as_json(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """Lines as JSON values; figures are numbers."""
     rows = [asdict(line) for line in lines]

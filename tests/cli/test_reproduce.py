@@ -270,7 +270,7 @@ def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
 
 
 def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
-    files = [tmp_path / f"report.{ending}" for ending in ("md", "json", "png", "svg")]
+    files = [tmp_path / f"report.{ending}" for ending in ("md", "json", "svg")]
     words = [word for file in files for word in ("--out", file)]
     text = run("reproduce", "show", folder, "--scale", "smoke", *words).stdout
     assert "lexicon-8" in text and "lexicon-3" in text and "zup kiki dax" in text and "100 ± 0" in text
@@ -283,7 +283,7 @@ def test_show_puts_ours_beside_the_published_ones(run, folder, tmp_path):
     assert line["ours"] == pytest.approx(sum(values) / 2) and line["seeds"] == 2 and line["published"] == 78
     assert line["difference"] == pytest.approx(line["ours"] - 78) and line["schedule"].startswith("smoke")
     assert "| LSTM+Lex Simple |" in files[0].read_text()
-    assert files[2].read_bytes().startswith(b"\x89PNG") and b"<svg" in files[3].read_bytes()
+    assert ">published<" in files[2].read_text()
 
 
 def test_older_settings_are_left_out_with_a_warning(run, folder, tmp_path):

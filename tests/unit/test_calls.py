@@ -77,9 +77,10 @@ def test_a_plot_on_axes_that_are_there():
     figures = pytest.importorskip("matplotlib.figure")
     found = cgbench.exact_match(["a b", "a"] * 5, ["a b", "b"] * 5, by="length", bins=[2])
     ax = figures.Figure().subplots()
-    found.plot(ax=ax)
+    assert found.plot(ax=ax) is ax.figure
+    assert len(found.plot().axes) == 1
     assert len(ax.containers) == 1 and ax.get_ylabel() == "exact"
-    for arguments in ({}, {"path": "x.svg", "ax": ax}, {"ax": 3}):
+    for arguments in ({"path": "x.svg", "ax": ax}, {"ax": 3}):
         with pytest.raises(cgbench.InputError, match="ax"):
             found.plot(**arguments)
 

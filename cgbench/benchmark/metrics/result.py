@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from cgbench.arguments import check_choice, check_whole
 from cgbench.benchmark.metrics.differences import Differences
 from cgbench.benchmark.metrics.differences_report import as_tables, as_values
@@ -16,11 +18,13 @@ from cgbench.benchmark.metrics.features import Material
 from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, values_only
 from cgbench.benchmark.metrics.scoring import Scored, as_json, write_per_example
 from cgbench.errors import InputError, InputWarning, argument, require
-from cgbench.files import check_output, write_atomic
+from cgbench.files import check_output
 from cgbench.tables import FORMS, safe_tsv
 
 if TYPE_CHECKING:
     import pandas
+
+    from cgbench.plots import PointPanel
 
 
 @dataclass(frozen=True)
@@ -125,24 +129,52 @@ class Evaluation:
         """The figures alone: a line a system, its figures separated by tabs."""
         return values_only(self.scored, self.scored.metric.width if width is None else width)
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> None:
-        """Draw the figures over the bins of ``by``, with 95 % intervals.
+    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+        """Draw the figures over the bins of ``by``, with 95 % intervals; return the figure of matplotlib.
 
-        :param path: the .svg, .png or .pdf to write, with a panel per figure of the metric.
-        :param ax: instead, an axes of matplotlib to draw on: the first figure of the metric.
-        :raises InputError: neither or both are given, there are no bins, the name ends otherwise, or matplotlib is not
-            installed.
+        :param path: a .svg, .png or .pdf to write it to: a panel per figure of the metric.
+        :param ax: instead, an axes of matplotlib to draw the first figure of the metric on.
+        :raises InputError: both are given, there are no bins, the name ends otherwise, or matplotlib is not installed.
         """
-        from cgbench.benchmark.metrics.plot import draw, draw_on
-        from cgbench.picture import check_picture
+        from cgbench.plots import draw_points, draw_points_on, is_picture, save
 
-        if (path is None) == (ax is None):
+        if path is not None and ax is not None:
             raise InputError(f"give {argument('path')}, a file, or {argument('ax')}, an axes of matplotlib")
-        if path is None:
-            return draw_on(self.scored, ax)
-        check_picture(Path(path), argument("plot", str(path)))
-        check_output(Path(path), [])
-        write_atomic(Path(path), draw(self.scored, Path(path).suffix[1:]))
+        if path is not None:
+            is_picture(Path(path), argument("plot", str(path)))
+            check_output(Path(path), [])
+        panels = self._panels()
+        if ax is not None:
+            if not hasattr(ax, "errorbar"):
+                raise InputError(f"{argument('ax', ax)}: it must be an axes of matplotlib")
+            draw_points_on(ax, panels[0])
+            ax.legend(fontsize=8)
+            return ax.figure
+        figure = draw_points(panels)
+        if path is not None:
+            save(figure, Path(path))
+        return figure
+
+    def _panels(self) -> list[PointPanel]:
+        """Every figure of the metric that a bin has, over the bins."""
+        from cgbench.plots import PointPanel, Points
+
+        scored = self.scored
+        if not scored.by:
+            raise InputError(f"a plot has the bins of {argument('by')} side by side; give it")
+        bins, metric = [one for one, _ in scored.results[0].bins], scored.metric
+        panels = []
+        for name in metric.figures:
+            points = []
+            for result in scored.results:
+                found = [part.figures[name] for _, part in result.bins]
+                ends = [[one.value, one.ci_low, one.ci_high] for one in found]
+                points.append(Points(result.system, *np.array(ends, float).T.tolist()))
+            if not all(np.isnan(one.values).all() for one in points):
+                labels = [f"{one.label}\n{len(one.rows):,}" for one in bins]
+                value_name = f"{metric.name} {name}" if len(metric.figures) > 1 else metric.name
+                panels.append(PointPanel(labels, points, "", value_name, f"{scored.by} (examples below)"))
+        return panels
 
     def write_per_example(self, path: str | Path, safe: bool = False) -> None:
         """Write a tab-separated row for each example, system and run, with a header.

@@ -13,12 +13,14 @@ import numpy as np
 from cgbench.errors import InputError
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS
+from cgbench.plots import Heatmap
 
 STARTS = ("lexicon", "copy", "uniform", "random")
 FORMS = ("hard", "soft")
 RULES = ("coded", "described")
 UNKNOWN = ("refuse", "skip")
 SHOWN = 5  # words named in a message
+LARGEST = 80  # words of a side that can still be read in a picture
 
 
 def lexicon_matrix(
@@ -180,3 +182,24 @@ def _missing(named: Collection[str], vocabulary: Collection[str], side: str) -> 
         return ""
     words = ", ".join(map(repr, lacking[:SHOWN])) + (", ..." if len(lacking) > SHOWN else "")
     return f"{len(lacking):,} {side} word{'s' if len(lacking) > 1 else ''} ({words})"
+
+
+def lexicon_heatmap(lexicon: Lexicon, words: Sequence[str] = (), temperature: float = 0.1) -> Heatmap:
+    """A lexicon to be drawn, as in Figures 2 to 5 of the paper: a softmax of the values of each word's entries.
+
+    :param words: source words; all if none is given.
+    :param temperature: of the softmax (paper: 0.1).
+    :raises InputError: a word has no entry, or there are too many words to read.
+    """
+    rows, entries = list(words) or list(lexicon.source_words), dict(lexicon.items())
+    if missing := [word for word in rows if word not in entries]:
+        raise InputError(f"the lexicon has no entry for {', '.join(map(repr, missing[:SHOWN]))}")
+    columns = list(dict.fromkeys(target for word in rows for target in entries[word]))
+    if max(len(rows), len(columns)) > LARGEST:
+        raise InputError(
+            f"{len(rows)} source and {len(columns)} target words are too many for a picture (at most {LARGEST}); "
+            "choose some with --words"
+        )
+    values = np.array([[entries[word].get(target, -np.inf) for target in columns] for word in rows])
+    weights = np.exp((values - values.max(1, keepdims=True)) / temperature)
+    return Heatmap("", tuple(rows), tuple(columns), weights / weights.sum(1, keepdims=True))

@@ -1,6 +1,4 @@
-"""What COMPOSITION and LRF say of their layers, as tables and as pictures."""
-
-import dataclasses
+"""What COMPOSITION and LRF say of their layers, as tables."""
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ from cgbench.models.architectures.lrf import fuse_weights
 from cgbench.models.checkpoints import CheckpointConfig, save_checkpoint
 from cgbench.models.config.architectures import CompositionConfig, LRFConfig
 from cgbench.models.config.common import TextConfig, TrainingConfig, TransformerConfig
-from cgbench.models.inspection import Panel, inspect_checkpoint, panel_rows
+from cgbench.models.inspection import Heatmap, inspect_checkpoint, panel_rows
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
@@ -102,22 +100,8 @@ def test_lrf_without_text_and_models_with_nothing_to_show(save):
         inspect_checkpoint(folder)
 
 
-PANEL = Panel("keys", ("one", "two"), ("a", "b"), np.array([[1.0, 0.5], [np.nan, 0.5]]))
+PANEL = Heatmap("keys", ("one", "two"), ("a", "b"), np.array([[1.0, 0.5], [np.nan, 0.5]]))
 
 
 def test_rows_leave_out_what_cannot_be():
     assert panel_rows([PANEL]) == [("keys", "a", "one", 1.0), ("keys", "b", "one", 0.5), ("keys", "b", "two", 0.5)]
-
-
-@pytest.mark.parametrize("form", ["png", "svg", "pdf"])
-def test_pictures_have_the_same_bytes_and_show_the_numbers(form):
-    pytest.importorskip("matplotlib")
-    from cgbench.models.pictures import draw
-
-    other = dataclasses.replace(PANEL, title="values")
-    picture = draw([PANEL, other], form)
-    assert b"CreationDate" not in picture
-    assert picture == draw([PANEL, other], form)
-    assert picture != draw([PANEL, dataclasses.replace(other, values=PANEL.values / 2)], form)
-    if form == "svg":
-        assert all(word in picture.decode() for word in (">keys<", ">values<", ">one<", ">b<"))

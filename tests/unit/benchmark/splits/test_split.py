@@ -172,19 +172,9 @@ def test_what_does_not_belong_together(corpus, tmp_path):
     assert "something else already" in made(corpus, tmp_path / "full").output
 
 
-def test_a_page_of_a_split_and_of_a_curve(corpus, release, tmp_path):
-    page = tmp_path / "page.html"
-    result = CliRunner().invoke(main, ["report", str(release.folder), "--out", str(page)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    text = page.read_text()
-    assert release.signature in text and f"{release.manifest['figures']['compound_divergence']:.4f}" in text
-    options = ("--elements", "scan", "--method", "dbca", "--train-size", "0.3", "--test-size", "0.1")
-    made(corpus, tmp_path / "curve", *options, "--divergence", "0.05,0.1")
-    CliRunner().invoke(main, ["report", str(tmp_path / "curve"), "--out", str(page)], catch_exceptions=False)
-    assert "divergence-0.05" in page.read_text() and "<polyline" in page.read_text()
-    (tmp_path / "curve" / "divergence-0.1" / "test.in").write_text("run\n")
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "curve"), "--out", str(page)])
-    assert result.exit_code == 2 and "fails its checks" in result.output
+def test_a_split_has_no_page(release, tmp_path):
+    result = CliRunner().invoke(main, ["report", str(release.folder), "--out", str(tmp_path / "page.html")])
+    assert result.exit_code == 2 and "a split has no page; use cgbench verify" in result.output
 
 
 def test_a_split_is_read_as_a_release_is(release, tmp_path):

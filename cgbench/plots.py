@@ -1,0 +1,169 @@
+"""Every picture: figures of matplotlib in the colours of the report pages, and how a figure becomes a file."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cgbench.errors import InputError, require
+from cgbench.files import write_atomic
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0619b", "#b07800", "#2b8fc4", "#55595e")
+"""The palette of the pages on white (after Okabe and Ito): people with any kind of colour vision can tell it apart."""
+MARKERS = "osD^vPX*<>"
+SPREAD = 0.4  # of the distance between two labels: what the points of all systems take, side by side
+LONG = 8  # signs of a label, from which on labels are slanted
+# What a file would otherwise say of when and by what it was made.
+METADATA: dict[str, dict[str, None]] = {
+    ".svg": {"Date": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A table of weights: which column takes how much of which row.
+
+    :param values: [rows, columns]; nan is where nothing can be taken.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Points:
+    """A value with its interval at each label, of one system; nan where there is none."""
+
+    name: str
+    values: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+
+
+@dataclass(frozen=True)
+class PointPanel:
+    """Systems side by side at the same labels.
+
+    :param down: labels one below the other, and points that nothing joins.
+    """
+
+    labels: Sequence[str]
+    points: Sequence[Points]
+    title: str = ""
+    value_name: str = ""
+    label_name: str = ""
+    down: bool = False
+
+
+def is_picture(path: Path, argument: str, others: Sequence[str] = ()) -> bool:
+    """Check, before any work, that ``path``, which ``argument`` names, can be written; whether a picture is.
+
+    :param others: endings of files that are no pictures.
+    :raises InputError: its name ends in no known form, or matplotlib is not installed.
+    """
+    if path.suffix in others:
+        return False
+    if path.suffix not in METADATA:
+        *first, last = *others, *METADATA
+        raise InputError(f"{argument}: the name must end in {', '.join(first)} or {last}")
+    require("matplotlib", "plots")
+    return True
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure: the same bytes for the same figure and version of matplotlib.
+
+    :raises InputError: the font of matplotlib lacks a character of it (in an SVG, text stays text).
+    """
+    matplotlib = require("matplotlib", "plots")
+    buffer = io.BytesIO()
+    with (
+        matplotlib.rc_context({"svg.hashsalt": "cgbench", "svg.fonttype": "none", "pdf.fonttype": 42}),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        figure.savefig(buffer, format=path.suffix[1:], dpi=150, bbox_inches="tight", metadata=METADATA[path.suffix])
+    if path.suffix != ".svg" and any("missing from font" in str(warning.message) for warning in caught):
+        raise InputError(f"{path}: the font of matplotlib lacks some characters of the words; draw to a .svg file")
+    write_atomic(path, buffer.getvalue())
+
+
+def draw_heatmaps(panels: Sequence[Heatmap], down: str = "", across: str = "") -> Any:
+    """A panel beside another, darker for more, on one scale; ``down`` and ``across`` name their axes."""
+    rows, columns = max(len(panel.rows) for panel in panels), max(len(panel.columns) for panel in panels)
+    figure = _figure(len(panels) * (1.2 + 0.4 * columns) + 1, 1.2 + 0.4 * rows)
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    top = max(float(np.nanmax(panel.values)) for panel in panels)
+    colours = require("matplotlib.colors", "plots").LinearSegmentedColormap.from_list("pages", ["white", COLOURS[0]])
+    for ax, panel in zip(axes, panels, strict=True):
+        image = ax.imshow(panel.values, cmap=colours, vmin=0, vmax=top, origin="upper" if down else "lower")
+        ax.set_title(_plain(panel.title))
+        ax.set_xticks(range(len(panel.columns)), map(_plain, panel.columns), rotation=90)
+        ax.set_yticks(range(len(panel.rows)), map(_plain, panel.rows))
+        ax.set_xlabel(across)
+        ax.set_ylabel(down)
+    figure.colorbar(image, ax=list(axes))
+    return figure
+
+
+def draw_points(panels: Sequence[PointPanel]) -> Any:
+    """A panel beside another, or one below the other where labels are; one legend."""
+    down, sizes = panels[0].down, [max(2, len(panel.labels)) for panel in panels]
+    if down:
+        figure = _figure(7, 0.28 * sum(sizes) + 1.1 * len(panels))
+        axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=sizes)[:, 0]
+    else:
+        width = max(4.0, 1.5 + (0.7 + 0.1 * len(panels[0].points)) * len(panels[0].labels))
+        figure = _figure(width * len(panels), 3.4)
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for ax, panel in zip(axes, panels, strict=True):
+        draw_points_on(ax, panel)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3, fontsize=8)
+    return figure
+
+
+def draw_points_on(ax: Any, panel: PointPanel) -> None:
+    """Draw a panel on an axes of matplotlib."""
+    labels, places = [_plain(label) for label in panel.labels], range(len(panel.labels))
+    for number, one in enumerate(panel.points):
+        shift = SPREAD * ((number + 0.5) / len(panel.points) - 0.5)
+        values = np.array(one.values, float)
+        ends = np.array([values - np.array(one.low, float), np.array(one.high, float) - values])
+        ends = np.nan_to_num(ends.clip(min=0))
+        where = np.array(places) + shift
+        style = {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "markersize": 4}
+        style |= {"label": _plain(one.name), "capsize": 2}
+        if panel.down:
+            ax.errorbar(values, where, xerr=ends, linestyle="none", **style)
+        else:
+            ax.errorbar(where, values, yerr=ends, linewidth=1, **style)
+    ax.set_title(_plain(panel.title), fontsize=8)
+    if panel.down:
+        ax.set_yticks(places, labels, fontsize=7)
+        ax.set_ylim(len(labels) - 0.5, -0.5)
+    else:
+        slanted = max(len(label.split("\n")[0]) for label in labels) > LONG
+        ax.set_xticks(places, labels, fontsize=8, **({"rotation": 30, "ha": "right"} if slanted else {}))
+    (ax.set_ylabel if panel.down else ax.set_xlabel)(_plain(panel.label_name))
+    (ax.set_xlabel if panel.down else ax.set_ylabel)(_plain(panel.value_name))
+    ax.grid(axis="x" if panel.down else "y", alpha=0.3)
+
+
+def _figure(width: float, height: float) -> Any:
+    """A figure without pyplot: no window system is asked for, and nothing outlives it."""
+    return require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
+
+
+def _plain(text: str) -> str:
+    """A text without what matplotlib would read as mathematics."""
+    return text.replace("$", r"\$")
