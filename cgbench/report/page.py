@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 MOST_EXAMPLES = 5_000
 """More examples than these are sampled, and the page says so."""
+NONE = "–"  # noqa: RUF001 - where a table has no number
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -45,6 +47,11 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
         )  # fmt: skip
     except UndefinedError as error:
         raise KeyError(error.message) from None
+
+
+def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any]) -> dict[str, Any]:
+    """What ``table`` and ``matrix`` of ``parts.html`` show."""
+    return {"label": label, "caption": caption, "head": head, "rows": rows}
 
 
 def as_script_data(value: Any) -> Any:
@@ -92,7 +99,6 @@ def _environment() -> Environment:
         finalize=lambda value: printable(value, "\n\t") if type(value) is str else value,
     )
     made.filters["count"] = lambda value: f"{value:,}"
-    made.filters["times"] = lambda value: f"{value:,.1f}".removesuffix(".0")  # a mean of counts
     made.filters["share"] = lambda value: f"{100 * value:.1f} %"
-    made.filters["figure"] = lambda value, digits=3: "–" if value is None else f"{value:.{digits}f}"  # noqa: RUF001
+    made.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
     return made

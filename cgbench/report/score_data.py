@@ -1,10 +1,9 @@
-"""What a report shows of scores beside the figures: pairs and clusters, bins, examples, n-grams, compounds."""
+"""What a report shows of scores beside the figures: pairs and clusters, bins, examples, compounds."""
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,17 +12,12 @@ from cgbench.benchmark.metrics.bins import Bin, make_bins
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part, parts_of
 from cgbench.benchmark.metrics.features import make_feature
-from cgbench.benchmark.metrics.ngram_leads import Lead, leads, reference_counts, right_counts
 from cgbench.benchmark.metrics.ranks import clusters
 from cgbench.benchmark.metrics.result import Asked, Evaluation
 from cgbench.errors import InputError
-from cgbench.text.plain_text import words_of
-from cgbench.text.profile import is_unspaced
 
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
 OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
-MOST_PAIRS = 10
-"""Of more pairs of systems than these, n-grams are compared with the first system's alone."""
 
 
 @dataclass(frozen=True)
@@ -133,49 +127,6 @@ def most_telling(scores: np.ndarray, most: int) -> np.ndarray:
     known = np.flatnonzero(np.isfinite(scores).all(axis=0))
     spread = scores.max(axis=0)[known] - scores.min(axis=0)[known]
     return np.sort(known[np.argsort(-spread, kind="stable")[:most]])
-
-
-@dataclass(frozen=True)
-class NgramPair:
-    """The n-grams that the first system leads with over the second, and the other way round."""
-
-    first: str
-    second: str
-    ours: list[Lead]
-    theirs: list[Lead]
-
-
-def ngram_pairs(evaluation: Evaluation, asked: Asked, count: int = 12) -> list[NgramPair]:
-    """N-grams that one system gets right more often, for each pair of systems; none without references."""
-    said = texts_of(evaluation)
-    if asked.references is None or len(evaluation.systems) < 2 or not all(said):
-        return []
-    unspaced = is_unspaced([example[0] for example in asked.references])
-    split: Callable[[str], list[str]] = _characters if unspaced else words_of
-    expected = reference_counts([[split(text) for text in example] for example in asked.references])
-    total: Counter[tuple[str, ...]] = Counter()
-    for one in expected:
-        total.update(one)
-    right = [right_counts(expected, [[split(text) for text in run] for run in runs]) for runs in said]
-    numbers = range(len(right))
-    pairs = list(itertools.combinations(numbers, 2))
-    if len(pairs) > MOST_PAIRS:
-        pairs = [(0, other) for other in numbers[1:]]
-    names = [system.name for system in evaluation.systems]
-    blank = "" if unspaced else " "
-    return [
-        NgramPair(
-            names[a],
-            names[b],
-            leads(right[a], right[b], total, count, blank),
-            leads(right[b], right[a], total, count, blank),
-        )
-        for a, b in pairs
-    ]
-
-
-def _characters(text: str) -> list[str]:
-    return [sign for sign in text if not sign.isspace()]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cgbench.benchmark.metrics.base import Estimate
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences, example_scores
+from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences, example_scores, find_differences
 from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part
 from cgbench.benchmark.metrics.result import Asked, Evaluation
@@ -16,7 +16,7 @@ from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS
 from cgbench.report import charts
-from cgbench.report.page import MOST_EXAMPLES, render_page
+from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.score_data import (
     Breakdown,
     Pairs,
@@ -24,7 +24,6 @@ from cgbench.report.score_data import (
     compare_all,
     most_telling,
     never_right,
-    ngram_pairs,
     texts_of,
     wholes,
 )
@@ -41,46 +40,54 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     :param notes: what was warned of, in the words of the command line; by default in those of the library.
     :raises InputError: the evaluation was put together by hand, without what it was made from.
     """
-    asked = evaluation.asked
+    asked, scored = evaluation.asked, evaluation.scored
     if asked is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
-    scored = evaluation.scored
+    figures, name = scored.metric.figures, scored.metric.name
     parts = wholes(evaluation, asked)
     pairs = compare_all(evaluation, parts)
     found = breakdowns(evaluation, asked)
-    ngrams = ngram_pairs(evaluation, asked)
+    differences: Sequence[Differences] = evaluation.differences
+    if not differences and len(evaluation.systems) > 1:
+        results, references = scored.results, asked.references
+        differences = find_differences(
+            scored.metric, evaluation.systems, results, references, asked.material, asked.comparison
+        )
     examples = _examples(evaluation, asked)
     said = [str(warning) for warning in asked.warned] if notes is None else list(notes)
     if examples["shown"] < examples["all"]:
         said.append(
             f"Of {examples['all']:,} examples {examples['shown']:,} are here: those on which the systems differ most."
         )
-    sections = [("systems", "Systems")]
-    sections += [("control", "Control set")] * (scored.control is not None)
-    sections += [("pairs", "Pairs")] * bool(pairs) + [("bins", "Breakdown")] * bool(found)
-    sections += [("ngrams", "N-grams")] * bool(ngrams)
-    sections += [("differences", "Differences")] * bool(evaluation.differences)
-    sections += [("compounds", "Compounds")] * isinstance(scored.metric, Cter)
-    sections += [("examples", "Examples"), ("origin", "Origin")]
-    name = scored.metric.name
+    sections = {
+        "systems": ("Systems", True),
+        "control": ("Control set", scored.control is not None),
+        "pairs": ("Pairs", pairs),
+        "bins": ("Breakdown", found),
+        "differences": ("Differences", differences),
+        "compounds": ("Compounds", isinstance(scored.metric, Cter)),
+        "examples": ("Examples", True),
+        "origin": ("Origin", True),
+    }
     context = {
         "title": f"{name}: {', '.join(system.name for system in evaluation.systems[:4])}"
         + (" and others" if len(evaluation.systems) > 4 else ""),
-        "sections": sections,
+        "sections": [(key, text) for key, (text, here) in sections.items() if here],
         "notes": [("", line) for line in said],
-        "facts": _facts(evaluation),
-        "systems": [_systems_table(evaluation, parts, figure) for figure in scored.metric.figures],
-        "charts": [_systems_chart(evaluation, parts, figure) for figure in scored.metric.figures],
-        "drops": [_drops(evaluation, figure) for figure in scored.metric.figures] if scored.drops else [],
-        "control_examples": scored.control,
-        "pairs": _pairs(evaluation, pairs) if pairs else None,
-        "breakdowns": [
-            (one.name, [_bins_chart(evaluation, one, figure) for figure in scored.metric.figures if one.has(figure)])
-            for one in found
+        "facts": [
+            ("metric", f"{name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better"),
+            ("examples", f"{scored.metric.n:,}"),
+            ("signature", f"{name}|{scored.signature}"),
         ],
-        "ngrams": ngrams,
-        "ngram_unit": "characters" if asked.references and examples["data"]["unspaced"] else "words",
-        "differences": [_difference_tables(one) for one in evaluation.differences],
+        "systems": [_systems_table(scored, parts, figure) for figure in figures],
+        "charts": [_systems_chart(scored, parts, figure) for figure in figures],
+        "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
+        "control_examples": scored.control,
+        "pairs": _pairs(scored, pairs) if pairs else None,
+        "breakdowns": [
+            (one.name, [_bins_chart(scored, one, figure) for figure in figures if one.has(figure)]) for one in found
+        ],
+        "differences": [_difference_tables(one) for one in differences],
         "compounds": _compounds(evaluation),
         "examples": examples,
         "command": command,
@@ -90,146 +97,125 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     return render_page("scores.html", context, examples["data"])
 
 
-def _facts(evaluation: Evaluation) -> list[tuple[str, str]]:
-    scored = evaluation.scored
-    facts = [("metric", f"{scored.metric.name}, {'lower' if scored.metric.lower_is_better else 'higher'} is better")]
-    facts.append(("examples", f"{scored.metric.n:,}"))
-    facts.append(("signature", f"{scored.metric.name}|{scored.signature}"))
-    return facts
-
-
 def _p(value: float | None) -> str:
-    return "–" if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"  # noqa: RUF001
+    return NONE if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
-def _places(scored: Scored) -> int:
-    """Decimals of the tables."""
-    return max(2, scored.metric.width)
+def _number(value: float | None, form: str, none: str = NONE) -> str:
+    return none if value is None else f"{value:{form}}"
 
 
-def _systems_table(evaluation: Evaluation, parts: Sequence[Part], figure: str) -> dict[str, Any]:
-    scored = evaluation.scored
-    places = _places(scored)
-    tested = scored.baseline is not None
-    several = any(result.runs > 1 for result in scored.results)
-    head = ["system", *(["runs"] if several else []), scored.metric.name, *(["stdev"] if several else [])]
-    head += ["95 % interval", *(["Δ", *(["95 % of Δ"] if several else []), "p", "p (Holm)"] if tested else [])]
+def _interval(low: float | None, high: float | None, form: str, none: str) -> str:
+    return none if low is None or high is None else f"{low:{form}} to {high:{form}}"
+
+
+def _forms(scored: Scored) -> tuple[str, str]:
+    """How figures are written, and differences."""
+    places = max(2, scored.metric.width)
+    return f".{places}f", f"+.{places}f"
+
+
+def _name(scored: Scored, figure: str) -> str:
+    """A figure with the name of its metric; the metric's alone if it has no other figure."""
+    return f"{scored.metric.name} {figure}" if len(scored.metric.figures) > 1 else scored.metric.name
+
+
+def _systems_table(scored: Scored, parts: Sequence[Part], figure: str) -> dict[str, Any]:
+    form, signed = _forms(scored)
+    tested, several = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
+    values = [value for part in parts if (value := part.figures[figure].value) is not None]
+    best = (min if scored.metric.lower_is_better else max)(values, default=None)
+    name = _name(scored, figure)
+    columns = {"system": True, "runs": several, scored.metric.name: True, "stdev": several, "95 % interval": True}
+    columns |= {"Δ": tested, "95 % of Δ": tested and several, "p": tested, "p (Holm)": tested}
     rows = []
-    values = [part.figures[figure].value for part in parts]
-    known = [value for value in values if value is not None]
-    best = (min if scored.metric.lower_is_better else max)(known) if known else None
     for result, part in zip(scored.results, parts, strict=True):
         one = part.figures[figure]
-        row = [result.system + (" (baseline)" if result.system == scored.baseline else "")]
-        row += [str(result.runs)] if several else []
-        star = " ★" if one.value == best else ""
-        row.append("–" if one.value is None else f"{one.value:.{places}f}{star}")  # noqa: RUF001
-        row += ["–" if one.stdev is None else f"{one.stdev:.{places}f}"] if several else []  # noqa: RUF001
-        interval = one.ci_low is not None and one.ci_high is not None
-        row.append(f"{one.ci_low:.{places}f} to {one.ci_high:.{places}f}" if interval else "–")  # noqa: RUF001
-        if tested:
-            row += ["" if one.difference is None else f"{one.difference:+.{places}f}"]
-            row += [_bounds(one, places)] if several else []
-            row += ["" if one.difference is None else _p(p) for p in (one.p_value, one.p_holm)]
-        rows.append(row)
-    several_figures = len(scored.metric.figures) > 1
-    name = f"{scored.metric.name} {figure}" if several_figures else scored.metric.name
+        compared = one.difference is not None
+        cells = [
+            result.system + (" (baseline)" if result.system == scored.baseline else ""),
+            str(result.runs),
+            _number(one.value, form) + (" ★" if one.value is not None and one.value == best else ""),
+            _number(one.stdev, form),
+            _interval(one.ci_low, one.ci_high, form, NONE),
+            _number(one.difference, signed, ""),
+            _interval(one.difference_low, one.difference_high, signed, ""),
+            _p(one.p_value) if compared else "",
+            _p(one.p_holm) if compared else "",
+        ]
+        rows.append([cell for cell, here in zip(cells, columns.values(), strict=True) if here])
     caption = f"{name}; ★: the best"
     if tested:
         caption += f"; Δ and p: against {scored.baseline}, by {scored.test}; Holm: corrected for all comparisons"
-    return {"label": name, "caption": caption, "head": head, "rows": rows}
+    return as_table(name, caption, [head for head, here in columns.items() if here], rows)
 
 
-def _bounds(one: Estimate | Drop, places: int) -> str:
-    """The interval of a difference."""
-    if one.difference_low is None or one.difference_high is None:
-        return ""
-    return f"{one.difference_low:+.{places}f} to {one.difference_high:+.{places}f}"
+def _whisker(system: str, one: Estimate | Drop, number: int, group: str = "") -> charts.Whisker:
+    return charts.Whisker(system, one.value, one.ci_low, one.ci_high, one.runs, number % len(COLOURS), group)
 
 
-def _systems_chart(evaluation: Evaluation, whole: Sequence[Part], figure: str) -> tuple[Any, str]:
-    scored = evaluation.scored
+def _systems_chart(scored: Scored, parts: Sequence[Part], figure: str) -> tuple[Any, str]:
     rows = [
-        charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % len(COLOURS))
-        for place, (result, part) in enumerate(zip(scored.results, whole, strict=True))
-        for one in [part.figures[figure]]
+        _whisker(result.system, part.figures[figure], number)
+        for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
     ]
-    several = len(scored.metric.figures) > 1
-    name = f"{scored.metric.name} {figure}" if several else scored.metric.name
-    parts = ["bar: 95 % interval"] if any(row.low is not None for row in rows) else []
-    parts += ["circles: runs"] if any(len(row.runs) > 1 for row in rows) else []
-    return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *parts])
+    name, said = _name(scored, figure), []
+    said += ["bar: 95 % interval"] if any(row.low is not None for row in rows) else []
+    said += ["circles: runs"] if any(len(row.runs) > 1 for row in rows) else []
+    return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *said])
 
 
-def _drops(evaluation: Evaluation, figure: str) -> tuple[dict[str, Any], Any]:
+def _drops(scored: Scored, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
-    scored = evaluation.scored
-    several = len(scored.metric.figures) > 1
-    name = f"{scored.metric.name} {figure}" if several else scored.metric.name
-    rows, marks, places = [], [], _places(scored)
-    for place, result in enumerate(scored.results):
+    name, rows, marks = _name(scored, figure), [], []
+    form, signed = _forms(scored)
+    for number, result in enumerate(scored.results):
         one = scored.drops[result.system][figure]
-        interval = "–" if one.ci_low is None else f"{one.ci_low:.{places}f} to {one.ci_high:.{places}f}"  # noqa: RUF001
-        cells = [one.control, result.whole.figures[figure].value, one.value]
-        row = [result.system, *("–" if value is None else f"{value:.{places}f}" for value in cells), interval]  # noqa: RUF001
-        difference = "" if one.difference is None else f"{one.difference:+.{places}f}"
-        rows.append([*row, difference, _bounds(one, places), _p(one.p_holm)])
-        marks.append(charts.Whisker(result.system, one.value, one.ci_low, one.ci_high, one.runs, place % len(COLOURS)))
+        cells = [_number(value, form) for value in (one.control, result.whole.figures[figure].value, one.value)]
+        cells += [_interval(one.ci_low, one.ci_high, form, NONE), _number(one.difference, signed, "")]
+        cells += [_interval(one.difference_low, one.difference_high, signed, ""), _p(one.p_holm)]
+        rows.append([result.system, *cells])
+        marks.append(_whisker(result.system, one, number))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
     caption = f"{name}; lost: how much worse on the test set; Δ: from what the baseline loses"
-    table = {"label": f"{name}, control set", "caption": caption, "head": head, "rows": rows}
     title = f"{name} lost from the control set to the test set"
-    return table, charts.whiskers(marks, f"{name} lost", title, scored.metric.width)
+    chart = charts.whiskers(marks, f"{name} lost", title, scored.metric.width)
+    return as_table(f"{name}, control set", caption, head, rows), chart
 
 
-def _pairs(evaluation: Evaluation, pairs: Pairs) -> dict[str, Any]:
+def _pairs(scored: Scored, pairs: Pairs) -> dict[str, Any]:
     """The matrix of differences, best system first, and the clusters."""
-    scored = evaluation.scored
-    names = [result.system for result in scored.results]
+    names, signed = [result.system for result in scored.results], _forms(scored)[1]
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
-    rows = []
-    for one in pairs.order:
-        cells = []
-        for other in pairs.order:
-            if one == other:
-                cells.append(("", ""))
-                continue
-            p, difference = pairs.p_holm[one, other], pairs.difference[one, other]
-            sure = p is not None and p < LEVEL
-            text = f"{difference:+.{_places(scored)}f}{'*' if sure else ''}"
-            cells.append((text, charts.shade(sign * difference / largest) if sure else ""))
-        rows.append((names[one], cells))
-    figure = scored.metric.figures[0]
-    several = len(scored.metric.figures) > 1
-    test = scored.star_test or CALIBRATED
+
+    def cell(one: int, other: int) -> tuple[str, str]:
+        if one == other:
+            return "", ""
+        p, difference = pairs.p_holm[one, other], pairs.difference[one, other]
+        if p is None or p >= LEVEL:
+            return f"{difference:{signed}}", ""
+        return f"{difference:{signed}}*", charts.shade(sign * difference / largest)
+
+    caption = (
+        f"Row less column, {_name(scored, scored.metric.figures[0])}, best first. Coloured, with *: p < {LEVEL} "
+        f"({scored.star_test or CALIBRATED}, by Holm's method for all pairs)."
+    )
+    rows = [(names[one], [cell(one, other) for other in pairs.order]) for one in pairs.order]
     return {
-        "matrix": {
-            "head": ["", *(names[one] for one in pairs.order)],
-            "rows": rows,
-            "label": "All pairs",
-            "caption": f"Row less column, {scored.metric.name}{f' {figure}' if several else ''}, best first. Coloured, "
-            f"with *: p < {LEVEL} ({test}, by Holm's method for all pairs).",
-        },
+        "matrix": as_table("All pairs", caption, ["", *(names[one] for one in pairs.order)], rows),
         "clusters": [[names[one] for one in cluster] for cluster in pairs.clusters],
         "level": LEVEL,
     }
 
 
-def _bins_chart(evaluation: Evaluation, one: Breakdown, figure: str) -> tuple[Any, str]:
-    scored, rows = evaluation.scored, []
-    for part_bin, parts in zip(one.bins, one.parts, strict=True):
-        for number, (result, part) in enumerate(zip(scored.results, parts, strict=True)):
-            estimate = part.figures[figure]
-            group = f"{part_bin.label} ({part.examples:,})" if not number else ""
-            rows.append(
-                charts.Whisker(
-                    result.system, estimate.value, estimate.ci_low, estimate.ci_high, estimate.runs,
-                    number % len(COLOURS), group,
-                )
-            )  # fmt: skip
-    several = len(scored.metric.figures) > 1
-    name = f"{scored.metric.name} {figure}" if several else scored.metric.name
+def _bins_chart(scored: Scored, one: Breakdown, figure: str) -> tuple[Any, str]:
+    rows = [
+        _whisker(result.system, part.figures[figure], number, "" if number else f"{of.label} ({part.examples:,})")
+        for of, parts in zip(one.bins, one.parts, strict=True)
+        for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
+    ]
+    name = _name(scored, figure)
     title = f"{name} by {one.name}"
     return charts.whiskers(rows, name, title, scored.metric.width), f"{title} (number of examples)"
 
@@ -251,7 +237,7 @@ def _difference_tables(one: Differences) -> tuple[str, list[dict[str, Any]]]:
         ]
         if rows:
             columns = [head, "examples", one.system, one.against, "p", "q"]
-            tables.append({"label": caption, "caption": caption, "head": columns, "rows": rows})
+            tables.append(as_table(caption, caption, columns, rows))
     return f"{one.system} and {one.against}", tables
 
 

@@ -39,7 +39,7 @@ def first_row(page):
 def test_every_section_is_there(opened, page_file):
     page = opened(page_file)
     assert page.locator("h2").all_text_contents() == [
-        "Systems", "All pairs", "Breakdown", "N-grams that one system gets right more often", "Examples", "Origin",
+        "Systems", "All pairs", "Breakdown", "Where systems differ", "Examples", "Origin",
     ]  # fmt: skip
     assert page.locator("table:not(:has(caption))").count() == 0
     assert page.locator("ol li").all_text_contents()[0] == "good"

@@ -26,7 +26,6 @@ from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison, Result, System, parts_of
 from cgbench.benchmark.metrics.features import Material, training_lines
-from cgbench.benchmark.metrics.ngram_leads import ngrams_of
 from cgbench.benchmark.metrics.significance import (
     LEVEL,
     calibrated_test,
@@ -37,6 +36,8 @@ from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
 
+ORDERS = 4
+"""Words of the longest n-grams that are compared."""
 FEWEST = 6
 """An n-gram of fewer examples cannot differ significantly: 2 / 2^6 is the first below 0.05."""
 SHOWN = 10
@@ -171,6 +172,13 @@ def _characters(text: str) -> list[str]:
 
 Words = Callable[[str], list[str]]
 Ngram = tuple[str, ...]
+
+
+def ngrams_of(words: Sequence[str]) -> Counter[Ngram]:
+    """The n-grams of up to :data:`ORDERS` words, counted."""
+    return Counter(
+        tuple(words[begin : begin + order]) for order in range(1, ORDERS + 1) for begin in range(len(words) - order + 1)
+    )
 
 
 def _expected(example: Sequence[str], split: Words) -> Counter[Ngram]:

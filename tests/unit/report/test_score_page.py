@@ -18,7 +18,6 @@ from cgbench.report.score_data import (
     compare_all,
     most_telling,
     never_right,
-    ngram_pairs,
     wholes,
 )
 from cgbench.report.score_page import score_page
@@ -117,14 +116,16 @@ def test_runs_are_means(exact):
     three = quietly("exact", {"all": [SYSTEMS["good"], SYSTEMS["bad"], SYSTEMS["bad"]]}, REFERENCES)
     assert scores_of(three)[1][0, :5].tolist() == [0, 1, 1, 1, 0]
     html = score_page(runs)
-    assert 'id="pairs"' not in html and 'id="ngrams"' not in html and html.count('class="run c0"') >= 2
+    assert 'id="pairs"' not in html and 'id="differences"' not in html and html.count('class="run c0"') >= 2
 
 
-def test_ngrams_of_each_pair(exact):
-    found = ngram_pairs(exact, exact.asked)
-    assert [(one.first, one.second) for one in found] == [("good", "bad"), ("good", "as bad"), ("bad", "as bad")]
-    line = next(one for one in found[0].ours if one.ngram == "line")
-    assert (line.ours, line.theirs, line.reference) == (36.0, 10.0, 40)
+def test_differences_are_there_unasked(exact):
+    html = score_page(exact)
+    assert re.findall("<h3>([^<]* and [^<]*)</h3>", html) == ["bad and good", "as bad and good"]
+    row = re.search(r'<th scope="row">line</th>(.*?)</tr>', html)[1]
+    assert re.findall("<td>(.*?)</td>", row)[:3] == ["40", "10.0", "36.0"]
+    asked = quietly("exact", SYSTEMS, REFERENCES, sources=REFERENCES, differences=True)
+    assert "Where systems differ" in html and score_page(asked) == html
 
 
 def test_hostile_text_is_data_alone():
@@ -158,7 +159,7 @@ def test_compounds_never_right(tmp_path):
     assert (cat.compound, cat.rows, cat.reason) == ("cat", 2, "no translation of cat") and never_right(found, 1) == []
     html = score_page(found)
     assert "1 of 2 compounds are never right" in html and "0 of 2 compounds are never right" in html
-    assert "no translation of dog" in html and 'id="ngrams"' not in html
+    assert "no translation of dog" in html
 
 
 def test_what_is_lost_from_a_control_set(exact):
