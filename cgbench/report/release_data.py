@@ -10,26 +10,29 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.overlap.known_from import ngrams_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release.card import COUNTS
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.benchmark.stats.novelty import novel_ngrams
-from cgbench.benchmark.stats.of_release import Origin, open_release
+from cgbench.benchmark.stats.of_release import Origin, check_input, open_release, training_text
 from cgbench.benchmark.stats.rows import phrases_of
-from cgbench.benchmark.stats.texts import Text, read_text
+from cgbench.benchmark.stats.texts import Text
 from cgbench.errors import InputError
 from cgbench.files import read_json
-from cgbench.steps import hash_file
 from cgbench.text.blocks import join_blocks
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.normalisation import normalise_pairs, normaliser
 from cgbench.text.plain_text import words_of
+from cgbench.text.shards import Change
 
 ORDERS = 8
 """Novelty goes from single words to n-grams of so many."""
@@ -66,9 +69,11 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     found = Material(ngrams=release.ngrams())
     try:
         origin = open_release(release.folder, train)
-        found.training = _training(origin)
+        language = release.languages[SIDES.index(origin.degree_side)]
+        change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
+        found.training = training_text(origin, origin.degree_side, change)
         if found.ngrams is None:
-            found.ngrams = _learn(origin, found.training)
+            found.ngrams = _learn(origin, found.training, change)
     except (InputError, OSError) as error:
         if train:
             raise
@@ -85,39 +90,21 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     return found
 
 
-def _training(origin: Origin) -> Text:
-    """The side of the degree, normalised as the build had it."""
-    language = origin.release.languages[SIDES.index(origin.degree_side)]
-    change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
-    if origin.normalisation.anonymise == "none":
-        return read_text(origin.train.paths, origin.train.columns, origin.degree_side, change, keep=False)
-    pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))
-    return Text(str(origin.train), origin.degree_side, [pair[SIDES.index(origin.degree_side)] for pair in pairs])
-
-
-def _learn(origin: Origin, training: Text) -> KnownNgrams:
-    from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-
-    config = origin.release.configuration
-    counts = {"min_count": config["ngram_min_count"], "word_min_count": config["word_min_count"]}
-    if folder := origin.known.get(origin.degree_side):
-        from cgbench.benchmark.overlap.known_from import ngrams_of_pool
-
-        lines = origin.release.lines(origin.degree_side)
-        return ngrams_of_pool(KnownOfTest.load(folder), [(str(origin.release), join_blocks(lines))], **counts)
+def _learn(origin: Origin, training: Text, change: Change | None) -> KnownNgrams:
+    release, side = origin.release, origin.degree_side
+    words = {"word_min_count": release.configuration["word_min_count"]}
+    if folder := origin.known.get(side):
+        texts = [(str(release), join_blocks(release.lines(side)))]
+        return ngrams_of_pool(KnownOfTest.load(folder), texts, min_count=origin.min_count, **words)
     if origin.phrases is None:
-        if training.path is not None:
-            return KnownNgrams.learn(training.path, **counts)
-        return KnownNgrams.learn_lines(training.lines or [], **counts)
-    least = config["word_min_count"]
-    words = (
-        Vocabulary.learn(training.path, min_count=least)
-        if training.path is not None
-        else Vocabulary.learn_lines(training.lines or [], min_count=least)
-    )
-    language = origin.release.languages[SIDES.index(origin.degree_side)]
-    change = None if origin.normalisation.is_identity else normaliser(origin.normalisation, language)
-    return KnownNgrams.from_phrases(phrases_of(origin.phrases, change), words)
+        return _of(KnownNgrams, training, min_count=origin.min_count, **words)
+    known = _of(Vocabulary, training, min_count=words["word_min_count"])
+    return KnownNgrams.from_phrases(phrases_of(origin.phrases, change), known)
+
+
+def _of(kind: Any, text: Text, **counts: int) -> Any:
+    """Known n-grams or words of a text."""
+    return kind.learn(text.path, **counts) if text.path is not None else kind.learn_lines(text.lines or [], **counts)
 
 
 def _pool_sample(origin: Origin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:
@@ -127,7 +114,7 @@ def _pool_sample(origin: Origin, given: Sequence[Sequence[Path]]) -> Iterator[Pa
     if given and len(given) != len(entries):
         raise InputError(f"the release was built from {len(entries)} pool(s); name as many")
     sizes = [int(entry["pairs"]) for entry in entries]
-    wanted = min(_size(release), sum(sizes))
+    wanted = min(release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes))
     order = np.argsort(seeded_hash(np.arange(sum(sizes)), int(release.configuration["seed"]), "report"), kind="stable")
     chosen = set(np.sort(order[:wanted]).tolist())
     first = 0
@@ -135,17 +122,10 @@ def _pool_sample(origin: Origin, given: Sequence[Sequence[Path]]) -> Iterator[Pa
         paths = given[number] if given else [release.input_path(str(file["path"])) for file in entry["files"]]
         spec = CorpusSpec(tuple(paths), tuple(entry["columns"]) if entry["columns"] else None)
         for path, file in zip(spec.files, entry["files"], strict=True):
-            if not path.is_file():
-                raise InputError(f"{path}: no such file")
-            if hash_file(path) != file["sha256"]:
-                raise InputError(f"{path}: not the file that the release was built from (its SHA-256 is another)")
+            check_input(path, str(file["sha256"]))
         pairs = (pair for place, pair in enumerate(read_pairs(spec), first) if place in chosen)
         yield from normalise_pairs(pairs, origin.normalisation, "")
         first += size
-
-
-def _size(release: Release) -> int:
-    return int(release.manifest["counts"]["selected" if release.finished else "candidates"])
 
 
 @dataclass(frozen=True)

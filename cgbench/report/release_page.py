@@ -18,7 +18,7 @@ from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.errors import InputError, argument
 from cgbench.plots import COLOURS
 from cgbench.report import charts
-from cgbench.report.page import MOST_EXAMPLES, render_page
+from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.release_data import (
     STAGES,
     Material,
@@ -233,12 +233,12 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
         rows = []
         for name in names:
             values = [getattr(found.get((name, other)), which, None) for other in central]
-            cells = [("–" if value is None else f"{value:+.2f}", charts.shade(value)) for value in values]  # noqa: RUF001
+            cells = [(NONE if value is None else f"{value:+.2f}", charts.shade(value)) for value in values]
             rows.append((name, cells))
         head = ["", *(name.replace("_", " ") for name in central)]
         caption = f"Spearman's rank correlation over {len(columns['degree']):,} candidates"
         caption += ", given both lengths" if which == "given_length" else ""
-        return {"head": head, "rows": rows, "label": label, "caption": caption}
+        return as_table(label, caption, head, rows)
 
     tables = [matrix("As they are", others, "rho"), matrix("Given both lengths", others, "given_length")]
     return tables + ([matrix("Measures of the references", of_references, "rho")] if of_references else [])

@@ -75,15 +75,16 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
     if len(origin.train.paths) != len(recorded):
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
     for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
-        _check(path, sha256, "" if train else f"; say where it is now with {argument('train')}")
+        check_input(path, sha256, "" if train else f"; say where it is now with {argument('train')}")
     if listed:
-        _check(*listed, "")
+        check_input(*listed)
     for result, sha256 in known.values():
-        _check(sums_of(result), sha256, "")
+        check_input(sums_of(result), sha256)
     return origin
 
 
-def _check(path: Path, sha256: str, remedy: str) -> None:
+def check_input(path: Path, sha256: str, remedy: str = "") -> None:
+    """:raises InputError: the file is not there, or not the one that was recorded with ``sha256``."""
     if not path.is_file():
         raise InputError(f"{path}: no such file, and the release was built from it{remedy}")
     if hash_file(path) != sha256:
@@ -117,14 +118,19 @@ def _training(origin: Origin, name: str, change: Change | None, test: Text, tags
                 f"{argument('pos')}: of its {name} the release knows what {folder} says, without tags; leave it out"
             )
         return KnownTraining(KnownOfTest.load(folder), [test], origin.min_count)
-    change_of = origin.normalisation
-    if change_of.anonymise == "none":
-        text = read_text(origin.train.paths, origin.train.columns, name, change, keep=False)
-    else:  # what a name is called is a matter of both sides
-        pairs = normalise_pairs(read_pairs(origin.train), change_of, str(origin.train))
-        text = Text(str(origin.train), name, [pair[SIDES.index(name)] for pair in pairs])
     listed = origin.phrases if name == origin.degree_side else None
-    return Training(text, origin.min_count, phrases_of(listed, change) if listed else None)
+    return Training(
+        training_text(origin, name, change), origin.min_count, phrases_of(listed, change) if listed else None
+    )
+
+
+def training_text(origin: Origin, side: str, change: Change | None) -> Text:
+    """One side of the training text as the build read it: ``change`` normalises its lines."""
+    if origin.normalisation.anonymise == "none":
+        return read_text(origin.train.paths, origin.train.columns, side, change, keep=False)
+    # What a name is called is a matter of both sides.
+    pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))
+    return Text(str(origin.train), side, [pair[SIDES.index(side)] for pair in pairs])
 
 
 def _compare(row: Row, release: Release) -> None:
