@@ -33,23 +33,16 @@ def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
 
     A side whose spread is not known (one run, or nothing printed) is taken to have the other's. None where neither is.
     """
-    first, second = _variance(ours), _variance(theirs)
-    if first is None and second is None:
+    known = [(one.deviation**2, one.runs - 1) for one in (ours, theirs) if one.deviation is not None and one.runs > 1]
+    if not known:
         return None
-    freedom = [sample.runs - 1 for sample, known in ((ours, first), (theirs, second)) if known is not None]
-    first, second = (first if first is not None else second), (second if second is not None else first)
-    assert first is not None and second is not None
     # A mean of nobody knows how many runs is taken as it is.
-    parts = [first / ours.runs if ours.runs else 0.0, second / theirs.runs if theirs.runs else 0.0]
+    variances = known[0][0], known[-1][0]
+    parts = [part / one.runs if one.runs else 0.0 for part, one in zip(variances, (ours, theirs), strict=True)]
     error = math.sqrt(sum(parts))
-    if len(freedom) == 2 and error:
-        degrees = sum(parts) ** 2 / sum(part**2 / own for part, own in zip(parts, freedom, strict=True))
-    else:
-        degrees = float(sum(freedom))
+    degrees = float(sum(freedom for _, freedom in known))
+    if len(known) == 2 and error:
+        degrees = sum(parts) ** 2 / sum(part**2 / own for part, (_, own) in zip(parts, known, strict=True))
     half = student_quantile(degrees) * error + (ours.unit + theirs.unit) / 2
     difference = ours.mean - theirs.mean
     return difference - half, difference + half
-
-
-def _variance(sample: Sample) -> float | None:
-    return None if sample.deviation is None or sample.runs < 2 else sample.deviation**2

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,51 +44,6 @@ class Translated:
 def measure(name: str, tested: Translated) -> dict[str, float]:
     """The figures of one measure, in percent, by name."""
     return MEASURES[name](tested)
-
-
-def exact_match(tested: Translated) -> dict[str, float]:
-    """Whole sentences that are right."""
-    return {"exact match": _value(_exact(tested), tested.hypotheses)}
-
-
-def iid_exact_match(tested: Translated) -> dict[str, float]:
-    """Whole sentences that are right, of a test drawn like the training text."""
-    return {"IID exact match": _value(_exact(tested), tested.hypotheses)}
-
-
-def exact_match_by_source(tested: Translated) -> dict[str, float]:
-    """The same of every single source."""
-    return _grouped(tested, tested.sources)
-
-
-def exact_match_by_type(tested: Translated) -> dict[str, float]:
-    """The same of every type of generalisation (COGS)."""
-    return _grouped(tested, tested.column("type"))
-
-
-def bleu(tested: Translated) -> dict[str, float]:
-    """BLEU of words as they are in the text."""
-    return {"BLEU": _value(_sacre("react", tested), tested.hypotheses)}
-
-
-def bleu_in_domain(tested: Translated) -> dict[str, float]:
-    """BLEU of a test like the training text."""
-    return {"BLEU in-domain": _value(_sacre("react", tested), tested.hypotheses)}
-
-
-def bleu_cg_test(tested: Translated) -> dict[str, float]:
-    """BLEU of a compositional test."""
-    return {"BLEU cg-test": _value(_sacre("react", tested), tested.hypotheses)}
-
-
-def bleu_characters_in_domain(tested: Translated) -> dict[str, float]:
-    """BLEU of Chinese characters (CoGnition)."""
-    return {"BLEU in-domain": _value(_sacre("cognition", tested), tested.hypotheses)}
-
-
-def bleu_characters_cg_test(tested: Translated) -> dict[str, float]:
-    """BLEU of Chinese characters, of the compound test (CoGnition)."""
-    return {"BLEU cg-test": _value(_sacre("cognition", tested), tested.hypotheses)}
 
 
 def bleu_one_shot(tested: Translated) -> dict[str, float]:
@@ -146,40 +100,55 @@ def cter(tested: Translated) -> dict[str, float]:
     return found
 
 
-MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
-    "exact match": exact_match,
-    "IID exact match": iid_exact_match,
-    "exact match by source": exact_match_by_source,
-    "exact match by type": exact_match_by_type,
-    "BLEU": bleu,
-    "BLEU in-domain": bleu_in_domain,
-    "BLEU cg-test": bleu_cg_test,
-    "BLEU in-domain (characters)": bleu_characters_in_domain,
-    "BLEU cg-test (characters)": bleu_characters_cg_test,
-    "BLEU with one-shot words": bleu_one_shot,
-    "CTER": cter,
-}
-
-
 def _exact(tested: Translated) -> Metric:
     from cgbench.benchmark.metrics.exact_match import ExactMatch
 
     return ExactMatch([[reference] for reference in tested.references])
 
 
-def _sacre(preset: str, tested: Translated) -> Metric:
+def _bleu(tested: Translated) -> Metric:
+    """Of words as they are in the text."""
     from cgbench.benchmark.metrics.bleu import SacreMetric
 
-    return SacreMetric("bleu", [[reference] for reference in tested.references], preset)
+    return SacreMetric("bleu", [[reference] for reference in tested.references], "react")
 
 
-def _value(metric: Metric, hypotheses: Sequence[str]) -> float:
-    return float(metric.value(metric.statistics(hypotheses))[0])
+def _bleu_of_characters(tested: Translated) -> Metric:
+    """Of Chinese characters, as CoGnition counts."""
+    from cgbench.benchmark.metrics.bleu import SacreMetric
+
+    return SacreMetric("bleu", [[reference] for reference in tested.references], "cognition")
 
 
-def _grouped(tested: Translated, keys: Sequence[Any]) -> dict[str, float]:
+def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Translated], dict[str, float]]:
+    """The headline figure of a metric, under the name that the published tables have for it."""
+
+    def measured(tested: Translated) -> dict[str, float]:
+        made = metric(tested)
+        return {figure: float(made.value(made.statistics(tested.hypotheses))[0])}
+
+    return measured
+
+
+def _grouped(tested: Translated, keys: Sequence[str]) -> dict[str, float]:
+    """Whole sentences that are right, of each key."""
     right = _exact(tested).statistics(tested.hypotheses)[:, 0]
     rows: dict[str, list[int]] = defaultdict(list)
     for number, key in enumerate(keys):
-        rows[str(key)].append(number)
+        rows[key].append(number)
     return {f"exact match: {key}": 100 * float(right[group].mean()) for key, group in sorted(rows.items())}
+
+
+MEASURES: dict[str, Callable[[Translated], dict[str, float]]] = {
+    "exact match": _whole("exact match", _exact),
+    "IID exact match": _whole("IID exact match", _exact),  # of a test drawn like the training text
+    "exact match by source": lambda tested: _grouped(tested, tested.sources),
+    "exact match by type": lambda tested: _grouped(tested, tested.column("type")),
+    "BLEU": _whole("BLEU", _bleu),
+    "BLEU in-domain": _whole("BLEU in-domain", _bleu),
+    "BLEU cg-test": _whole("BLEU cg-test", _bleu),
+    "BLEU in-domain (characters)": _whole("BLEU in-domain", _bleu_of_characters),
+    "BLEU cg-test (characters)": _whole("BLEU cg-test", _bleu_of_characters),
+    "BLEU with one-shot words": bleu_one_shot,
+    "CTER": cter,
+}

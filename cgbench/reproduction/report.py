@@ -5,10 +5,10 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from cgbench.benchmark.metrics.published import Published
 from cgbench.errors import InputError
@@ -119,23 +119,9 @@ def _is_figure(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= 1e15
 
 
-_RESULT = {
-    "benchmark": str,
-    "system": str,
-    "scale": str,
-    "fraction": float,
-    "seed": int,
-    "updates": int,
-    "settings": str,
-    "rows": int,
-    "ended": int,
-    "seconds": int,
-    "device": str,
-    "figures": {str: _is_figure},
-    "preset?": str,
-    "generated?": [str],
-    "init?": str,
-}
+_OPTIONAL = {field.name for field in fields(Result) if field.default is not MISSING}
+_RESULT = {name + "?" * (name in _OPTIONAL): kind for name, kind in get_type_hints(Result).items()}
+_RESULT |= {"figures": {str: _is_figure}, "generated?": [str]}
 
 
 def compare(results: Iterable[Result], scale: str, tables: Sequence[Table] = ()) -> list[Line]:
@@ -144,12 +130,8 @@ def compare(results: Iterable[Result], scale: str, tables: Sequence[Table] = ())
     for result in results:
         if result.scale == scale:
             runs[result.benchmark, result.system].append(result)
-    lines = []
-    for table in tables or [table for table in all_tables().values() if table.runs]:
-        for row in table.figures:
-            if line := _line(table, row, runs):
-                lines.append(line)
-    return lines
+    chosen = tables or [table for table in all_tables().values() if table.runs]
+    return [line for table in chosen for row in table.figures if (line := _line(table, row, runs))]
 
 
 def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) -> list[Line]:
@@ -163,10 +145,8 @@ def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) ->
     for (benchmark, system), runs in groups.items():
         for metric in runs[0].figures:
             if ":" not in metric and all(metric in run.figures for run in runs):
-                mean, deviation = _summary([run.figures[metric] for run in runs])
-                schedule = _schedule(runs)
-                line = Line("", benchmark, system, metric, mean, deviation, len(runs), schedule, "", "")
-                found.append(line)
+                ours = _summary([run.figures[metric] for run in runs])
+                found.append(Line("", benchmark, system, metric, *ours, len(runs), _schedule(runs), "", ""))
     return found
 
 
