@@ -25,7 +25,6 @@ from cgbench.commands.report import report_command
 from cgbench.commands.reproduce import reproduce_group
 from cgbench.commands.restore import restore_command
 from cgbench.commands.score import score_group
-from cgbench.commands.score_external import comet_command, external_command
 from cgbench.commands.score_import import import_command
 from cgbench.commands.split import split_command
 from cgbench.commands.stats import stats_command
@@ -76,5 +75,4 @@ for command in (
     warm_up_command,
 ):
     main.add_command(command)
-for command in (import_command, external_command, comet_command):
-    score_group.add_command(command)
+score_group.add_command(import_command)

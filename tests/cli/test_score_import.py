@@ -81,15 +81,30 @@ FORMS = {
     + "out/a.txt\tscore: 0.4900\n",
     "COMET-ref.seg.score": "".join(f"{name}\t{score}\n" for name in ("a", "b") for score in SCORES),
     "table.tsv": "id\tscore\n" + "".join(f"{row}\t{score}\n" for row, score in enumerate(SCORES)),
-    "metricx.jsonl": "".join(json.dumps({"source": "s", "prediction": score}) + "\n" for score in SCORES),
-    "comet.json": json.dumps({"out/a.txt": [{"src": "s", "mt": "t", "COMET": score} for score in SCORES]}),
+    # metricx24/predict.py: the rows of its input with "prediction"
+    "metricx.jsonl": "".join(
+        json.dumps({"source": "s", "reference": "r", "hypothesis": "h", "prediction": score}) + "\n" for score in SCORES
+    ),
+    # comet/cli/score.py: --to_json; XCOMET has "errors", too
+    "comet.json": json.dumps(
+        {
+            "out/a.txt": [
+                {"src": "s", "mt": "t", "ref": "r", "COMET": score, "errors": [{"text": "t", "confidence": 0.5}]}
+                for score in SCORES
+            ]
+        },
+        indent=4,
+    ),
+    # eole/inference_engine.py: a converted COMET model; an estimator of eole's own
+    "eole.txt": "\n".join(map(str, SCORES)) + "\n",
+    "eole.tsv:3": "".join(f"a translation\t-1.25\t{score}\n" for score in SCORES),
     "list.json": json.dumps(SCORES),
 }
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_gives_the_same_mean(tmp_path, run, name):
-    (tmp_path / name).write_text(FORMS[name], newline="")
+    (tmp_path / name.removesuffix(":3")).write_text(FORMS[name], newline="")
     words = ["score", "import", "--scores", f"a={tmp_path / name}", "--value-only", "--width", "4"]
     assert run(*words).stdout == "0.4900\n"
 
@@ -174,9 +189,9 @@ def test_the_page_shows_the_texts_that_were_given(exact, run):
     page = exact / "page.html"
     words = ["score", "import", "--scores", f"a={exact / 'a1.score'}", "--scores", f"b={exact / 'b.score'}"]
     run(*words, "--ref", exact / "ref", "--report", page)
-    assert "N-grams that one system" not in page.read_text()
+    assert "<caption>N-grams:" not in page.read_text()
     run(*words, "--ref", exact / "ref", "--hyp", f"a={exact / 'a1'}", "--hyp", f"b={exact / 'b'}", "--report", page)
-    assert "N-grams that one system" in page.read_text()
+    assert "<caption>N-grams:" in page.read_text()
     assert "the dog saw a dog ." in page.read_text()
 
 

@@ -38,7 +38,6 @@ class Kind:
     scale: tuple[float, float] | None = None
     lower_is_better: bool = False
     drop_missing: bool = False
-    origin: tuple[tuple[str, str], ...] = ()
 
 
 def import_scores(
@@ -74,33 +73,19 @@ def import_scores(
     """
     check_flag(lower_is_better=lower_is_better, drop_missing=drop_missing)
     kind = Kind(name, statistic, read_scale(scale), lower_is_better, drop_missing)
-    return score_columns(
-        read_systems(systems, ids), kind, ids=ids, hypotheses=hypotheses,
-        control=None if control_systems is None else read_systems(control_systems, ids), **options,
-    )  # fmt: skip
-
-
-def score_columns(
-    systems: Mapping[str, Sequence[ScoreColumn]],
-    kind: Kind,
-    *,
-    ids: str | None = None,
-    control: Mapping[str, Sequence[ScoreColumn]] | None = None,
-    hypotheses: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> Evaluation:
-    """The same for scores that have been read: those of each run of each system."""
-    blank = _without_scores(systems) if kind.drop_missing else []
-    systems = {name: columns for name, columns in systems.items() if name not in blank}
+    columns = read_systems(systems, ids)
+    control = None if control_systems is None else read_systems(control_systems, ids)
+    blank = _without_scores(columns) if kind.drop_missing else []
+    columns = {name: runs for name, runs in columns.items() if name not in blank}
     if kind.scale is None:
-        _check_one_scale([column for runs in (systems, control or {}) for each in runs.values() for column in each])
-    metric, runs = _metric_of(systems, kind)
-    if ids is None and any(column.prints is not None for columns in systems.values() for column in columns):
+        _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
+    metric, runs = _metric_of(columns, kind)
+    if ids is None and any(one.prints is not None for each in columns.values() for one in each):
         # The ids of a harness; other texts do not have them unless --id says where.
-        runs = {name: [replace(column, ids=None) for column in columns] for name, columns in runs.items()}
+        runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
     if blank:
         metric.notes = (*metric.notes, f"left out, for there is no score of them at all: {', '.join(blank)}")
-    against = next(iter(systems.values()))[0].name
+    against = next(iter(columns.values()))[0].name
     if control is not None:
         # Both sets have one scale: what is 0 or 1 on one alone is so by chance.
         metric.control, easy = _metric_of(control, replace(kind, scale=metric.scale))
@@ -108,18 +93,18 @@ def score_columns(
     _check_length(options, metric.n, against)
     given = any(options.get(key) for key in ("table", "release", "references", "sources"))
     if not given and str(options.get("by")).startswith("column:"):
-        options["table"] = _table_of(next(iter(systems.values()))[0])
+        options["table"] = _table_of(next(iter(columns.values()))[0])
     said: dict[str, tuple[Sequence[str], ...]] = {}
     if hypotheses:
         joined = join_texts(ids, {}, {"": next(iter(runs.values())), **read_runs(hypotheses, ids)}, leads=True)[1]
         spoken = {name: texts for name, texts in joined.items() if name}
         said = {system.name: system.runs for system in read_texts(spoken, metric.n, against)}
         said = {name: texts for name, texts in said.items() if name not in blank}
-        if strange := [one for one in said if one not in systems]:
+        if strange := [one for one in said if one not in columns]:
             raise InputError(f"{argument('systems', strange[0])}: no scores of a system of that name are given")
         for one, texts in said.items():
-            if len(texts) not in (1, len(systems[one])):
-                raise InputError(f"{one}: {len(texts)} files of hypotheses for {len(systems[one])} runs of scores")
+            if len(texts) not in (1, len(columns[one])):
+                raise InputError(f"{one}: {len(texts)} files of hypotheses for {len(columns[one])} runs of scores")
     return evaluate(metric, runs, options.pop("references", None), texts=said, ids=ids, **options)
 
 
@@ -183,7 +168,7 @@ def _metric_of(
         _check_scale(ordered, values, scale)
     metric = SegmentScores(
         len(ordered[0]), name=kind.name, statistic=kind.statistic, scale=scale, lower_is_better=kind.lower_is_better,
-        binary=zero_or_one and scale == (0.0, 1.0), missing=missing, origin=kind.origin, notes=notes,
+        binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=notes,
         largest=max(float(np.abs(one[kept]).max()) for one in values),
     )  # fmt: skip
     rows = iter(ordered)

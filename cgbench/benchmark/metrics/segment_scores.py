@@ -98,7 +98,6 @@ class SegmentScores(Metric):
         lower_is_better: bool = False,
         binary: bool = False,
         missing: np.ndarray | None = None,
-        origin: Sequence[tuple[str, str]] = (),
         notes: Sequence[str] = (),
         largest: float = 100.0,
     ) -> None:
@@ -107,12 +106,11 @@ class SegmentScores(Metric):
         :param scale: the lowest and the highest score that there can be; None: unknown, or no limits.
         :param binary: every score is 0 or 1.
         :param missing: bool ``[n]``, segments that some run has no score of: they count in none.
-        :param origin: more items of the signature: the model behind the scores, its revision.
         :param largest: the greatest score, its sign apart; scores up to 1 are shown with four decimals.
         :raises InputError: no such statistic.
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
-        self.lower_is_better, self.notes, self.origin = lower_is_better, tuple(notes), tuple(origin)
+        self.lower_is_better, self.notes = lower_is_better, tuple(notes)
         self.statistic = statistic_of(statistic)
         self._kept = None if missing is None or not missing.any() else ~missing
         self.percent = statistic.startswith("share:") or scale == (0.0, 1.0)
@@ -127,7 +125,7 @@ class SegmentScores(Metric):
     def signature(self) -> Signature:
         """The statistic, the scale, the direction, and how many segments are left out."""
         scale = "..".join(f"{end:g}" for end in self.scale) if self.scale else None
-        items = {"stat": self.statistic.name.replace(":", "-"), **dict(self.origin), "scale": scale}
+        items = {"stat": self.statistic.name.replace(":", "-"), "scale": scale}
         items["unit"] = "percent" if self.percent else None
         items["better"] = "lower" if self.lower_is_better else None
         items["dropped"] = None if self._kept is None else str(int(np.count_nonzero(~self._kept)))
