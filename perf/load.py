@@ -1,7 +1,7 @@
 """Large input: the time and the memory of what reads it, as sizes grow.
 
     python perf/load.py FOLDER [--pairs 50000000] [--words 400000000] [--distinct 20000000] [--line 1000000]
-                        [--only pool,ngrams,disk,lm,distinct,lines] [--order 5] [--memory 1G] [--text FILE]
+                        [--only pool,ngrams,lm,distinct,lines] [--order 5]
 
 Texts are made in FOLDER and removed after use: segments of 2 to 12 words from a fixed stretch of words by Zipf's law,
 so that n-grams come again as in real text; ``distinct`` has words that occur three times each. Each stage runs as a
@@ -147,25 +147,6 @@ def text_stage(name: str, unit: str, make: Callable[[int], Any], command: Callab
     return work
 
 
-def on_disk(folder: Path, words: int, given: argparse.Namespace) -> Run:
-    """Known n-grams learned from the disk, with so little memory; in memory first, printed apart: the same checksum."""
-    path = given.text or folder / "text"
-    if not given.text:
-        write_words(path, segments(words, 1))
-    learn = [sys.executable, "-c", LEARN, path]
-    runs = [
-        measure(f"known n-grams, {how}", words, "words", path.stat().st_size, ["env", *said, *learn])
-        for how, said in (
-            ("in memory", ["CGBENCH_MEMORY=1T"]),
-            (f"on disk, CGBENCH_MEMORY={given.memory}", [f"CGBENCH_MEMORY={given.memory}", f"TMPDIR={folder}"]),
-        )
-    ]
-    if runs[0].said != runs[1].said:
-        raise SystemExit(f"{runs[0].said} in memory, {runs[1].said} on disk")
-    keep(runs[0], given.folder)
-    return runs[1]
-
-
 def long_lines(folder: Path, words: int, given: argparse.Namespace) -> Run:
     """``degree`` of ten lines of so many words, known n-grams from as many."""
     for name, seed in (("train", 1), ("text", 2)):
@@ -188,7 +169,6 @@ def stages(given: argparse.Namespace) -> dict[str, tuple[int, Any]]:
     return {
         "pool": (given.pairs, pool),
         "ngrams": (given.words, text_stage("known n-grams", "words", lambda size: segments(size, 1), learn)),
-        "disk": (given.words, on_disk),
         "lm": (given.words, text_stage("lm train", "words", lambda size: segments(size, 1), language_model)),
         "distinct": (given.distinct, text_stage("known n-grams", "distinct words", distinct, learn)),
         "lines": (given.line, long_lines),
@@ -215,8 +195,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--distinct", type=int, default=20_000_000)
     parser.add_argument("--line", type=int, default=1_000_000)
     parser.add_argument("--order", type=int, default=5)
-    parser.add_argument("--memory", default="1G", help="of the stage disk")
-    parser.add_argument("--text", type=Path, help="of the stage disk, instead of one that is made; --words: its size")
     parser.add_argument("--only", default="pool,ngrams,distinct,lines,lm")
     given = parser.parse_args(arguments)
     given.folder.mkdir(parents=True, exist_ok=True)

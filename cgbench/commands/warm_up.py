@@ -23,9 +23,6 @@ def warm_up_command(context: click.Context) -> None:
 
     Compiled code is cached. Without torch, the loops of models are left out.
     """
-    from cgbench.benchmark.known_ngrams.disk_learning import learn_from_disk
-    from cgbench.text.blocks import read_blocks
-
     program = context.find_root().command
     with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
         folder = Path(name)
@@ -53,8 +50,6 @@ def warm_up_command(context: click.Context) -> None:
         ):
             with contextlib.redirect_stderr(io.StringIO()) if words[0] == "lm" else contextlib.nullcontext():
                 program.main([str(word) for word in words], standalone_mode=False)
-        # No command learns from so small a text on disk.
-        learn_from_disk(read_blocks(source), 3, 3, 1, folder, 1, places=1)
     try:
         _measure()
     except ModuleNotFoundError as error:

@@ -79,7 +79,6 @@ class Asked:
     :param training: of the members; None where they are given.
     :param reverse: members of the ensemble of the other direction; ``lm``: whether there is a language model.
     :param normalised: whether texts are written anew.
-    :param free: bytes of memory that are free: known n-grams that do not fit are learned on disk.
     :param done: groups of steps that are kept; ``left``: members that are to be trained.
     :param clusters: whether these cluster states while they are trained, which nobody times.
     """
@@ -92,7 +91,6 @@ class Asked:
     reverse: int = 0
     lm: bool = False
     normalised: bool = False
-    free: float = math.inf
     done: frozenset[str] = frozenset()
     left: int | None = None
     clusters: bool = False
@@ -109,13 +107,11 @@ def estimate(config: ReactConfig, texts: Texts, rates: Rates, asked: Asked) -> E
         pairs = train.pairs + pool.pairs + texts.exclude.pairs
         costs.append(Cost("texts", pairs * rates.normalise / asked.cores, 0.0, read))
     from cgbench.benchmark.candidates.scan import CHUNK
-    from cgbench.benchmark.known_ngrams.disk_learning import DISK_A_WORD
     from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD
 
     words, ngrams = train.size * rates.words, train.size * rates.ngrams
-    ngrams += words * DISK_A_WORD if words * BYTES_A_WORD > asked.free else 0
     costs += [
-        Cost("known-ngrams", train.size * rates.learn, min(words * BYTES_A_WORD, asked.free), ngrams),
+        Cost("known-ngrams", train.size * rates.learn, words * BYTES_A_WORD, ngrams),
         Cost("scan", pool.size * rates.scan / asked.cores, CHUNKS * CHUNK * asked.cores, pool.size * rates.rows),
         Cost("candidates", read * rates.scan, 0.0, candidates * pool.size / max(1, pool.pairs)),
     ]

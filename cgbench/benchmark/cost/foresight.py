@@ -3,7 +3,6 @@ out; and on a CPU that would take days, what would not."""
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from cgbench.benchmark.cost.rates import Rates, kept_rates, look_at_texts, membe
 from cgbench.benchmark.react.config import ReactConfig, make_config
 from cgbench.benchmark.react.plan import Plan
 from cgbench.engines import Engine
-from cgbench.machine import free_memory
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.steps import Step, Workspace
@@ -87,7 +85,6 @@ def foresee(
             reverse=len(member_folders(plan.inputs.reverse)) if plan.inputs.reverse else 0,
             lm=plan.perplexity is not None,
             normalised=bool(groups["texts"]),
-            free=free_memory() or math.inf,
             done=done,
             left=members,
             clusters=member is not None and isinstance(member.model, ProtoTransformerConfig),

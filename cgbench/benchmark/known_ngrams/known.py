@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -50,12 +49,13 @@ from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.benchmark.known_ngrams.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
-from cgbench.machine import free_memory
+from cgbench.machine import check_memory
 from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
-from cgbench.text.word_counts import LARGEST, WordCounter, estimate_words
+from cgbench.text.word_counts import WordCounter, estimate_words
 
 BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
+LARGER = "count a larger text with cgbench overlap --out FOLDER, and give that folder with --known-from"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,36 +85,21 @@ class KnownNgrams:
         min_count: int = 3,
         word_min_count: int | None = None,
         jobs: int | None = None,
-        scratch: Path | None = None,
     ) -> KnownNgrams:
         """Find the n-grams that occur at least ``min_count`` times in a text.
-
-        A plain file that does not fit into the memory that is free is learned from on disk, to the same bytes.
 
         :param text: the name of a plain text file, one sentence per line; or a list of sentences.
         :param word_min_count: a word below this count is rare (default: ``min_count``).
         :param jobs: threads (default: one a core); the result does not depend on it.
-        :param scratch: the folder where the text goes then (default: that of temporary files).
         :raises InputError: the file is missing or not UTF-8, or a threshold is below 1; there are more n-grams than the
-            index can hold, or one word comes more than 2^31 - 2 times; neither memory nor the disk has room, or a file
-            that is no plain one has more than 2^31 - 2 words and line ends.
+            index can hold, more words than can be numbered, or less memory than they need.
         """
-        from cgbench.benchmark.known_ngrams import disk_learning
-
         if not isinstance(text, (str, os.PathLike)):
             return cls.learn_lines(text, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
-
-        words, memory = estimate_words(Path(text)), free_memory()
-        memory = 1 << 62 if memory is None else memory
-        if words is not None and (BYTES_A_WORD * words > memory or words > LARGEST * 9 // 10):
-            folder = scratch or Path(tempfile.gettempdir())
-            disk_learning.check_disk(text, words, folder)
-            least = min_count if word_min_count is None else word_min_count
-            found = disk_learning.learn_from_disk(read_blocks(Path(text)), min_count, least, jobs, folder, memory)
-            ngrams = cls.of(*found, min_count)
-        else:
-            ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
+        words = estimate_words(Path(text)) or 0
+        check_memory(f"{text}: learning the n-grams of about {words:,} words", BYTES_A_WORD * words, LARGER)
+        ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
         release_memory()
         return ngrams
 
@@ -360,14 +345,13 @@ def learn_sides(
     min_count: int = 3,
     word_min_count: int | None = None,
     jobs: int | None = None,
-    scratch: Path | None = None,
 ) -> tuple[KnownNgrams, Vocabulary]:
     """The known n-grams of one side of a training corpus and the words of the other, read side by side."""
     with ThreadPoolExecutor(1) as thread:
         words = thread.submit(
             Vocabulary.learn, other, min_count=min_count if word_min_count is None else word_min_count
         )
-        ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs, scratch=scratch)
+        ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         return ngrams, words.result()
 
 

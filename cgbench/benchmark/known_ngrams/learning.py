@@ -38,19 +38,13 @@ def learn_blocks(
     :param jobs: threads; the result does not depend on it.
     :raises InputError: a threshold is below 1, or there are more than the index can hold.
     """
-    vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
-    runs = collapse(tokens, ids, min_count == 1)
-    del tokens, ids  # 4 bytes a word
-    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-    return vocabulary, grow(len(vocabulary), known_words, *runs, min_count, jobs)
-
-
-def collapse(tokens: np.ndarray, ids: np.ndarray, expand_all: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """:func:`cgbench.benchmark.known_ngrams.trie_kernels.collapse`."""
     from cgbench.benchmark.known_ngrams import trie_kernels
 
-    text, weights, ends = trie_kernels.collapse(tokens, ids, expand_all)
-    return text, weights, ends
+    vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
+    text, weights, ends = trie_kernels.collapse(tokens, ids, min_count == 1)
+    del tokens, ids  # 4 bytes a word
+    known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
+    return vocabulary, grow(len(vocabulary), known_words, text, weights, ends, min_count, jobs)
 
 
 def grow(
@@ -62,7 +56,7 @@ def grow(
     min_count: int,
     jobs: int | None = None,
 ) -> Learnt:
-    """The known n-grams of what :func:`collapse` gave of a text.
+    """The known n-grams of what ``trie_kernels.collapse`` gave of a text.
 
     :param size: words of the vocabulary; the first ``known_words`` of them are known n-grams.
     :raises InputError: there are more than the index can hold.
@@ -77,11 +71,10 @@ def grow(
     cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
     cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
 
+    given = text, weights, ends, groups, starts
+
     def grow_part(low: int, high: int) -> np.ndarray:
-        nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
-        given = text, weights, ends, groups, starts
-        nodes, filled = grow_words(given, low, high, known_words, min_count, nodes)
-        return nodes[:filled].copy()
+        return _grow_words(given, low, high, known_words, min_count)
 
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
         parts = list(pool.map(grow_part, cuts[:-1].tolist(), cuts[1:].tolist()))
@@ -91,62 +84,51 @@ def grow(
         base += len(part)
     nodes = np.concatenate([np.empty((0, 4), np.int32), *parts])
     del parts
-    slots = table_for(base, size)
+    slots = empty_slots(base)
+    if size + len(slots) > LARGEST:
+        raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
     longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
-    ngrams = known_words + count_ngrams(nodes)
+    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # those of one word; with their tails
     return Learnt(slots, ngrams, max(longest, min(known_words, 1)), tuple(tails))
 
 
-def grow_words(
-    given: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    low: int,
-    high: int,
-    known_words: int,
-    min_count: int,
-    nodes: np.ndarray,
-    filled: int = 0,
-    waiting: Sequence[tuple[int, ...]] = (),
-) -> tuple[np.ndarray, int]:
+def _grow_words(given: Sequence[np.ndarray], low: int, high: int, known_words: int, min_count: int) -> np.ndarray:
     """The nodes of the n-grams that begin with the words ``low`` to ``high - 1`` (``trie_kernels.grow_trie``).
 
     :param given: text, weights, ends, groups and starts.
-    :param nodes: ``filled`` of them are there; the others go behind them.
-    :param waiting: what is on the stack already, instead of the groups of those words.
-    :returns: the nodes, perhaps in a longer array, and how many there are.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
 
-    stack = np.empty((max(1 << 8, len(waiting)), 5), np.int64)
-    stack[: len(waiting)] = np.array(waiting, np.int64).reshape(-1, 5)
+    text, weights, ends, groups, starts = given
+    nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
+    stack = np.empty((1 << 8, 5), np.int64)
     tally = np.zeros(known_words, np.int64)
     free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
-    word, depth = low, len(waiting)
+    word, depth, filled = low, 0, 0
     while word < high:
         word, depth, filled = trie_kernels.grow_trie(
-            *given, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
+            text,
+            weights,
+            ends,
+            groups,
+            starts,
+            word,
+            high,
+            min_count,
+            nodes,
+            filled,
+            stack,
+            depth,
+            tally,
+            free,
+            touched,
         )
         # A node has at most known_words children: with so much room the next call goes on.
         if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
             nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
         if word < high and len(stack) < depth + known_words:
             stack = longer(stack, 2 * depth + known_words)
-    return nodes, filled
-
-
-def count_ngrams(nodes: np.ndarray) -> int:
-    """How many n-grams of two words or more nodes stand for, with their tails."""
-    return len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))
-
-
-def table_for(nodes: int, words: int) -> np.ndarray:
-    """A table for so many nodes over so many words.
-
-    :raises InputError: nodes cannot be numbered so far.
-    """
-    slots = empty_slots(nodes)
-    if words + len(slots) > LARGEST:
-        raise InputError(f"{nodes:,} known n-grams are more than the index can hold; raise min_count")
-    return slots
+    return nodes[:filled].copy()
 
 
 def empty_slots(entries: int) -> np.ndarray:

@@ -24,8 +24,6 @@ The table that nodes are entered into is in ``trie_table.py``; the loops that re
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of, find_entry
@@ -311,26 +309,11 @@ def build_trie(nodes, text, words, slots):
     :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a tail, by
         rising slot.
     """
-    longest, slot_of = enter_nodes(nodes, words, slots)
+    slot_of = np.empty(len(nodes), np.int32)
+    longest = _enter_nodes(nodes, words, slots, slot_of, np.empty(len(nodes), np.int32))
     holds = nodes[:, TAIL_LENGTH] > 0
     holders, begins, lengths = slot_of[holds], nodes[holds, TAIL_BEGIN].astype(np.int64), nodes[holds, TAIL_LENGTH]
     del slot_of
-    return longest, *lay_out_tails(holders, begins, lengths, partial(copy_spans, text))
-
-
-def enter_nodes(nodes, words, slots):
-    """Enter nodes into the empty table ``slots``: (length of the longest n-gram, the slot of each, int32)."""
-    slot_of = np.empty(len(nodes), np.int32)
-    return _enter_nodes(nodes, words, slots, slot_of, np.empty(len(nodes), np.int32)), slot_of
-
-
-def lay_out_tails(holders, begins, lengths, copy):
-    """Keep the text that tails point to.
-
-    :param holders: int32, the slots of the nodes that hold them; ``begins`` int64, where they begin in the text.
-    :param copy: copies spans of the text (rising begins, sizes, both int64) behind one another into an array.
-    :returns: tail_nodes, tail_starts, tail_lengths, tail_text, as :func:`build_trie` does.
-    """
     # Tails overlap (every place of a repeated passage has one to its end): keep the union of the spans. What is
     # before ``covered`` is kept already.
     by_begin = np.argsort(begins, kind="stable")
@@ -342,12 +325,11 @@ def lay_out_tails(holders, begins, lengths, copy):
     if int(sizes.sum()) > LARGEST:
         raise InputError(f"{int(sizes.sum()):,} words of repeated passages are more than the index can hold")
     tail_text = np.empty(int(sizes.sum()), np.int32)
-    copy(covered, sizes, tail_text)
+    copy_spans(text, covered, sizes, tail_text)
     moved = np.empty(len(begins), np.int32)
     moved[by_begin] = kept - (covered - begin)
-
     by_slot = np.argsort(holders, kind="stable")
-    return holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
+    return longest, holders[by_slot], moved[by_slot], lengths[by_slot], tail_text
 
 
 @kernel

@@ -133,30 +133,17 @@ def read_training(
     """Count words; return the vocabulary, the text in first-come ids, and the new id of each of those (or -1).
 
     A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram holds it.
+
+    :raises InputError: a threshold is below 1.
     """
-    check_counts(min_count, word_min_count)
-    counter = WordCounter()
-    for block in blocks:
-        counter.read(block, keep)
-    vocabulary, ids = vocabulary_of(counter, min_count, word_min_count)
-    return vocabulary, counter.tokens[: counter.filled], ids
+    from cgbench.text import word_kernels
 
-
-def check_counts(min_count: int, word_min_count: int) -> None:
-    """Check thresholds.
-
-    :raises InputError: one is below 1.
-    """
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:
             raise InputError(f"{name} is {value}, and must be at least 1")
-
-
-def vocabulary_of(counter: WordCounter, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:
-    """The vocabulary of what was counted, and the new id of each word: -1 where it occurs less than ``min_count``
-    times."""
-    from cgbench.text import word_kernels
-
+    counter = WordCounter()
+    for block in blocks:
+        counter.read(block, keep)
     counts = counter.counts[: counter.words]
     order = np.argsort(-counts, kind="stable")
     held = int(np.count_nonzero(counts >= min(min_count, word_min_count)))
@@ -166,4 +153,5 @@ def vocabulary_of(counter: WordCounter, min_count: int, word_min_count: int) -> 
     order = order[:held]
     arena, starts, table = word_kernels.order_words(counter.arena, counter.starts, order)
     usable = int(np.count_nonzero(counts >= word_min_count))
-    return Vocabulary(arena, starts, counts[order], table, word_min_count, usable), ids
+    vocabulary = Vocabulary(arena, starts, counts[order], table, word_min_count, usable)
+    return vocabulary, counter.tokens[: counter.filled], ids

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
-from cgbench.benchmark.known_ngrams.learning import collapse, grow
+from cgbench.benchmark.known_ngrams.learning import grow
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import Words
@@ -40,6 +40,8 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
 
     :raises InputError: as :func:`words_of_pool` does; or there is not enough memory.
     """
+    from cgbench.benchmark.known_ngrams import trie_kernels
+
     vocabulary, numbers = _vocabulary(known, min_count, word_min_count)
     parts = [np.zeros(0, np.int32)]
     for name, blocks in texts:
@@ -48,9 +50,9 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     check_memory(f"{known.folder}: the known n-grams of a pool", BYTES_A_WORD * size, "take the pool in parts")
     tokens = np.concatenate(parts)
     del parts
-    runs = collapse(tokens, np.arange(len(vocabulary), dtype=np.int32), True)
+    text, weights, ends = trie_kernels.collapse(tokens, np.arange(len(vocabulary), dtype=np.int32), True)
     known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-    return KnownNgrams.of(vocabulary, grow(len(vocabulary), known_words, *runs, 1), min_count)
+    return KnownNgrams.of(vocabulary, grow(len(vocabulary), known_words, text, weights, ends, 1), min_count)
 
 
 def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:

@@ -31,7 +31,7 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
     least = config.word_min_count
     if not inputs.known and not inputs.phrases:
         paths = (getattr(train, side).path for side in (ours, other))
-        ngrams, others = learn_sides(*paths, min_count=config.ngram_min_count, word_min_count=least, scratch=out)
+        ngrams, others = learn_sides(*paths, min_count=config.ngram_min_count, word_min_count=least)
     else:
         ngrams = _ngrams(out, plan, train, pools)
         if other in inputs.known:
@@ -58,7 +58,7 @@ def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Parallel
         known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
         return ngrams_of_pool(known, texts, min_count=config.ngram_min_count, **counts)
     if not inputs.phrases:
-        return KnownNgrams.learn(path, min_count=config.ngram_min_count, scratch=out, **counts)
+        return KnownNgrams.learn(path, min_count=config.ngram_min_count, **counts)
     words = Vocabulary.learn(path, min_count=config.word_min_count)
     change = normaliser(plan.train.normalisation, inputs.languages[SIDES.index(side)])
     return KnownNgrams.from_phrases(read_phrases(inputs.phrases, change), words=words)

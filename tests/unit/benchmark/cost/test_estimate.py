@@ -82,13 +82,6 @@ def test_a_build_stops_where_it_is_told_to():
     assert found.as_dict()["steps"][-1]["seconds"] is None
 
 
-def test_ngrams_that_do_not_fit_are_learned_on_disk():
-    usual, small = (estimate(DEMO, TEXTS, RATES, replace(ASKED, free=free)).costs for free in (1e15, 1e3))
-    (one,), (other,) = ([cost for cost in costs if cost.step == "known-ngrams"] for costs in (usual, small))
-    assert other.memory == 1e3 < one.memory
-    assert other.disk > one.disk
-
-
 def test_a_day_on_a_cpu_names_the_preset_that_fits():
     def costs(time):
         return Estimate((Cost("members", time, 1.0, 1.0),))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from cgbench.benchmark.known_ngrams.known import KnownNgrams, cover_kernels, trie_kernels, trie_table
+from cgbench.benchmark.known_ngrams import cover_kernels, trie_kernels, trie_table
+from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.text.word_kernels import LINE_END
 
 WORDS = "abcdex"

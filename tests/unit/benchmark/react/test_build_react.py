@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from small_build import release_bytes
 
-from cgbench.benchmark.known_ngrams import disk_learning
 from cgbench.benchmark.react.build_react import build_react, explain_react
 from cgbench.errors import InputError
 
@@ -65,20 +64,10 @@ def test_lists_of_sentences(built, demo, tmp_path):
     assert other.verify().ok
 
 
-def test_a_training_text_that_does_not_fit_into_memory(built, demo, tmp_path, monkeypatch):
-    """Its n-grams are learned on disk; the release is the same, and the text is nowhere."""
+def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_MEMORY", "50K")
-    asked = []
-    monkeypatch.setattr(disk_learning, "check_disk", lambda *given: asked.append(given[2]))
-    out = tmp_path / "out"
-    other = build_react(
-        train=pair(demo, "train"), pools=[pair(demo, "pool")], exclude=[pair(demo, "valid")], out=out, **SMALL
-    )
-    assert release_bytes(other.folder) == release_bytes(built.folder)
-    (folder,) = asked
-    assert folder.is_relative_to(tmp_path / "out.work/.cgbench")
-    (step,) = (path.parent for path in (tmp_path / "out.work").glob(".cgbench/known-ngrams/*/step.json"))
-    assert {path.name for path in step.iterdir()} == {"ngrams", "other-words", "step.json"}
+    with pytest.raises(InputError, match=r"n-grams of about .* words needs .* cgbench overlap --out .* --known-from"):
+        build_react(train=pair(demo, "train"), pools=[pair(demo, "pool")], out=tmp_path / "out", **SMALL)
 
 
 def test_steps_are_explained_and_nothing_is_written(demo, tmp_path):
