@@ -20,7 +20,6 @@ from cgbench.commands.models import models_command
 from cgbench.commands.options import Group
 from cgbench.commands.overlap import overlap_command
 from cgbench.commands.power import power_command
-from cgbench.commands.push import push_command
 from cgbench.commands.report import report_command
 from cgbench.commands.reproduce import reproduce_group
 from cgbench.commands.restore import restore_command
@@ -68,7 +67,6 @@ for command in (
     validate_command,
     report_command,
     export_command,
-    push_command,
     restore_command,
     clean_command,
     demo_command,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import click
@@ -14,7 +15,12 @@ PATH = click.Path(path_type=Path)
 
 @click.command("export", cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--to", required=True, metavar="TARGET", help="lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite.")
+@click.option(
+    "--to",
+    required=True,
+    metavar="TARGET",
+    help="lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite, or a target of another package.",
+)
 @click.option(
     "--out", type=PATH, required=True, help="Folder of the export; an earlier one to this target is replaced."
 )
@@ -30,3 +36,6 @@ def export_command(folder: Path, to: str, out: Path, force: bool, form: str) -> 
         click.echo(json.dumps({"out": str(out), "to": to, "files": files}, ensure_ascii=False, indent=1))
     else:
         click.echo(f"written to {out}: {', '.join(files)}")
+        click.echo(
+            f"the release itself as a data set:  hf upload ORG/NAME {shlex.quote(str(folder))} . --repo-type dataset"
+        )

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from cgbench.arguments import check_flag
@@ -20,12 +21,15 @@ from cgbench.errors import InputError, argument
 from cgbench.files import named, read_json, sync_file, sync_folder, write_json
 from cgbench.settings import did_you_mean
 
-TARGETS: dict[str, Callable[[Pairs, Path], None]] = {
+Target = Callable[[Pairs, Path], None]
+"""Writes the pairs of a test set as files of a new folder."""
+TARGETS: dict[str, Target] = {
     "lm-eval": write_lm_eval,
     "mt-metrics-eval": write_mt_metrics_eval,
     "subset2evaluate": write_subset2evaluate,
     "wmt-testsuite": write_wmt_testsuite,
 }
+GROUP = "cgbench.exports"  # of entry points, by the names of targets
 RECORD = "cgbench.json"  # in an export: what it is of
 
 
@@ -37,15 +41,15 @@ def export(
     An earlier export to the same target is replaced.
 
     :param release: an open release, or its folder.
-    :param to: ``lm-eval``, ``mt-metrics-eval``, ``subset2evaluate`` or ``wmt-testsuite``.
+    :param to: ``lm-eval``, ``mt-metrics-eval``, ``subset2evaluate``, ``wmt-testsuite``, or an entry point in the group
+        ``cgbench.exports`` of another package.
     :param force: of a release that does not pass ``verify``, too.
     :raises InputError: there is no such target or no text, the release is not in order, ``out`` holds something else.
     """
     check_flag(force=force)
     release = release if isinstance(release, Release) else Release.open(release)
     out = Path(out)
-    if to not in TARGETS:
-        raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, TARGETS)}")
+    write = find_target(to)
     _check_out(out, to)
     with _as_forged(release):
         release.check_text()
@@ -57,8 +61,8 @@ def export(
     shutil.rmtree(making, ignore_errors=True)
     try:
         making.mkdir()
-        with _as_forged(release):
-            TARGETS[to](pairs, making)
+        with _as_forged(release) if to in TARGETS else contextlib.nullcontext():
+            write(pairs, making)
         files = sorted(path for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
         names = [str(path.relative_to(making)) for path in files]
@@ -78,6 +82,23 @@ def export(
             old.rename(out)
         shutil.rmtree(old, ignore_errors=True)
     return names
+
+
+def find_target(to: str) -> Target:
+    """What writes an export: built in, or from another package.
+
+    :raises InputError: there is no such target, or its package cannot be imported.
+    """
+    if to in TARGETS:
+        return TARGETS[to]
+    others = {point.name: point for point in entry_points(group=GROUP)}
+    if to not in others:
+        raise InputError(f"{argument('to', to)}: no such target{did_you_mean(to, [*TARGETS, *others])}")
+    try:
+        found: Target = others[to].load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{argument('to', to)}: {others[to].value} cannot be loaded ({error})") from None
+    return found
 
 
 @contextlib.contextmanager

@@ -2,19 +2,24 @@
 
 import importlib.util
 import json
+import sys
 import warnings
+from importlib.metadata import EntryPoint
+from types import SimpleNamespace
 
 import pyarrow.parquet
 import pytest
 import yaml
 
+from cgbench.benchmark.release.export import export as module
 from cgbench.benchmark.release.export import lm_eval
+from cgbench.benchmark.release.export.export import export
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.pairs import Pairs
 from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
 from cgbench.benchmark.release.manifest import FORMATS
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputWarning
+from cgbench.errors import InputError, InputWarning
 
 RAW = [("Dogs sleep, too.", "狗也睡觉。"), ("Cats don't.", "猫不睡觉。"), ("He waits.", "他在等。")]
 TEXT = [("dogs sleep, too.", "狗 也 睡 觉 。"), ("cats don't.", "猫 不 睡 觉 。"), ("he waits.", "他 在 等 。")]
@@ -92,3 +97,31 @@ def test_a_language_with_blanks_has_the_metrics_of_the_harness(pairs, tmp_path):
     task = yaml.safe_load((tmp_path / "task" / "cgbench_zh_en.yaml").read_text().replace("!function ", ""))
     assert task["metric_list"] == [{"metric": name} for name in ("bleu", "chrf", "ter")]
     assert "def bleu" not in (tmp_path / "task" / "pairs.py").read_text()
+
+
+def write_tsv(pairs, folder):
+    """The example of docs/add-export-target.md."""
+    with (folder / "pairs.tsv").open("w", encoding="utf-8") as file:
+        print("source", "target", "degree", sep="\t", file=file)
+        for row in pairs.rows:
+            print(row["source"], row["target"], row["figures"]["degree"], sep="\t", file=file)
+
+
+def test_a_target_of_another_package(small_release, tmp_path, monkeypatch):
+    def points(group):
+        assert group == "cgbench.exports"
+        return [
+            EntryPoint(name, value, group) for name, value in (("my-tsv", f"{__name__}:write_tsv"), ("bad", "no:x"))
+        ]
+
+    monkeypatch.setattr(module, "entry_points", points)
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__, SimpleNamespace(write_tsv=write_tsv)))
+    assert export(small_release, "my-tsv", tmp_path / "out") == ["pairs.tsv"]
+    rows = [line.split("\t") for line in (tmp_path / "out" / "pairs.tsv").read_text().splitlines()]
+    assert rows[0] == ["source", "target", "degree"] and len(rows) == len(small_release.split()) + 1
+    assert [row[0] for row in rows[1:]] == list(small_release.lines("source"))
+    with pytest.raises(InputError, match=r"no:x cannot be loaded"):
+        export(small_release, "bad", tmp_path / "bad")
+    with pytest.raises(InputError, match=r"no such target; did you mean my-tsv"):
+        export(small_release, "my-tvs", tmp_path / "bad")
+    assert not (tmp_path / "bad").exists()
