@@ -251,7 +251,7 @@ class Sources:
                     return None
                 self.say(f"downloading {url}")
                 try:
-                    fault = self._download(source, url, target, attempts=1 if optional else ATTEMPTS)
+                    download(url, target, 1 if optional else ATTEMPTS, most=source.most_bytes)
                 except NotFoundError as error:
                     if self._remote or optional:
                         continue
@@ -266,9 +266,9 @@ class Sources:
                         self.say(f"{error}; asking {others[0]}")
                         continue
                     raise InputError(
-                        f"{error}; give the same command again to go on, or {self._how(source)}"
+                        f"{error}; give the same command again, or {self._how(source)}"
                     ) from error
-                if not fault:
+                if not (fault := self._check(source, target)):
                     return target
                 wrong = wrong or f"{target}: {fault}; {self._put_aside(target)}"
             if wrong:
@@ -276,17 +276,6 @@ class Sources:
             if dead and not optional:
                 raise InputError(f"{next(iter(dead.values()))}; no other mirror has the file")
         return None
-
-    def _download(self, source: Source, url: str, target: Path, attempts: int) -> str:
-        """Fetch ``url`` into ``target``; what is wrong with it, or nothing."""
-        most, known = source.most_bytes, bool(source.sha256 or source.git_blob)
-        resumed = download(url, target, attempts, most=most, known=known)
-        fault = self._check(source, target)
-        if fault and resumed:
-            # what was there from an earlier attempt may belong to another edition: once more from the start
-            download(url, target, attempts, most=most, known=known)
-            fault = self._check(source, target)
-        return fault
 
     def _how(self, source: Source) -> str:
         """How a person gets the source."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cgbench.data_recipes.bpe import Bpe, count_words, learn, to_text
 from cgbench.data_recipes.moses import Pair, aligned, clean, lowercased, segment_lines, talk_lines, tokenized
 from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split
@@ -15,7 +14,6 @@ from cgbench.engines import Engine
 from cgbench.text.formats import CorpusSpec, read_pairs
 
 LANGUAGES = ("de", "en")
-MERGES = 10_000
 EVERY = 23  # every so manieth training pair is a validation pair
 TRAIN, VALID, TEST = 160_239, 7_283, 6_750
 
@@ -66,7 +64,7 @@ def _segments(source: Path, target: Path, engine: Engine) -> Iterator[Pair]:
 
 
 def prepare_iwslt14(sources: Sources, out: Writer) -> None:
-    """Write IWSLT14 as words and, with the joint subwords that fairseq's preparation learns, under ``bpe``."""
+    """Write IWSLT14 as words."""
     parts = iwslt14(sources)
     if parts is None:
         for part in ("train", "valid", "test"):
@@ -75,12 +73,6 @@ def prepare_iwslt14(sources: Sources, out: Writer) -> None:
         return
     for part, pairs in parts.items():
         out.split(part, pairs)
-    out.say(f"learning {MERGES:,} merges")
-    merges = learn(count_words(side for pair in parts["train"] for side in pair), MERGES)
-    out.file("bpe/codes", to_text(merges))
-    bpe = Bpe(merges)
-    for part, pairs in parts.items():
-        out.split(f"bpe/{part}", ((bpe.apply(source), bpe.apply(target)) for source, target in pairs))
 
 
 def prepare_react(sources: Sources, out: Writer) -> None:
@@ -154,7 +146,6 @@ def _wmt_sources() -> Iterator[Source]:
 
 
 TED = "CC BY-NC-ND 3.0 (TED)"
-IWSLT_SPLITS = (Split("train", TRAIN), Split("valid", VALID), Split("test", TEST))
 
 RECIPES = (
     Recipe(
@@ -165,15 +156,14 @@ RECIPES = (
         homepage="https://wit3.fbk.eu",
         sides=LANGUAGES,
         size="174,272 pairs",
-        splits=(*IWSLT_SPLITS, *(Split(f"bpe/{split.name}", split.rows) for split in IWSLT_SPLITS)),
+        splits=(Split("train", TRAIN), Split("valid", VALID), Split("test", TEST)),
         sources=(*_talk_sources(), *_react_sources(("train", "valid", "test"), bpe=False)),
         prepare=prepare_iwslt14,
+        revision=2,
         notes=(
             "Moses tokens, lower case; training pairs of 1 to 175 words a side and at most 1.5 times as many on one as "
             "on the other; every 23rd is a validation pair; test is dev2010, dev2012 and tst2010 to tst2012",
-            "bpe/*: 10,000 joint merges of de and en training text, as text with @@; cgbench's own models take the "
-            "plain splits and learn theirs",
-            "without the archive: the plain splits as released with ReaCT",
+            "without the archive: the splits as released with ReaCT",
         ),
     ),
     Recipe(

@@ -1,16 +1,12 @@
-"""IWSLT14 step by step, on a talk that a person can read; and subwords against a slow twin."""
+"""IWSLT14 step by step, on a talk that a person can read."""
 
 import hashlib
-import random
 import tarfile
-from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from shared_data import SHARED, needs
 
-from cgbench.data_recipes.bpe import Bpe, count_words, learn, to_text
 from cgbench.data_recipes.moses import aligned, clean, segment_lines, talk_lines
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe
@@ -18,53 +14,6 @@ from cgbench.data_recipes.translation import TESTS
 from cgbench.data_recipes.writer import get
 from cgbench.engines import Local
 from cgbench.errors import InputError
-
-
-def twin(counts, merges):
-    """Sennrich et al., algorithm 1: count all pairs, merge the best, start again."""
-    words = {(*word[:-1], word[-1] + "</w>"): count for word, count in counts.items()}
-    learned = []
-    for _ in range(merges):
-        pairs = Counter()
-        for word, count in words.items():
-            for pair in pairwise(word):
-                pairs[pair] += count
-        best = max(pairs, key=lambda pair: (pairs[pair], pair), default=None)
-        if best is None or pairs[best] < 2:
-            break
-        learned.append(best)
-        words = {joined(word, best): count for word, count in words.items()}
-    return learned
-
-
-def joined(word, pair):
-    parts = list(word)
-    for number in range(len(parts) - 1):
-        if number < len(parts) - 1 and (parts[number], parts[number + 1]) == pair:
-            parts[number : number + 2] = ["".join(pair)]
-    return tuple(parts)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_merges_are_the_twins(seed):
-    draw = random.Random(seed)
-    letters = "ab" if seed % 2 else "abcdeä"
-    words = ["".join(draw.choices(letters, k=draw.randint(1, 8))) for _ in range(60)]
-    counts = Counter(draw.choices(words, k=200))
-    assert learn(counts, 50) == twin(counts, 50)
-
-
-def test_segmenting_by_hand():
-    counts = count_words(["low low low low low lowest lowest newer newer newer newer newer newer wider wider wider"])
-    merges = learn(counts, 5)
-    # 9, 7, then three pairs with 6: the last one in the order of text first
-    assert merges == [("e", "r</w>"), ("l", "o"), ("w", "er</w>"), ("n", "e"), ("ne", "wer</w>")]
-    assert Bpe(merges).apply("lower newer  new\n") == "lo@@ wer newer ne@@ w"
-    assert to_text(merges[:1]) == "#version: 0.2\ne r</w>\n"
-
-
-def test_a_pair_that_occurs_once_is_not_merged():
-    assert learn(Counter({"ab": 1, "cd": 2}), 9) == [("c", "d</w>")]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +81,6 @@ def test_iwslt14_step_by_step(talks, jobs):
     assert len(read["train.de"]) == 44 and read["valid.en"] == ["hello , world 23 !"]
     assert read["train.en"][:4] == [f"hello , world {number} !" for number in (0, 1, 2, 4)]
     assert read["test.de"] == [f"welt {number}" for number in range(5)]
-    assert "".join(read["bpe/train.de"]).replace("@@ ", "") == "".join(read["train.de"])
-    assert read["bpe/codes"][0] == "#version: 0.2"
 
 
 def test_react_takes_its_training_pairs_from_iwslt14(talks):
