@@ -95,8 +95,8 @@ def get_command(name: str, out: Path | None, mirror: tuple[str, ...], offline: b
 
     Given again, the command goes on where it was stopped; a set that is there, whole and unchanged, is kept.
     """
+    from cgbench.data_recipes.prepared import get
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.data_recipes.writer import get
 
     recipe = find_recipe(name)
     out = out or Path("data") / recipe.name

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cgbench.data_recipes.archives import Member, members
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.data_recipes.sparql import merge_triples, tokenize_query, tokenize_question
-from cgbench.data_recipes.writer import Writer, rows_by_number
+from cgbench.data_recipes.writer import rows_by_number
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines

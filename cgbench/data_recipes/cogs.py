@@ -9,9 +9,7 @@ from pathlib import Path
 
 from cgbench.data_recipes.cogs_forms import with_role, without_variables
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.errors import InputError
 from cgbench.text.streams import read_lines
 

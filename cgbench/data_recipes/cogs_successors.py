@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from cgbench.data_recipes.cogs import SIDES, read_rows
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 
 SLOG = ("bingzhilee/SLOG", "1c55df85006d58b842520c79dcb8e1b43df2836f")
 ARCHIVE = "generalization_sets.zip"

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.errors import InputError
 from cgbench.text.streams import read_lines
 

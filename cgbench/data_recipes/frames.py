@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.arguments import check_flag
+from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.writer import get
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean

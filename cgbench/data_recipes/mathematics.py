@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cgbench.data_recipes.mathematics_sampler import LEVELS, MODULES, Module, Pair
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
+from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.errors import InputError
 from cgbench.progress import track
 from cgbench.text.streams import read_lines

@@ -13,7 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from cgbench.data_recipes.recipe import RAW, Recipe, Source, github
+from cgbench.data_recipes.recipe import Recipe, Source
+from cgbench.data_recipes.sources import RAW, github
 
 TABLE = "origins.tsv"
 SHORT = 7  # of a commit's 40 digits, where a person reads it
@@ -85,9 +86,9 @@ def source_lines(recipe: Recipe) -> Iterator[tuple[str, str, str, str, str]]:
 
 def source_table() -> str:
     """The sources of every recipe as a Markdown table."""
-    from cgbench.data_recipes.registry import recipes
+    from cgbench.data_recipes.registry import built_in
 
-    rows = [row for recipe in recipes().values() for row in source_lines(recipe)]
+    rows = [row for recipe in built_in().values() for row in source_lines(recipe)]
     lines = [" | ".join(row) for row in (HEAD, ("---",) * len(HEAD), *rows)]
     return "".join(f"| {line} |\n" for line in lines)
 

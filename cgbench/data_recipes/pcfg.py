@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
 
@@ -96,10 +94,10 @@ def checked(source: Path, target: Path) -> Iterator[tuple[str, str]]:
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write every split whose files are at hand."""
-    for split in out.recipe.splits:
-        stem = split.name.replace("/", ".")
+    for name in out.rows:
+        stem = name.replace("/", ".")
         if files := sources.find(f"{stem}.src", f"{stem}.tgt"):
-            out.split(split.name, checked(*files))
+            out.split(name, checked(*files))
 
 
 def _sources() -> Iterator[Source]:

@@ -1,14 +1,17 @@
-"""Every recipe, by its name."""
+"""Every recipe by its name: the built-in ones, and those of installed packages (entry point ``cgbench.recipes``)."""
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 
 from cgbench.data_recipes.recipe import Recipe
-from cgbench.errors import InputError
+from cgbench.errors import InputError, InputWarning
 from cgbench.settings import did_you_mean
 
+GROUP = "cgbench.recipes"
 MODULES = (
     "translation",
     "cognition",
@@ -25,18 +28,43 @@ MODULES = (
 
 
 @cache
-def recipes() -> dict[str, Recipe]:
-    """All recipes, in the order in which they are listed."""
+def built_in() -> dict[str, Recipe]:
+    """The recipes of this package, in the order in which they are listed."""
     found = [import_module(f"cgbench.data_recipes.{module}").RECIPES for module in MODULES]
     return {recipe.name: recipe for group in found for recipe in group}
 
 
-def find_recipe(name: str) -> Recipe:
-    """The recipe called ``name``.
+def recipes() -> dict[str, Recipe]:
+    """All recipes: the built-in ones, then those of installed packages. Warns of one that cannot be loaded."""
+    found = dict(built_in())
+    for entry in entry_points(group=GROUP):
+        try:
+            found.setdefault(entry.name, _load(entry))
+        except InputError as error:
+            warnings.warn(str(error), InputWarning, stacklevel=2)
+    return found
 
-    :raises InputError: there is none.
+
+def find_recipe(name: str) -> Recipe:
+    """The recipe called ``name``; a built-in one comes before one of an installed package.
+
+    :raises InputError: there is none, or the package's cannot be loaded.
     """
+    if name in built_in():
+        return built_in()[name]
+    added = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name in added:
+        return _load(added[name])
+    raise InputError(f"no recipe is called {name}{did_you_mean(name, [*built_in(), *added])}")
+
+
+def _load(entry: EntryPoint) -> Recipe:
+    where = f"recipe {entry.name} of the entry point {entry.value}"
     try:
-        return recipes()[name]
-    except KeyError:
-        raise InputError(f"no recipe is called {name}{did_you_mean(name, recipes())}") from None
+        recipe = entry.load()
+    except Exception as error:  # code of another package
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise InputError(f"{where}: cannot be loaded ({reason})") from None
+    if not isinstance(recipe, Recipe) or recipe.name != entry.name:
+        raise InputError(f"{where}: a cgbench.data_recipes.recipe.Recipe with that name is needed, not {recipe!r:.60}")
+    return recipe

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import Recipe, Source, Split
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.data_recipes.scan_grammar import Row, commands, cutoff_splits, rule_splits, shuffled
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer, rows_by_number
+from cgbench.data_recipes.writer import GENERATED, RELEASED, rows_by_number
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.text.streams import open_bytes, read_lines

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.errors import InputError
 from cgbench.files import parse_json
 from cgbench.text.streams import read_lines

@@ -22,7 +22,6 @@ from typing import Any
 
 from cgbench.data_recipes.archives import unpack
 from cgbench.data_recipes.download import ATTEMPTS, DownloadError, NotFoundError, download
-from cgbench.data_recipes.recipe import Recipe, Source
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
@@ -34,6 +33,60 @@ DOWNLOADS = "downloads"  # beside the prepared sets
 LOCK = "lock.json"
 LOCKS = ".locks"  # a file for each folder that only one command may change at a time
 CHUNK = 1 << 20
+RAW = "https://raw.githubusercontent.com/"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that a recipe reads.
+
+    It is looked for as ``<folder>/<name>`` or ``<folder>/<name>.gz`` in the downloads and in a mirror, then fetched
+    from ``url``, or taken out of ``archive``.
+
+    :param url: where it is published; empty if it lies in an archive or has to be fetched by hand.
+    :param sha256: of its bytes (unpacked, if a mirror has it as .gz); several where several editions are known.
+    :param git_blob: its id in a git repository, the SHA-1 of ``blob <bytes>\\0`` and its bytes; several likewise. A
+        repository names it without showing the file, so it pins one that the maintainers have not read. With neither:
+        SHA-256 and size are recorded at first use, enforced after.
+    :param folder: its folder in a mirror, where that is not the recipe's.
+    :param archive: the name of the source that holds it; ``member`` is how its path in there ends.
+    :param password: of an archive, where its publishers have one and state it.
+    :param by_hand: how a person gets it, where no program can.
+    :param most: bytes that a download may have; 0 for what :attr:`most_bytes` says.
+    :param extra: the file of the prepared set that it becomes, as it is. The splits do without it.
+    :param seen: the day (ISO) on which bytes with these digests were last read by the maintainers; empty: never.
+    :param seen_in: where they were read, or how their digest is known, if not at ``url``.
+    """
+
+    name: str
+    url: str = ""
+    sha256: tuple[str, ...] = ()
+    folder: str = ""
+    archive: str = ""
+    member: str = ""
+    by_hand: str = ""
+    password: str = ""
+    git_blob: tuple[str, ...] = ()
+    extra: str = ""
+    seen: str = ""
+    seen_in: str = ""
+    most: int = 0
+
+    @property
+    def most_bytes(self) -> int:
+        """How many bytes a download may have. A repository on GitHub holds no larger file than 100 MiB."""
+        return self.most or (100 << 20 if self.url.startswith(RAW) else 4 << 30)
+
+    @property
+    def path(self) -> str:
+        """Its path in the repository or archive that it is from; a mirror may have it by the end of that path."""
+        raw = self.url.removeprefix(RAW)
+        return self.member or (raw.split("/", 3)[3] if raw != self.url else "")
+
+
+def github(repository: str, commit: str, path: str) -> str:
+    """The address of a file of a GitHub repository at one commit: it names its content."""
+    return f"{RAW}{repository}/{commit}/{path}"
 
 
 @dataclass(frozen=True)
@@ -95,6 +148,7 @@ class Sources:
     Without a mirror, what is not among the downloads is fetched. With some, nothing but these is asked: folders first,
     then addresses, each in their order; one that does not answer is passed over.
 
+    :param folder: the one of the sources in a mirror and in the downloads, unless they name another.
     :param work: a folder for what is taken out of archives; nobody else uses it.
     :param mirror: a folder or an address (``http://...``) that holds ``<folder>/<name>``, or several of these.
     :param offline: use no network; a mirror must be a folder.
@@ -102,7 +156,8 @@ class Sources:
 
     def __init__(
         self,
-        recipe: Recipe,
+        sources: Sequence[Source],
+        folder: str,
         downloads: Path,
         work: Path,
         mirror: str | Sequence[str] | None = None,
@@ -110,12 +165,12 @@ class Sources:
         engine: Engine | None = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self.recipe, self.downloads, self.work = recipe, downloads, work
+        self.sources, self.folder, self.downloads, self.work = sources, folder, downloads, work
         self.offline, self.engine = offline, engine or Local(1)
         self.say = say or (lambda line: None)
         self.used: dict[str, dict[str, Any]] = {}
         self.missing: dict[str, str] = {}
-        self._by_name = {source.name: source for source in recipe.sources}
+        self._by_name = {source.name: source for source in sources}
         self._found: dict[str, Path] = {}
         self._unpacked: set[str] = set()
         self._others: dict[str, Path] = {}  # files that have a source's name, and are not it
@@ -127,9 +182,9 @@ class Sources:
             raise InputError(
                 f"--mirror {self._remote[0]}: an address, which --offline forbids; leave one of the two out"
             )
-        for folder in self._folders:
-            if not folder.is_dir():
-                raise InputError(f"--mirror {folder}: no such folder")
+        for root in self._folders:
+            if not root.is_dir():
+                raise InputError(f"--mirror {root}: no such folder")
 
     def __enter__(self) -> Sources:
         shutil.rmtree(self.work, ignore_errors=True)  # what a killed command has left
@@ -186,7 +241,7 @@ class Sources:
 
     def _candidates(self, source: Source, root: Path) -> Iterator[tuple[Path, bool]]:
         """Where ``root`` may have the source, and whether a file there can only be meant to be it."""
-        folder = self.recipe.folder_of(source)
+        folder = source.folder or self.folder
         places = [(root / folder / source.name, True)]
         if root != self.downloads:
             # the root may be the set's own folder, or a copy of what the source is from
@@ -210,7 +265,7 @@ class Sources:
             self._unpacked.add(source.archive)
             self.work.mkdir(parents=True, exist_ok=True)
             self.say(f"unpacking {archive}")
-            alike = [other for other in self.recipe.sources if other.archive == source.archive]
+            alike = [other for other in self.sources if other.archive == source.archive]
             wanted = {other.member: self.work / other.name for other in alike}
             for path in wanted.values():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -224,7 +279,7 @@ class Sources:
         return path
 
     def _fetched(self, source: Source, optional: bool = False) -> Path | None:
-        folder = self.recipe.folder_of(source)
+        folder = source.folder or self.folder
         if self.offline or source.archive or (self._folders and not self._remote):
             return None
         path = self.downloads / folder / source.name
@@ -265,9 +320,7 @@ class Sources:
                         dead |= {mirror: error for mirror in self._remote if _is_at(url, mirror)}
                         self.say(f"{error}; asking {others[0]}")
                         continue
-                    raise InputError(
-                        f"{error}; give the same command again, or {self._how(source)}"
-                    ) from error
+                    raise InputError(f"{error}; give the same command again, or {self._how(source)}") from error
                 if not (fault := self._check(source, target)):
                     return target
                 wrong = wrong or f"{target}: {fault}; {self._put_aside(target)}"
@@ -281,7 +334,7 @@ class Sources:
         """How a person gets the source."""
         if source.archive:
             return self._how(self._by_name[source.archive])
-        place = f"{self.recipe.folder_of(source)}/{source.name}"
+        place = f"{source.folder or self.folder}/{source.name}"
         what = source.by_hand or f"download {source.url}"
         other = self._others.get(source.name)
         return f"{what} and put it at {self.downloads / place} (or name a folder that holds {place} with --mirror" + (
@@ -305,7 +358,7 @@ class Sources:
         elif fault := self._locked_otherwise(source, found):
             return fault
         self.used[source.name] = {
-            "path": f"{self.recipe.folder_of(source)}/{source.name}",
+            "path": f"{source.folder or self.folder}/{source.name}",
             "url": source.url,
             "sha256": found.sha256,
             **({"git_blob": found.git_blob} if found.git_blob else {}),
@@ -315,7 +368,7 @@ class Sources:
 
     def _locked_otherwise(self, source: Source, found: Digest) -> str:
         """What the lock says otherwise of a source that its recipe has no digest of; one that is new is added."""
-        address = source.url or f"{self.recipe.folder_of(source)}/{source.name}"
+        address = source.url or f"{source.folder or self.folder}/{source.name}"
         with locked(self.downloads / LOCKS / LOCK, wait=True):
             file = self.downloads / LOCK
             lock = read_json(file) if file.exists() else {}

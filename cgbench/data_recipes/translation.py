@@ -7,9 +7,7 @@ from pathlib import Path
 
 from cgbench.data_recipes.moses import Pair, aligned, clean, lowercased, segment_lines, talk_lines, tokenized
 from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Split
-from cgbench.data_recipes.sources import Sources
-from cgbench.data_recipes.writer import Writer
+from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
 from cgbench.engines import Engine
 from cgbench.text.formats import CorpusSpec, read_pairs
 

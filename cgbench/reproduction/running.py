@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.data_recipes.writer import GENERATED, RECORD, RELEASED, read_record
+from cgbench.data_recipes.prepared import RECORD, read_record
+from cgbench.data_recipes.writer import GENERATED, RELEASED
 from cgbench.engines import Engine, Local, Needs
 from cgbench.errors import InputError
 from cgbench.files import write_atomic, write_json
@@ -107,8 +108,8 @@ def prepare(
     :param given: files beside the splits that are wanted, too; without them the set is prepared all the same.
     :raises InputError: a split cannot be had.
     """
+    from cgbench.data_recipes.prepared import get
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.data_recipes.writer import get
     from cgbench.locks import locked
 
     folder = out / DATA / benchmark.data

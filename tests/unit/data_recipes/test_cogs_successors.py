@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from cgbench.data_recipes.archives import unpack
+from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.writer import get
 from cgbench.errors import InputError
 
 ROWS = "A fly ran .\trun ( agent = fly )\tin_distribution\nEmma ran .\trun ( agent = Emma )\tPP_3\n"

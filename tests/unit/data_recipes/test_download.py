@@ -28,7 +28,9 @@ def web():
         yield web
 
 
-@pytest.mark.parametrize("troubles", [[], ["drop"], ["drop", "drop", "drop"], ["long"], ["503", "503"], ["503", "drop"]])
+@pytest.mark.parametrize(
+    "troubles", [[], ["drop"], ["drop", "drop", "drop"], ["long"], ["503", "503"], ["503", "drop"]]
+)
 def test_a_file_comes_whole_after_some_attempts_and_nothing_else_stays(web, tmp_path, troubles):
     web.troubles = list(troubles)
     download(f"{web.url}/file", tmp_path / "file")

@@ -17,7 +17,7 @@ def prepare(sources, out):
 def toy(monkeypatch):
     splits = (Split("train", 2), Split("length/test", 1))
     recipe = Recipe("toy", "a set", "none", "nobody", "nowhere", ("in", "out"), "3", splits, (), prepare)
-    monkeypatch.setattr("cgbench.data_recipes.registry.recipes", lambda: {"toy": recipe})
+    monkeypatch.setattr("cgbench.data_recipes.registry.built_in", lambda: {"toy": recipe})
     pytest.importorskip("pandas")
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from cgbench.data_recipes import mathematics
 from cgbench.data_recipes.mathematics import arrange, generate, read_questions
 from cgbench.data_recipes.mathematics_sampler import LEVELS, MODULES, PLACES, Number
+from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.writer import get
 from cgbench.errors import InputError
 
 SMALL = {**dict.fromkeys(LEVELS[:3], 3_000), **dict.fromkeys(LEVELS[3:], 500)}

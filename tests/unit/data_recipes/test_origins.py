@@ -9,11 +9,11 @@ import pytest
 from shared_data import SHARED, needs
 
 from cgbench.data_recipes.origins import HEAD, origins, released, source_table
-from cgbench.data_recipes.registry import recipes
+from cgbench.data_recipes.registry import built_in
 from cgbench.data_recipes.sources import Sources, digest_of
 
 DATA_PAGE = Path(__file__).parents[3] / "docs" / "data.md"
-ALL = [(recipe, source) for recipe in recipes().values() for source in recipe.sources]
+ALL = [(recipe, source) for recipe in built_in().values() for source in recipe.sources]
 
 
 def test_the_page_has_the_table_of_the_sources():
@@ -24,10 +24,10 @@ def test_the_page_has_the_table_of_the_sources():
 
 
 def test_a_new_source_changes_the_table(monkeypatch):
-    scan = recipes()["scan"]
+    scan = built_in()["scan"]
     more = replace(scan.sources[0], name="new.txt", url="https://example.org/new.txt")
     before = source_table()
-    monkeypatch.setitem(recipes(), "scan", replace(scan, sources=(*scan.sources, more)))
+    monkeypatch.setitem(built_in(), "scan", replace(scan, sources=(*scan.sources, more)))
     assert source_table() != before and "`new.txt`" in source_table()
 
 
@@ -61,8 +61,9 @@ def test_the_bytes_of_the_named_mirror_fit_their_digests(tmp_path):
 def check(mirror, tmp_path):
     """Compare every source that ``mirror`` has with its digest, and with what is said of it; how many there are."""
     found = 0
-    for recipe in recipes().values():
-        with Sources(recipe, tmp_path / recipe.name, tmp_path / "work", str(mirror)) as sources:
+    for recipe in built_in().values():
+        folders = tmp_path / recipe.name, tmp_path / "work"
+        with Sources(recipe.sources, recipe.folder_name, *folders, str(mirror)) as sources:
             for source in recipe.sources:
                 paths = sources.find(source.name)  # a file in its place with another digest is an error
                 if not paths or not (source.sha256 or source.git_blob):
@@ -81,7 +82,7 @@ def check(mirror, tmp_path):
 )
 def test_the_publisher_has_the_bytes(tmp_path, recipe, source):
     """Archives of gigabytes among them. A file without a digest must be there, and is said to have been seen or not."""
-    with Sources(recipe, tmp_path / "downloads", tmp_path / "work") as sources:
+    with Sources(recipe.sources, recipe.folder_name, tmp_path / "downloads", tmp_path / "work") as sources:
         paths = sources.find(source.name)
         assert paths and digest_of(paths[0], git=True).fits(source)
 

@@ -16,11 +16,11 @@ from cgbench.data_recipes import cfq, colors, pcfg
 from cgbench.data_recipes.cogs import read_rows
 from cgbench.data_recipes.cogs_forms import with_role, without_variables
 from cgbench.data_recipes.demo import corpus
+from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe, recipes
 from cgbench.data_recipes.smcalflow import read_rows as read_requests
 from cgbench.data_recipes.sparql import INVERSE, merge_triples, tokenize_query, tokenize_question
-from cgbench.data_recipes.writer import get
 from cgbench.errors import InputError
 
 

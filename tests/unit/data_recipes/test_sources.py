@@ -9,8 +9,8 @@ import pytest
 from web import served
 
 from cgbench.data_recipes import download
-from cgbench.data_recipes.recipe import Recipe, Source, Split, github
-from cgbench.data_recipes.sources import Sources
+from cgbench.data_recipes.recipe import Source
+from cgbench.data_recipes.sources import Sources, github
 from cgbench.errors import InputError
 
 GOOD = b"a b\nc d\n"
@@ -22,11 +22,6 @@ def git_blob(data):
 
 
 BLOB = git_blob(GOOD)
-
-
-def recipe(*sources, **fields):
-    given = {"licence": "none", "citation": "", "homepage": "", "sides": ("src", "tgt"), "size": "", **fields}
-    return Recipe("toy", "", splits=(Split("train"),), sources=sources, prepare=lambda *_: None, **given)
 
 
 @pytest.fixture
@@ -53,7 +48,7 @@ def place(tmp_path):
 
 
 def find(tmp_path, source, *more, names=None, **options):
-    with Sources(recipe(source, *more), tmp_path / "downloads", tmp_path / "work", **options) as sources:
+    with Sources([source, *more], "toy", tmp_path / "downloads", tmp_path / "work", **options) as sources:
         found = sources.find(*(names or [source.name]))
         return found and [path.read_bytes() for path in found], sources
 
@@ -113,7 +108,7 @@ def test_one_of_several_editions_will_do(tmp_path, place):
 def test_a_mirror_folder_is_read_where_it_is(tmp_path, place, packed):
     path = place("mirror", "x.txt.gz" if packed else "x.txt", gzip.compress(GOOD) if packed else GOOD)
     source = Source("x.txt", "http://127.0.0.1:9/x.txt", (SHA256,))
-    with Sources(recipe(source), tmp_path / "downloads", tmp_path / "work", str(tmp_path / "mirror")) as sources:
+    with Sources((source,), "toy", tmp_path / "downloads", tmp_path / "work", str(tmp_path / "mirror")) as sources:
         assert sources.find("x.txt") == (path,)
         assert sources.used["x.txt"]["bytes"] == len(GOOD)
 
@@ -128,7 +123,7 @@ def test_a_wrong_file_in_a_mirror_is_left_alone(tmp_path, place):
 def test_a_mirror_may_be_an_address_and_is_asked_alone(web, tmp_path):
     web.files = {"there/toy/y.txt.gz": gzip.compress(GOOD)}
     sources = Source("y.txt", f"{web.url}/origin/y.txt", (SHA256,)), Source("z.txt", f"{web.url}/origin/z.txt")
-    with Sources(recipe(*sources), tmp_path / "downloads", tmp_path / "work", f"{web.url}/there/") as found:
+    with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work", f"{web.url}/there/") as found:
         assert gzip.decompress(found.find("y.txt")[0].read_bytes()) == GOOD
         assert found.find("z.txt") is None
     assert [path for path, _ in web.requests] == [
@@ -170,7 +165,7 @@ def test_a_file_in_an_archive_is_taken_out_and_cleared_away(tmp_path, place):
         Source("x.txt", sha256=(SHA256,), archive="all.tgz", member="data/x.txt"),
         Source("y.txt", archive="all.tgz", member="data/y.txt"),
     )
-    with Sources(recipe(*sources), tmp_path / "downloads", tmp_path / "work") as found:
+    with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work") as found:
         assert found.find("x.txt")[0].read_bytes() == GOOD
         assert found.find("x.txt", "y.txt") is None
         assert "there is no data/y.txt in" in found.missing["y.txt"]
@@ -185,7 +180,7 @@ def test_a_mirror_may_hold_the_files_of_an_archive_one_by_one(tmp_path, place):
 
 
 def test_only_what_is_at_hand(web, tmp_path):
-    with Sources(recipe(Source("x.txt", f"{web.url}/x.txt")), tmp_path / "downloads", tmp_path / "work") as sources:
+    with Sources((Source("x.txt", f"{web.url}/x.txt"),), "toy", tmp_path / "downloads", tmp_path / "work") as sources:
         assert sources.find("x.txt", fetch=False) is None
         assert not sources.missing and not web.requests
 
@@ -273,7 +268,7 @@ def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp
     pytest.importorskip("pooch")
     sources = [Source(name, f"http://127.0.0.1:9/{name}") for name in ("x.txt", "y.txt")]
     said = []
-    with Sources(recipe(*sources), tmp_path / "downloads", tmp_path / "work", say=said.append) as found:
+    with Sources(sources, "toy", tmp_path / "downloads", tmp_path / "work", say=said.append) as found:
         assert found.find("x.txt", optional=True) is None and found.find("y.txt", optional=True) is None
     assert set(found.missing) == {"x.txt", "y.txt"}
     assert [line for line in said if line.startswith("downloading")] == ["downloading http://127.0.0.1:9/x.txt"]
@@ -290,7 +285,7 @@ def test_an_optional_file_that_is_another_one_is_an_error(web, tmp_path):
 )
 def test_a_mirror_that_cannot_be(tmp_path, options, message):
     with pytest.raises(InputError, match=message):
-        Sources(recipe(), tmp_path, tmp_path / "work", **options)
+        Sources((), "toy", tmp_path, tmp_path / "work", **options)
 
 
 @pytest.mark.parametrize("cut", [5, 20, -4])

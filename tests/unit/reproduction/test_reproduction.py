@@ -196,8 +196,8 @@ def test_a_median_is_taken_where_the_paper_takes_it():
 
 
 def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch):
+    from cgbench.data_recipes.prepared import get
     from cgbench.data_recipes.registry import find_recipe
-    from cgbench.data_recipes.writer import get
     from cgbench.models.training import trainer
     from cgbench.reproduction import running
     from cgbench.reproduction.plan import Run
@@ -232,7 +232,7 @@ def test_a_run_that_was_stopped_goes_on_after_its_training(tmp_path, monkeypatch
 
 
 def test_data_are_released_generated_or_refused(tmp_path):
-    from cgbench.data_recipes.writer import RECORD
+    from cgbench.data_recipes.prepared import RECORD
     from cgbench.files import read_json, write_json
     from cgbench.reproduction.running import generated_splits, prepare
 
@@ -419,7 +419,7 @@ def test_one_system_has_one_kind_of_positions():
 
 def test_the_test_sets_of_table_2_are_looked_at_on_the_published_side(tmp_path):
     """ReaCT's published row is of the English side, its target; the others are of their source."""
-    from cgbench.data_recipes.writer import RECORD
+    from cgbench.data_recipes.prepared import RECORD
     from cgbench.reproduction import running
     from cgbench.reproduction.plan import Run
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.data_recipes import writer as module
+from cgbench.data_recipes import prepared as module
+from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Recipe, Source, Split
-from cgbench.data_recipes.writer import GENERATED, get
+from cgbench.data_recipes.writer import GENERATED, rows_by_number
 from cgbench.errors import InputError
 from cgbench.locks import locked
 from cgbench.steps import hash_file
@@ -230,5 +231,5 @@ def test_a_record_without_a_field_is_one_line(out, key):
 @pytest.mark.parametrize("numbers", [[-1], [2], [True], [0.0], "01", None, {"0": 1}])
 def test_numbers_of_rows_are_those_of_rows(numbers):
     with pytest.raises(InputError, match="f: "):
-        module.rows_by_number("ab", numbers, "f")
-    assert module.rows_by_number("ab", [1, 0], "f") == ["b", "a"]
+        rows_by_number("ab", numbers, "f")
+    assert rows_by_number("ab", [1, 0], "f") == ["b", "a"]

@@ -1,0 +1,193 @@
+"""Prepare a data set: all of it there or nothing, with a record of where it is from."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cgbench import __version__
+from cgbench.data_recipes.recipe import Recipe
+from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
+from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
+from cgbench.engines import Engine
+from cgbench.errors import InputError
+from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.locks import locked
+from cgbench.shapes import check_shape, file_name
+from cgbench.steps import hash_file
+
+RECORD = "recipe.json"
+FORMAT = 1
+SYNCED = 16  # files synced to disk at a time
+
+
+class Prepared(NamedTuple):
+    """What :func:`get` did.
+
+    :param made: whether the set was written; else it was there, whole and unchanged.
+    :param to_get: how a person gets what is missing.
+    """
+
+    record: dict[str, Any]
+    made: bool
+    to_get: list[str]
+
+
+def get(
+    recipe: Recipe,
+    out: Path,
+    *,
+    mirror: str | Sequence[str] | None = None,
+    offline: bool = False,
+    engine: Engine | None = None,
+    extras: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> Prepared:
+    """Prepare a set in ``out``.
+
+    The folder appears whole or not at all. Downloads lie beside it, in ``downloads``.
+
+    :param mirror: see :class:`Sources`; ``offline`` likewise.
+    :param engine: where a slow preparation runs side by side (default: in this process); changes no byte.
+    :param extras: fetch the files beside the splits also for a set that is generated and needs no network.
+    :raises InputError: a source is wrong or cannot be had, a count does not fit, or nothing at all can be prepared.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out}: a file, where the folder of the data set should be")
+    if out.is_dir() and any(out.iterdir()) and not (out / RECORD).is_file():
+        raise InputError(f"{out}: the folder holds something else already; give a new one with --out")
+    say = say or (lambda line: None)
+    downloads = out.parent / DOWNLOADS
+    with locked(downloads / LOCKS / f"{out.name}.out", wait=False):
+        if record := _kept(recipe, out):
+            return Prepared(record, False, [])
+        partial, work = (out.with_name(f".{out.name}.{use}") for use in ("partial", "sources"))
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        try:
+            writer = Writer(recipe.name, recipe.sides, recipe.splits, partial, say)
+            with Sources(recipe.sources, recipe.folder_name, downloads, work, mirror, offline, engine, say) as sources:
+                recipe.prepare(sources, writer)
+                _copy_extras(recipe, sources, writer, extras)
+            record = _finish(recipe, writer, sources)
+            _publish(partial, out)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+    beside = {source.name for source in recipe.sources if source.extra}
+    ways = {way for name, way in sources.missing.items() if name not in beside}
+    return Prepared(record, True, sorted(ways) if record["missing"] else [])
+
+
+def _copy_extras(recipe: Recipe, sources: Sources, out: Writer, wanted: bool) -> None:
+    """Add the files that the splits do without, as far as they can be had."""
+    # a set that is generated needs no network, and is not kept waiting for it
+    fetch = wanted or not recipe.generates_released
+    for source in recipe.sources if out.splits else ():
+        if source.extra:
+            if found := sources.find(source.name, fetch=fetch, optional=True):
+                out.copy(source.extra, found[0])
+            else:
+                out.lacking.append(source.extra)
+
+
+def read_record(folder: Path, recipe: str) -> dict[str, Any]:
+    """The record of a set that the recipe of this name has prepared; its every field is what a reader relies on.
+
+    :raises InputError: it is missing, damaged, or something else.
+    """
+    path = folder / RECORD
+    record = read_json(path)
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InputError(f"{path}: not a record of cgbench data get, of format {FORMAT}; give another --out")
+    if record.get("recipe") != recipe:
+        found = str(record.get("recipe", "something else"))
+        raise InputError(f"{folder}: holds {found[:60]}, not {recipe}; give another --out")
+    remedy = "it was damaged: remove the folder, and give the same command again"
+    check_shape(record, _RECORD, path, remedy)
+    for split, facts in record["splits"].items():
+        for name in facts["files"]:
+            if name not in record["files"]:
+                raise InputError(f"{path}: splits.{split} names {name}, which is not among its files; {remedy}")
+    return record
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+_RECORD = {
+    "revision": int,
+    "version": str,
+    "licence": str,
+    "splits": {str: {"rows": int, "origin": lambda value: value in (RELEASED, GENERATED), "files": [file_name]}},
+    "missing": [str],
+    "missing_files?": [str],
+    "notes": [str],
+    "files": {file_name: _is_hash},
+}
+
+
+def _kept(recipe: Recipe, out: Path) -> dict[str, Any] | None:
+    """The record of a set that is there, complete, unchanged, and made by this recipe; else None."""
+    if not (out / RECORD).is_file():
+        return None
+    record = read_record(out, recipe.name)
+    current = record["revision"] == recipe.revision and record["version"] == __version__
+    # what was missing or generated may be had by now
+    lacking = record["missing"] or record.get("missing_files")
+    complete = not lacking and all(split["origin"] == RELEASED for split in record["splits"].values())
+    if not (current and complete):
+        return None
+    for name, sha256 in record["files"].items():
+        if not (out / name).is_file() or hash_file(out / name) != sha256:
+            return None
+    return record
+
+
+def _finish(recipe: Recipe, writer: Writer, sources: Sources) -> dict[str, Any]:
+    missing = [split.name for split in recipe.splits if split.name not in writer.splits]
+    if not writer.splits:
+        ways = sorted(set(sources.missing.values()))
+        raise InputError(f"{recipe.name}: nothing can be prepared; {'; '.join(ways)}")
+    files = {path.relative_to(writer.folder).as_posix(): path for path in _files(writer.folder)}
+    record = {
+        "format": FORMAT,
+        "recipe": recipe.name,
+        "revision": recipe.revision,
+        "version": __version__,
+        "licence": recipe.licence,
+        "citation": recipe.citation,
+        "homepage": recipe.homepage,
+        "splits": writer.splits,
+        "missing": missing,
+        "missing_files": writer.lacking,
+        "notes": [*recipe.notes, *writer.notes],
+        "sources": sources.used,
+        "files": {name: writer.hashes.get(name) or hash_file(path) for name, path in files.items()},
+    }
+    write_json(writer.folder / RECORD, record)
+    return record
+
+
+def _publish(partial: Path, out: Path) -> None:
+    """Put a finished folder in its place, instead of an older one if there is one."""
+    paths = list(_files(partial))
+    with ThreadPoolExecutor(SYNCED) as pool:  # the disk takes many at once, and waits for each alone
+        list(pool.map(sync_file, paths))
+        list(pool.map(sync_folder, {path.parent for path in paths}))
+    old = out.with_name(f".{out.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if out.exists():
+        out.rename(old)
+    partial.rename(out)
+    sync_folder(out.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return iter(sorted(path for path in folder.rglob("*") if path.is_file()))
