@@ -10,11 +10,9 @@ from model_work import SOURCE_SIZE, TARGET_SIZE, Setting, in_turn, padded, sente
 
 from cgbench.models.config.presets import load_preset
 from cgbench.models.parts.cpu import packed
-from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
-from cgbench.models.shortlist import Chosen, shortlisted
 from cgbench.models.special_ids import EOS, PAD
 from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import make_batches
@@ -42,9 +40,9 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
             embedding.weight[EOS] = 0
     ours, theirs = ours.to(setting.device), theirs.to(setting.device)
 
-    def search(only: Chosen | None = None) -> None:
+    def search() -> None:
         with setting.autocast():
-            found = beam_search([ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1, only=only)
+            found = beam_search([ours], source, beam=5, max_length_ratio=0.0, max_length_extra=LENGTH - 1)
         assert {len(one.tokens) for sentence in found for one in sentence} == {LENGTH}
 
     def generate() -> None:
@@ -64,20 +62,8 @@ def decode(setting: Setting) -> list[tuple[str, str, str]]:
         with mock.patch.object(packed, "worth_packing", lambda: False):
             search()
 
-    def quantised() -> None:
-        with eight_bit([ours]):
-            search()
-
-    # What 80 sentences of Tatoeba may be made of together, of 4,441 words, were 932 to 1,974 (docs/performance.md).
-    few = Chosen(np.arange(1500), torch.zeros(count, 1500, dtype=torch.bool))
-
-    def shortened() -> None:
-        with shortlisted([ours], few.ids):
-            search(few)
-
     ways = {"ours": search, "theirs": generate}
     others = {"weights that are not packed": unpacked} if packed.worth_packing() else {}
-    others |= {"weights of eight bits": quantised, "a shortlist of 1,500 words in all": shortened}
     ways |= others if setting.device == "cpu" else {}
     series = in_turn(ways, setting, setting.repeat)
     speed = {name: count * LENGTH / series.median(name) for name in ("ours", "theirs")}

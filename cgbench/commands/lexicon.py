@@ -27,10 +27,9 @@ def lexicon_group() -> None:
 @lexicon_group.command("learn", cls=Command)
 @click.argument("train", type=PATH, nargs=-1, required=True)
 @click.option(
-    "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]),
-    help="How it is learned (default: simple; with --subwords ibm1, links=forward).",
+    "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]), default="simple", show_default=True,
+    help="How to learn it.",
 )  # fmt: skip
-@click.option("--subwords", type=PATH, metavar="MODEL", help="Of a model's own subwords: for translate --shortlist.")
 @click.option("--out", type=PATH, required=True, help="The lexicon: F.json, or F.tsv.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the method.")
 @click.option("--show", type=PATH, metavar="PICTURE", help="Draw it, too: to a .svg, .png or .pdf file.")
@@ -39,8 +38,7 @@ def lexicon_group() -> None:
 @format_option
 def learn_command(
     train: tuple[Path, ...],
-    method: str | None,
-    subwords: Path | None,
+    method: str,
     out: Path,
     assignments: tuple[str, ...],
     show: Path | None,
@@ -51,8 +49,7 @@ def learn_command(
 ) -> None:
     """Learn a lexicon from TRAIN: two files (source, target), or one with both sides.
 
-    Words are what blanks separate; with --subwords, what the model reads and writes. The learners are those of Akyürek
-    and Andreas (2021).
+    Words are separated by blanks. The learners are those of Akyürek and Andreas (2021).
     """
     from cgbench.files import check_output
     from cgbench.machine import check_memory
@@ -78,16 +75,7 @@ def learn_command(
     known = sum(estimate_words(path) or 0 for path in spec.paths)
     check_memory(f"{spec}: a lexicon of about {known:,} words", BYTES_A_WORD * known, "learn from a part of the text")
     pairs = normalise_pairs(read_pairs(spec), normalisation_of(given, spec), str(spec))
-    if subwords:
-        from cgbench.models.shortlist import in_subwords
-
-        pairs = in_subwords(pairs, subwords)
-    settings = parse_assignments(assignments)
-    if method is None:
-        method = "ibm1" if subwords else "simple"
-        # A shortlist needs all that a word may become, and not only what is sure.
-        settings = ({"links": "forward"} if subwords else {}) | settings
-    learned = learn_lexicon(method, pairs, settings)
+    learned = learn_lexicon(method, pairs, parse_assignments(assignments))
     lexicon = learned.lexicon
     if not len(lexicon):
         raise InputError(f"{spec}: no word stands for another by the rules of {method}; nothing was written")

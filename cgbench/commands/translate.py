@@ -27,7 +27,6 @@ from cgbench.text.streams import is_stdin, shown, split_name
 
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
-    from cgbench.models.shortlist import Shortlist
 
 NAMED = 5  # lines named in a warning
 
@@ -60,21 +59,6 @@ search_options = options(
     "--uncertainty", is_flag=True, help="Add the knowledge uncertainty (RMI) after a tab; JSON: all measures."
 )
 @click.option("--batch-tokens", type=click.IntRange(1), help="Source tokens of a batch (default: by the device).")
-@click.option(
-    "--weights",
-    type=click.Choice(["float32", "int8"]),
-    default="float32",
-    show_default=True,
-    help="int8: faster on a CPU; some hypotheses are others.",
-)
-@click.option(
-    "--shortlist", type=click.Path(path_type=Path), metavar="LEXICON",
-    help="Faster on a CPU: words likely by a lexicon of the model's subwords (lexicon learn --subwords), no others.",
-)  # fmt: skip
-@click.option(
-    "--shortlist-size", metavar="C,L", default="100,100", show_default=True,
-    help="The C most frequent words, and the L likeliest of each source word.",
-)  # fmt: skip
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
 @log_every_option
 @format_option
@@ -92,9 +76,6 @@ def translate_command(
     truncate: bool,
     uncertainty: bool,
     batch_tokens: int | None,
-    weights: str,
-    shortlist: Path | None,
-    shortlist_size: str,
     device: str,
     form: str,
 ) -> None:
@@ -115,8 +96,6 @@ def translate_command(
         others = {
             "--uncertainty (cgbench uncertainty has it)": uncertainty,
             "--truncate": truncate,
-            "--shortlist": shortlist,
-            f"--weights {weights} (?dtype= of the name)": weights != "float32",
         }
         if what := next((name for name, given in others.items() if given), None):
             raise InputError(f"{what} belongs to --model, not to --system")
@@ -143,7 +122,6 @@ def translate_command(
     _check_lengths(ensemble, lines, name, truncate)
     _warn_of_unknown(ensemble, lines, name)
     longest = ensemble.max_length if truncate else None
-    words = _shortlist(shortlist, shortlist_size, ensemble) if shortlist else None
     found = ensemble.search(
         lines,
         beam,
@@ -152,8 +130,6 @@ def translate_command(
         max_length_extra=max_length_extra,
         length_penalty=length_penalty,
         batch_tokens=batch_tokens,
-        weights=weights,
-        shortlist=words,
         progress=True,
     )
     best = [hypotheses[0] for hypotheses in found]
@@ -234,16 +210,6 @@ def _refuse_search() -> None:
             f"--{found.replace('_', '-')} belongs to models that are read here; a server searches as its own settings "
             "say (max_tokens and temperature behind the ? of its address)"
         )
-
-
-def _shortlist(path: Path, size: str, ensemble: Ensemble) -> Shortlist:
-    """The output words that a lexicon allows."""
-    from cgbench.models.shortlist import Shortlist
-
-    parts = size.split(",")
-    if len(parts) != 2 or not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise InputError(f"--shortlist-size {size}: two numbers are needed, such as 100,100")
-    return Shortlist.load(path, ensemble.subwords, *map(int, parts))
 
 
 def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:

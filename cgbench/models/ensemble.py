@@ -23,10 +23,8 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import choose_device, one_thread
 from cgbench.models.lengths import check_positions, longer_than_trained
-from cgbench.models.parts.cpu.eight_bit import eight_bit
 from cgbench.models.search import Hypothesis, beam_search, greedy_search
 from cgbench.models.search import longest as longest_of
-from cgbench.models.shortlist import Shortlist, shortlisted
 from cgbench.models.special_ids import EOS
 from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
@@ -34,7 +32,6 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.progress import bar
 from cgbench.text.inputs import Texts, as_column
 
-WEIGHTS = ("float32", "int8")
 SEARCH_OPTIONS = ("max_length_ratio", "max_length_extra", "length_penalty", "batch_tokens", "progress")
 
 
@@ -145,8 +142,6 @@ class Ensemble:
         max_length_extra: int = 10,
         length_penalty: float = 1.0,
         batch_tokens: int | None = None,
-        weights: str = "float32",
-        shortlist: Shortlist | None = None,
         progress: bool = False,
     ) -> list[list[Translation]]:
         """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is greedy search.
@@ -155,10 +150,6 @@ class Ensemble:
 
         :param longest: cut sources to so many tokens, end token included.
         :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
-        :param weights: ``float32``, or ``int8``: on a CPU faster and not exact
-            (:mod:`cgbench.models.parts.cpu.eight_bit`).
-        :param shortlist: the words that translations are made of: likewise.
-        :raises InputError: weights of eight bits, or a shortlist, on a GPU; a model that takes no shortlist.
         :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
         check_whole(1, beam=beam, longest=longest, batch_tokens=batch_tokens)
@@ -175,18 +166,13 @@ class Ensemble:
         rows = np.flatnonzero(lengths > 1)
         result = [[Translation("", np.array([EOS], np.int32), 0.0, 0.0)]] * len(lines)
         packed = Rows.pack(sources)
-        if shortlist and self.device.type != "cpu":
-            raise InputError(f"{argument('shortlist')} is for a CPU")
-        with self._products(weights), self._running(len(rows), "translating", progress) as done:
+        with self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
-                only = shortlist.choose([sources[row] for row in batch.tolist()]) if shortlist else None
-                with shortlisted(self.members, only.ids) if only else contextlib.nullcontext():
-                    chosen: dict[str, Any] = {"only": only} if only else {}
-                    if beam == 1:
-                        found = greedy_search(self.members, source, **options, **chosen)
-                    else:
-                        found = beam_search(self.members, source, beam=beam, **options, **chosen)
+                if beam == 1:
+                    found = greedy_search(self.members, source, **options)
+                else:
+                    found = beam_search(self.members, source, beam=beam, **options)
                 for i, hypotheses in zip(batch.tolist(), found, strict=True):
                     result[i] = [self._translation(hypothesis) for hypothesis in hypotheses]
                 done(len(batch))
@@ -230,15 +216,6 @@ class Ensemble:
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         text = self.subwords.decode_target(hypothesis.tokens.tolist())
         return Translation(text, hypothesis.tokens, hypothesis.log_prob, hypothesis.score)
-
-    def _products(self, weights: str) -> contextlib.AbstractContextManager[object]:
-        if weights not in WEIGHTS:
-            raise InputError(f"{argument('weights', weights)}: not one of {', '.join(WEIGHTS)}")
-        if weights == "float32":
-            return contextlib.nullcontext()
-        if self.device.type != "cpu":
-            raise InputError(f"{argument('weights', weights)} is for a CPU; use {argument('weights', 'float32')}")
-        return eight_bit(self.members)
 
     def _choose(self, cpu: int, gpu: int) -> int:
         return cpu if self.device.type == "cpu" else gpu

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +24,6 @@ from torch import Tensor, nn
 
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import BOS, EOS, PAD
-
-if TYPE_CHECKING:
-    from cgbench.models.shortlist import Chosen
 
 # The smallest normal float32: where a softmax underflows, the logarithm must stay finite for a forced end.
 LEAST = torch.finfo(torch.float32).tiny
@@ -55,7 +52,6 @@ def beam_search(
     max_length_ratio: float = 1.2,
     max_length_extra: int = 10,
     length_penalty: float = 1.0,
-    only: Chosen | None = None,
 ) -> list[list[Hypothesis]]:
     """Search for the best translations of a batch.
 
@@ -64,15 +60,13 @@ def beam_search(
 
     :param members: one model or several, in evaluation mode.
     :param source: ids of the sentences.
-    :param only: the words that their translations are made of; members have logits of these
-        (:func:`cgbench.models.shortlist.shortlisted`).
     :returns: for each sentence up to ``beam`` hypotheses, best first.
     """
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
     count = len(source.layout)
     limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
-    stepper = _Stepper(members, source, only)
+    stepper = _Stepper(members, source)
     finished: list[list[Hypothesis]] = [[] for _ in range(count)]
     # What is known of hypotheses is kept on the host: a step asks the device for its best continuations, once.
     alive = np.arange(count)  # sentences still searched, [N]
@@ -88,7 +82,7 @@ def beam_search(
         for row, column in zip(*done.nonzero(), strict=True):
             found, log_prob = finished[alive[row]], float(best[row, column])
             if len(found) < beam:
-                tokens = stepper.ids(np.append(history[row, parent[row, column], 1:], EOS))
+                tokens = np.append(history[row, parent[row, column], 1:], EOS).astype(np.int32)
                 found.append(Hypothesis(tokens, log_prob / len(tokens) ** length_penalty, log_prob))
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
@@ -112,11 +106,10 @@ def greedy_search(
     max_length_ratio: float = 1.2,
     max_length_extra: int = 10,
     length_penalty: float = 1.0,
-    only: Chosen | None = None,
 ) -> list[list[Hypothesis]]:
     """Take the most probable token at every step; arguments and result as for :func:`beam_search` with a beam of 1."""
     limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
-    stepper = _Stepper(members, source, only)
+    stepper = _Stepper(members, source)
     tokens: list[list[int]] = [[] for _ in range(len(source.layout))]
     log_probs = [0.0] * len(source.layout)
     alive = np.arange(len(source.layout))
@@ -137,52 +130,37 @@ def greedy_search(
         alive, previous = alive[going], previous[going]
         step += 1
     return [
-        [Hypothesis(stepper.ids(np.array(path)), log_prob / len(path) ** length_penalty, log_prob)]
+        [Hypothesis(np.array(path, np.int32), log_prob / len(path) ** length_penalty, log_prob)]
         for path, log_prob in zip(tokens, log_probs, strict=True)
     ]
 
 
 class _Stepper:
-    """The members side by side, one row per hypothesis. With ``only``, a token is its number among the chosen words."""
+    """The members side by side, one row per hypothesis."""
 
-    def __init__(self, members: Sequence[nn.Module], source: Ragged, only: Chosen | None) -> None:
+    def __init__(self, members: Sequence[nn.Module], source: Ragged) -> None:
         self._members: list[Any] = list(members)
         if not self._members:
             raise ValueError("no model to search with")
         self._states = [model.start(model.encode(source)) for model in self._members]
         self._device = source.ids.device
-        self._only: np.ndarray | None = None if only is None else only.ids
-        self._forbidden: Tensor | None = None if only is None else only.forbidden.to(self._device)
-
-    def ids(self, tokens: np.ndarray) -> np.ndarray:
-        """The ids, int32, of tokens as :meth:`step` has them."""
-        return (tokens if self._only is None else self._only[tokens]).astype(np.int32)
 
     def step(self, tokens: np.ndarray) -> Tensor:
-        """Consume one token per row ``[R]`` and return the mean probabilities of the next, float32 ``[R, vocabulary]``;
-        of words that a sentence may not have, -1."""
+        """Consume one token per row ``[R]``; return the mean probabilities of the next, float32 ``[R, vocabulary]``."""
         total: Tensor | None = None
-        read = self._send(tokens if self._only is None else self._only[tokens])
+        read = torch.from_numpy(tokens).to(self._device, non_blocking=True)
         for model, state in zip(self._members, self._states, strict=True):
-            logits = model.step(read, state)
-            if self._forbidden is not None:
-                logits = logits.masked_fill(self._forbidden, -math.inf)
-            p = torch.softmax(logits, 1, dtype=torch.float32)
+            p = torch.softmax(model.step(read, state), 1, dtype=torch.float32)
             total = p if total is None else total.add_(p)
         assert total is not None
         if len(self._members) > 1:
             total.div_(len(self._members))
-        return total if self._forbidden is None else total.masked_fill_(self._forbidden, -1)
+        return total
 
     def keep(self, index: np.ndarray) -> None:
         """Keep the rows ``index``, in that order."""
         for state in self._states:
             state.reorder(index)
-        if self._forbidden is not None:
-            self._forbidden = self._forbidden[self._send(index)]
-
-    def _send(self, values: np.ndarray) -> Tensor:
-        return torch.from_numpy(values).to(self._device, non_blocking=True)
 
 
 def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:

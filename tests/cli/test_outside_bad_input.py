@@ -178,11 +178,6 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
         (("translate", "source", *system), "--output: a system from outside needs one"),
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "cgbench uncertainty has it"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate belongs to --model"),
-        (
-            ("translate", "source", *system, "--weights", "int8", "-o", "o"),
-            "--weights int8 (?dtype= of the name) belongs to --model",
-        ),
-        (("translate", "source", *system, "--shortlist", "l", "-o", "o"), "--shortlist belongs to --model"),
         (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt belongs to --system"),
         (("uncertainty", "source", "-o", "o"), "--member: give one at least"),
         (("uncertainty", "source", "--member", "nowhere", "-o", "o"), "nowhere: no such checkpoint folder"),

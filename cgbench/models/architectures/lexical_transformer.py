@@ -46,8 +46,6 @@ class LexicalTransformer(Transformer):
     """Encoder and decoder as ever; ``project`` takes
     :class:`~cgbench.models.architectures.lexical_output.LexicalStates`."""
 
-    takes_shortlist = False  # the lexicon has probabilities of all words
-
     def __init__(self, config: LexicalTransformerConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
         self.alignment = SourceAttention(config.width)

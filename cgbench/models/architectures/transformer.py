@@ -105,9 +105,6 @@ class State:
 class Transformer(nn.Module):
     """Encoder and decoder over subword ids; the decoder's input begins with </s>."""
 
-    takes_shortlist = True
-    chosen: tuple[Tensor, Tensor | None] | None = None  # rows of the output layer (cgbench.models.shortlist)
-
     def __init__(self, config: TransformerConfig, source_size: int, target_size: int) -> None:
         super().__init__()
         self.config = config
@@ -233,13 +230,10 @@ class Transformer(nn.Module):
         """Return the keys and values that decoder layer ``number`` attends to."""
         return self.decoder_stack()[number].cross.kv_cache(encoded.states, pairing)
 
-    def output_layer(self) -> tuple[Tensor, Tensor | None]:
-        """Return the matrix [target vocabulary, width] and the bias that make logits."""
-        return self.target_embedding.weight if self.output is None else self.output.weight, self.output_bias
-
     def project(self, states: Tensor) -> Tensor:
-        """Return logits [..., target vocabulary] of states [..., width]; of some words alone where they were chosen."""
-        return linear(states, *(self.chosen or self.output_layer()))
+        """Return logits [..., target vocabulary] of states [..., width]."""
+        weight = self.target_embedding.weight if self.output is None else self.output.weight
+        return linear(states, weight, self.output_bias)
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""

@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from cgbench.models.parts.cpu.eight_bit import eight_bit_linear
 from cgbench.models.parts.cpu.packed import packed_linear
 
 ROWS = 128
@@ -25,9 +24,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         result: Tensor = _FilledProduct.apply(x.flatten(0, -2), weight, bias, torch.get_autocast_dtype("cpu"))
         return result.unflatten(0, x.shape[:-1])
     if not torch.is_grad_enabled():
-        made = eight_bit_linear(x, weight, bias)
-        if made is None:
-            made = packed_linear(x, weight, bias)
+        made = packed_linear(x, weight, bias)
         return F.linear(x, weight, bias) if made is None else made
     if bias is None:
         return F.linear(x, weight, bias)

@@ -24,7 +24,7 @@ PARTS = Path(inspect.getfile(forms)).parent
 def operations():
     """(module, name) of every public function of cpu/ that is an operation: all that a plain definition names."""
     for path in sorted((PARTS / "cpu").glob("[a-z]*.py")):
-        if path.stem in ("packed", "eight_bit"):  # how linear.linear makes some products: tests of their own
+        if path.stem == "packed":  # how linear.linear makes some products: tests of their own
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name != "keep_mask":
