@@ -24,7 +24,6 @@ SMALL = {
 DANGLE = DangleConfig(architecture="dangle", **SMALL)
 R_DANGLE = RDangleConfig(architecture="r_dangle", **SMALL)
 ENCODER_ONLY = {"form": "encoder_only", "encoder_layers": 0, "decoder_layers": 0}
-BEYOND = {"keep_history": True, "causal_target": True}
 
 
 def forms():
@@ -44,24 +43,11 @@ def forms():
         **{f"shared, interval {o}": {"interval": o, "values": "shared"} for o in (1, 2, 3, 8)},
         **{f"keys once, interval {o}": {"interval": o, "values": "keys_once"} for o in (1, 3)},
         **{f"both anew, interval {o}": {"interval": o, "values": "separate_anew"} for o in (1, 3)},
-        "keys once, scales": {"values": "keys_once", "key_scale": 0.5, "value_scale": 2.0, "static_layers": 1},
-        "both anew, scales": {"values": "separate_anew", "key_scale": 0.5, "value_scale": 2.0, "static_layers": 1},
-        "keys once, causal, post-norm": {"values": "keys_once", "causal_target": True, "norm": "post"},
-        "both anew, causal": {"values": "separate_anew", "causal_target": True, "interval": 2},
         "plain values": {"value_encoder": "plain", "interval": 2},
         "post-norm": {"norm": "post", "interval": 2},
-        "scales": {"key_scale": 0.5, "value_scale": 2.0},
-        "static": {"static_layers": 1, "encoder_layers": 0, "interval": 2},
-        "static, shared": {"static_layers": 1, "values": "shared"},
         "one layer each": {"mixed_layers": 1, "decoder_layers": 1, "interval": 2},
-        "causal": {"causal_target": True, "mixed_layers": 3, "interval": 2},
-        "causal, post-norm": {"causal_target": True, "norm": "post"},
-        "causal, one mixed layer": {"causal_target": True, "mixed_layers": 1},
-        "history": {"keep_history": True, "interval": 2},
-        "history, shared": {"keep_history": True, "values": "shared", "interval": 3},
-        "beyond": {**BEYOND, "static_layers": 1, "encoder_layers": 0},
-        "beyond, interval 8": {**BEYOND, "interval": 8},
-        "no bias": {"attention_bias": False, "keep_history": True, "values": "shared"},
+        "no bias": {"attention_bias": False, "values": "shared"},
+        "no top": {"encoder_layers": 0, "interval": 2},
     }
     for name, changes in dangle.items():
         yield f"dangle, {name}", dataclasses.replace(DANGLE, **changes)
@@ -92,7 +78,7 @@ def batch(order=(0, 1, 2, 3)):
     return Ragged.pack([SOURCES[i] for i in order]), Ragged.pack([TARGETS[i] for i in order]).shifted()
 
 
-def slow_batch(model, **options):
+def slow_batch(model):
     """The logits of the batch by the definition."""
     pairs = zip(SOURCES, TARGETS, strict=True)
-    return torch.cat([slow_logits(model, source, [2, *target[:-1]], **options) for source, target in pairs])
+    return torch.cat([slow_logits(model, source, [2, *target[:-1]]) for source, target in pairs])

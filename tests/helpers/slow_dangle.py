@@ -107,33 +107,14 @@ def mixed_layer(layer, x, n):
     return feed(layer, sublayer(layer, layer.attention_norm, x, function))
 
 
-def causal_mixed_layer(layer, x, bottom, n):
-    """Target tokens see targets up to themselves and the source at the bottom of the stack; the others see all."""
-    norm, places, table = layer.attention_norm if layer.pre else lambda z: z, range(len(x)), layer.attention.relative
-    source, tokens, end = places[:n], places[n:-1], places[-1:]
-    changes = []
-    for queries, memory in ((source, x), (tokens, torch.cat((bottom, x[n:]))), (end, x)):
-        visible = not_later(queries, places) if queries == tokens else None
-        relative = mixed_vectors(table, n, queries, places)
-        query = norm(x[queries.start : queries.stop])
-        changes.append(self_attention(layer.attention, query, norm(memory), relative, visible))
-    x = x + torch.cat(changes)
-    return feed(layer, x if layer.pre else layer.attention_norm(x))
-
-
 def cross_attention(cross, x, keys, values):
     memory = project(cross.project_memory, keys, 0, 2), project(cross.project_memory, values, 1, 2)
     return cross.project_out(attend(cross.project_query(x), *memory, cross.heads))
 
 
-def decoder_layer(layer, y, encodings):
-    """``encodings``: (positions, keys, values), what the positions of each interval read."""
+def decoder_layer(layer, y, keys, values):
     y = plain_layer(layer, y, causal=True)
-
-    def function(z):
-        return torch.cat([cross_attention(layer.cross, z[part], keys, values) for part, keys, values in encodings])
-
-    return feed(layer, sublayer(layer, layer.cross_norm, y, function))
+    return feed(layer, sublayer(layer, layer.cross_norm, y, lambda z: cross_attention(layer.cross, z, keys, values)))
 
 
 def sinusoid(place, width):
@@ -151,54 +132,44 @@ def word(model, embedding, token, kind, place=None):
     return x
 
 
-def slow_states(model, source, target, points=None):
+def slow_states(model, source, target):
     """The last states [m, width] for one pair.
 
-    :param target: the ids that the decoder reads; ``points``: where the source is encoded anew.
+    :param target: the ids that the decoder reads.
     """
     config, n, m = model.config, len(source), len(target)
     x = [word(model, model.source_embedding, token, model.source_type, i) for i, token in enumerate(source)]
     x = torch.stack(x)
     once, form = None, getattr(config, "values", "shared")
     if config.architecture == "r_dangle":
-        for layer in model.static:
-            x = plain_layer(layer, x)
         if form == "separate":
             once = value_states(model, x)
         elif form == "keys_once":
-            once = model.encoder_norm(encoded(model, model.mixed, x, model.end, n)) * config.key_scale
-        x = model.static_norm(x)
-    points = [point for point in points or range(0, m, getattr(config, "interval", 1)) if point < m]
-    encodings, states = [], []
+            once = model.encoder_norm(encoded(model, model.mixed, x, model.end, n))
+    points = list(range(0, m, getattr(config, "interval", 1)))
+    states = []
     for start, end in zip(points, [*points[1:], m], strict=True):
         # Absolute positions of the target count from its newest token.
         y = [word(model, model.target_embedding, target[j], model.target_type, start - j) for j in range(end)]
         y = torch.stack(y)
-        read, causal = torch.cat((x, y[: start + 1])), getattr(config, "causal_target", False)
+        read = torch.cat((x, y[: start + 1]))
         if getattr(config, "form", None) == "encoder_only":
             states.append(mixed(model.mixed, read, model.end, n)[-1:])
             continue
-        keys = values = encoded(model, model.mixed, read, model.end, n, causal)
+        keys = values = encoded(model, model.mixed, read, model.end, n)
         if config.architecture == "r_dangle":
-            keys = values = model.encoder_norm(keys) * config.key_scale
+            keys = values = model.encoder_norm(keys)
         if form in ("keys_once", "separate_anew"):
             top = model.value_top if form == "separate_anew" else None
-            values = encoded(model, model.value_encoder, read, model.source_end, n, causal, top)
-            values = model.value_norm(values) * config.value_scale
+            values = encoded(model, model.value_encoder, read, model.source_end, n, top)
+            values = model.value_norm(values)
         if form == "keys_once":
             keys = once
         elif form == "separate":
             values = once
-        encodings.append((slice(start, end), keys, values))
-        if not getattr(config, "keep_history", False):
-            for layer in model.decoder:
-                y = decoder_layer(layer, y, [(slice(0, end), *encodings[-1][1:])])
-            states.append(y[start:])
-    if getattr(config, "keep_history", False):
-        y = torch.stack([word(model, model.target_embedding, token, model.target_type) for token in target])
         for layer in model.decoder:
-            y = decoder_layer(layer, y, encodings)
-        states.append(y)
+            y = decoder_layer(layer, y, keys, values)
+        states.append(y[start:])
     return model.decoder_norm(torch.cat(states))
 
 
@@ -210,25 +181,25 @@ def value_states(model, x):
     else:
         for layer in (*model.value_encoder, *model.encoder):
             x = plain_layer(layer, x)
-    return model.value_norm(x) * config.value_scale
+    return model.value_norm(x)
 
 
-def mixed(layers, read, end, n, causal=False):
+def mixed(layers, read, end, n):
     """The states of mixed layers over [source; target tokens], n of them the source's, and a vector."""
-    z = bottom = torch.cat((read, end[None]))
+    z = torch.cat((read, end[None]))
     for layer in layers:
-        z = causal_mixed_layer(layer, z, bottom[:n], n) if causal else mixed_layer(layer, z, n)
+        z = mixed_layer(layer, z, n)
     return z
 
 
-def encoded(model, layers, read, end, n, causal=False, top=None):
+def encoded(model, layers, read, end, n, top=None):
     """The source's states of these mixed layers and the layers above: ``top``, or the model's own."""
-    z = mixed(layers, read, end, n, causal)[:n]
+    z = mixed(layers, read, end, n)[:n]
     for layer in top or model.encoder:
         z = plain_layer(layer, z)
     return z
 
 
-def slow_logits(model, source, target, points=None):
+def slow_logits(model, source, target):
     """Logits [m, vocabulary] for one pair of lists of ids."""
-    return slow_states(model, source, target, points) @ model.target_embedding.weight.T
+    return slow_states(model, source, target) @ model.target_embedding.weight.T

@@ -13,10 +13,6 @@ FORMS = {
     "encoder only": ("dangle", {"form": "encoder_only", "mixed_layers": 2, "encoder_layers": 0, "decoder_layers": 0}),
     "shared": ("r_dangle", {"values": "shared"}),
     "interval": ("r_dangle", {"interval": 2}),
-    "beyond": (
-        "r_dangle",
-        {"keep_history": True, "causal_target": True, "static_layers": 1, "encoder_layers": 0, "random_interval": True},
-    ),
 }
 SMALL = {
     "mixed_layers": 1,

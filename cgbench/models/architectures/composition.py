@@ -48,8 +48,6 @@ class Composition(Transformer):
             weights.zero_()[..., -1] = 1
         if config.weights == "vector":
             weights = weights[..., None].repeat(1, 1, 1, config.source_width)
-        if config.initial == "normal":
-            weights = weights + 0.01 * torch.randn(weights.shape)
         self.mixture = nn.Parameter(weights)
 
     def undecayed_parameters(self) -> set[str]:

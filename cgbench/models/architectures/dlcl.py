@@ -26,7 +26,7 @@ class Combinations(nn.Module):
         super().__init__()
         self.pre = config.norm == "pre"
         rows = torch.ones(layers + 1, layers + 1).tril()
-        self.weights = nn.Parameter(rows / rows.sum(1, keepdim=True) if config.initial == "average" else rows)
+        self.weights = nn.Parameter(rows / rows.sum(1, keepdim=True))
         self.norms = nn.ModuleList(nn.LayerNorm(config.width) for _ in range(layers))
 
     def forward(self, below: list[Tensor]) -> Tensor:

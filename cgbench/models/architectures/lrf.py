@@ -80,7 +80,7 @@ class Fuse(nn.Module):
         super().__init__()
         self.attention = FuseAttention(encoder or config)
         self.added = encoder is not None
-        self.norm = nn.LayerNorm(config.width) if config.residual and not self.added else None
+        self.norm = nn.Identity() if self.added else nn.LayerNorm(config.width)
         if self.added:
             nn.init.zeros_(self.attention.projections.project_out.weight)
 
@@ -89,8 +89,6 @@ class Fuse(nn.Module):
         layers = torch.stack(list(below), 1)
         if self.added:
             return x + layer.dropout(self.attention(x, layers))
-        if self.norm is None:
-            return self.attention(x, layers)
         return layer.after(self.norm, x, self.attention(layer.before(self.norm, x), layer.before(self.norm, layers)))
 
 

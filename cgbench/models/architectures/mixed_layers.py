@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.config.architectures import PrefixConfig
 from cgbench.models.parts.layers import EncoderLayer, build_self_attention
 from cgbench.models.parts.positions import SegmentedDistanceTable
@@ -32,13 +30,13 @@ class MixedLayer(EncoderLayer):
             relative = SegmentedDistanceTable(config.max_relative_position, config.width // heads)
         super().__init__(config, build_self_attention(config, heads, relative))
 
-    def ends(self, x: Tensor, layout: Layout, wanted: np.ndarray, causal: bool = False) -> Tensor:
+    def ends(self, x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
         """Map to the last tokens of each part alone, [queries, width]; of the others keys and values are all there is.
 
         :param x: the tokens of ``layout``, or the table that they are gathered from.
         :param wanted: how many tokens of each part of each sequence, [S, 2].
         """
-        return self.feed(self.attend_from(x, layout, layout.ends(wanted), causal))
+        return self.feed(self.attend_from(x, layout, layout.ends(wanted)))
 
 
 def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
@@ -47,21 +45,3 @@ def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, wanted: n
         x = layer(x, layout)
         layout = layout.gathered
     return layers[-1].ends(x, layout, wanted)
-
-
-def run_causal(layers: Sequence[MixedLayer], source: Tensor, target: Tensor, end: Tensor, prefixes: Prefixes) -> Tensor:
-    """Apply the layers where target tokens see no later ones; return the source's states for each prefix.
-
-    Beyond the paper: a target token sees the tokens up to itself and the source as it enters the layers, so its states
-    are the same for all prefixes. Only the source and END are computed for each.
-
-    :param source: vectors of all sources, [M, width]; ``target``: of all targets, [N, width]; ``end``: [1, width].
-    """
-    own = np.stack((prefixes.encodings.lengths, np.ones(len(prefixes), np.int64)), 1)
-    x, read = torch.cat((source, target, end)), prefixes.mixed(len(source), len(target))
-    pairs = prefixes.pairs(len(source))
-    for layer in layers[:-1]:
-        changed = layer.ends(x, read, own)
-        target = layer.ends(torch.cat((source, target)), pairs, pairs.parts * (0, 1), causal=True)
-        x, read = torch.cat((changed, target)), prefixes.mixed_anew(read.gathered)
-    return layers[-1].ends(x, read, own * (1, 0))

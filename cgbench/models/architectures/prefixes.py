@@ -35,17 +35,13 @@ class Prefixes:
     end: np.ndarray
 
     @classmethod
-    def at_intervals(cls, source: Layout, target: Layout, interval: int, offset: int | None = None) -> Prefixes:
-        """Encode anew at the positions 0, offset, offset + interval, offset + 2 interval, ... of every target.
-
-        :param offset: ``interval`` if not given, as Zheng and Lapata (2023), section 3.1.
-        """
-        offset = interval if offset is None else offset
-        counts = 1 + np.maximum(-(-(target.lengths - offset) // interval), 0)
+    def at_intervals(cls, source: Layout, target: Layout, interval: int) -> Prefixes:
+        """Encode anew at the positions 0, interval, 2 interval, ... of every target (2023, section 3.1)."""
+        counts = np.maximum(-(-target.lengths // interval), 1)
         sequence = np.repeat(np.arange(len(target)), counts)
         number = ranges(np.zeros_like(counts), counts)
-        newest = np.where(number == 0, 0, offset + (number - 1) * interval)
-        end = np.minimum(offset + number * interval, target.lengths[sequence])
+        newest = number * interval
+        end = np.minimum(newest + interval, target.lengths[sequence])
         return cls(source, target, np.arange(len(target)), sequence, target.starts[sequence], newest, end)
 
     @classmethod
@@ -101,21 +97,6 @@ class Prefixes:
             Layout(parts, self.source.device, right=True),
             self._mixed_rows(self.source.starts[self.sentence], sources + self.first, end),
         )
-
-    def mixed_anew(self, layout: Layout) -> GatherLayout:
-        """Return the same for a table of the source vectors and END of each prefix, then the target vectors.
-
-        :param layout: that of what :meth:`mixed` returned.
-        """
-        n = self.encodings.lengths
-        own = np.cumsum(n + 1) - (n + 1)
-        return GatherLayout(layout, self._mixed_rows(own, (n + 1).sum() + self.first, own + n))
-
-    def pairs(self, sources: int) -> GatherLayout:
-        """Return the whole pairs, [source; target], gathered from ``sources`` source vectors, then target vectors."""
-        parts = np.stack((self.source.lengths[self.source_of], self.target.lengths), 1)
-        starts = np.stack((self.source.starts[self.source_of], sources + self.target.starts), 1)
-        return GatherLayout(Layout(parts, self.source.device, right=True), ranges(starts.ravel(), parts.ravel()))
 
     def _mixed_rows(self, source: np.ndarray, target: np.ndarray, end: np.ndarray) -> np.ndarray:
         starts = np.stack((source, target, end), 1)

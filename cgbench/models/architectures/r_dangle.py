@@ -6,10 +6,9 @@ With ``values=separate`` the values of cross-attention come from an encoder that
 the other one may be run anew instead (``keys_once``), or both (``separate_anew``: section 3.2's "two separately
 parameterized encoders", which share no layer).
 
-The paper leaves open, and the authors' code settles: the norms above both encoders, the constants that multiply what
-they return, that the lowest layers of the value encoder are mixed layers, too, over the source and one learned vector,
-and that its upper layers are those of the keys; the forms that its code does not have are made of the same parts. What
-is marked "beyond the paper" in :class:`RDangleConfig` is neither's.
+The paper leaves open, and the authors' code settles: the norms above both encoders, that the lowest layers of the value
+encoder are mixed layers over the source and one learned vector, and that its upper layers are those of the keys. The
+forms that the code does not have are made of the same parts.
 """
 
 from __future__ import annotations
@@ -23,16 +22,13 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.models.architectures.dangle import EncoderDecoderDangle, PrefixState, learned_vector
-from cgbench.models.architectures.interval_attention import History
-from cgbench.models.architectures.mixed_layers import MixedLayer, run_causal, run_mixed
+from cgbench.models.architectures.mixed_layers import MixedLayer, run_mixed
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import RDangleConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.layers import EncoderLayer
 from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, ranges
-
-INTERVALS = (1, 2, 4, 8)
 
 
 @dataclass
@@ -54,9 +50,7 @@ class RDangle(EncoderDecoderDangle):
 
     def __init__(self, config: RDangleConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
-        self.static = nn.ModuleList(EncoderLayer(config) for _ in range(config.static_layers))
         pre = config.norm == "pre"
-        self.static_norm = nn.LayerNorm(config.width) if pre and config.static_layers else nn.Identity()
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         if config.values != "shared":
             kind = MixedLayer if config.value_encoder == "mixed" else EncoderLayer
@@ -68,24 +62,22 @@ class RDangle(EncoderDecoderDangle):
             self.value_top = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Sources:
-        """Run what does not see the target: the static layers and, if there is one, the encoder that is run once."""
-        for layer in self.static:
-            x = layer(x, layout)
+        """Run the encoder that does not see the target, if there is one."""
         once = []
         if self.config.values == "separate":
             states = self._encode_values(x, layout)
             once = [layer.cross.project_values(states) for layer in self.decoder_stack()]
         elif self.config.values == "keys_once":
-            states = self._as_keys(self._encode_once(self.mixed_stack(), self.end, x, layout))
+            states = self.encoder_norm(self._encode_once(self.mixed_stack(), self.end, x, layout))
             once = [layer.cross.project_keys(states) for layer in self.decoder_stack()]
-        return Sources(self.static_norm(x), layout, once)
+        return Sources(x, layout, once)
 
     def _encode_values(self, x: Tensor, layout: Layout) -> Tensor:
         if self.config.value_encoder == "mixed":
-            return self._as_values(self._encode_once(self.value_stack(), self.source_end, x, layout))
+            return self.value_norm(self._encode_once(self.value_stack(), self.source_end, x, layout))
         for layer in self.value_encoder:
             x = layer(x, layout)
-        return self._as_values(self.encode_top(x, layout))
+        return self.value_norm(self.encode_top(x, layout))
 
     def _encode_once(self, layers: Sequence[MixedLayer], end: Tensor, x: Tensor, layout: Layout) -> Tensor:
         """Run mixed layers over sources [M, width], with one learned vector in the place of a target, and the top."""
@@ -99,12 +91,6 @@ class RDangle(EncoderDecoderDangle):
         """The mixed layers of the values' own encoder, from the bottom."""
         return cast("list[MixedLayer]", list(self.value_encoder))
 
-    def _as_keys(self, x: Tensor) -> Tensor:
-        return self.encoder_norm(x) * self.config.key_scale
-
-    def _as_values(self, x: Tensor) -> Tensor:
-        return self.value_norm(x) * self.config.value_scale
-
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
         """See :class:`Transformer`. All prefixes of a target share the dropout of its vectors."""
         y = self.embed_target(target)
@@ -113,11 +99,7 @@ class RDangle(EncoderDecoderDangle):
 
     def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout, read: Tensor | None = None) -> Tensor:
         """See :class:`Transformer`; ``read``: target vectors as the mixed layers read them (default: ``y``)."""
-        interval, offset = self.config.interval, None
-        if self.training and self.config.random_interval:
-            interval = INTERVALS[int(torch.randint(len(INTERVALS), ()))]
-            offset = int(torch.randint(1, interval + 1, ()))
-        prefixes = Prefixes.at_intervals(encoded.layout, layout, interval, offset)
+        prefixes = Prefixes.at_intervals(encoded.layout, layout, self.config.interval)
         read = y if read is None else read
         return self.decode_prefixes(encoded, self.encode_anew(encoded, read, prefixes), y, prefixes)
 
@@ -125,38 +107,14 @@ class RDangle(EncoderDecoderDangle):
         """See :class:`EncoderDecoderDangle`; with ``values=separate_anew`` both encodings, [2, tokens, width]."""
         if self.config.values == "keys_once":
             values = self.run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
-            return self._as_values(self.encode_top(values, prefixes.encodings))
-        keys = self._as_keys(super().encode_anew(encoded, y, prefixes))
+            return self.value_norm(self.encode_top(values, prefixes.encodings))
+        keys = self.encoder_norm(super().encode_anew(encoded, y, prefixes))
         if self.config.values != "separate_anew":
             return keys
         values = self.run_anew(self.value_stack(), self.source_end, encoded, y, prefixes)
         for layer in self.value_top:
             values = layer(values, prefixes.encodings)
-        return torch.stack((keys, self._as_values(values)))
-
-    def run_anew(
-        self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
-    ) -> Tensor:
-        """See :class:`EncoderDecoderDangle`."""
-        if not self.config.causal_target:
-            return super().run_anew(layers, end, encoded, y, prefixes)
-        return run_causal(layers, encoded.states, y, end.to(y.dtype)[None], prefixes)
-
-    def decode_prefixes(
-        self, encoded: Any, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState | None = None
-    ) -> Tensor:
-        """See :class:`EncoderDecoderDangle`."""
-        if not self.config.keep_history:
-            return super().decode_prefixes(encoded, states, y, prefixes, state)
-        history = History(states, prefixes)
-        layout = prefixes.target
-        values = Pairing(layout, encoded.layout, prefixes.source_of)
-        for number, layer in enumerate(self.decoder_stack()):
-            y = layer.attend(y, layout, causal=True)
-            given = layer.before(layer.cross_norm, y)
-            grids = values.grids(encoded.once[number]) if encoded.once else None
-            y = layer.feed(layer.after(layer.cross_norm, y, history.attend(layer.cross, given, grids)))
-        return self.decoder_norm(y)
+        return torch.stack((keys, self.value_norm(values)))
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
         """See :class:`EncoderDecoderDangle`."""
@@ -188,9 +146,7 @@ class RDangle(EncoderDecoderDangle):
             y = self.embed(self.target_embedding, state.prefix.flatten(), prefixes.target.positions)
             read = self.read_target(state.prefix.flatten(), prefixes.target.positions, y)
             states = self.encode_anew(state.encoded, read, prefixes)
-            if not self.config.keep_history:
-                return self.project(self._read_anew(states, y, prefixes, state))
-            self._change_keys(states, prefixes, state)
+            return self.project(self._read_anew(states, y, prefixes, state))
         y = self.embed_step(tokens, length)
         for layer, target, source in zip(self.decoder_stack(), state.target, state.source, strict=True):
             y = layer.step(y, target, source, state.mask)
@@ -200,12 +156,4 @@ class RDangle(EncoderDecoderDangle):
         """Forget what was remembered, read the whole prefixes and return their last states [rows, width]."""
         state.target, state.source = [], []
         needed = state if self.config.interval > 1 else None
-        return super().decode_prefixes(state.encoded, states, y, prefixes, needed)
-
-    def _change_keys(self, states: Tensor, prefixes: Prefixes, state: PrefixState) -> None:
-        """Put the new encodings in the place of the old, and leave what the decoder remembers of the target."""
-        pairings = self.pair(state.encoded, prefixes, Layout(np.ones(len(prefixes), np.int64), states.device))
-        layers = self.decoder_stack()
-        state.source = [self.source_cache_anew(n, state.encoded, states, pairings)[0] for n in range(len(layers))]
-        state.mask = pairings[0].masks[0]
-        state.target = state.target or [layer.attention.empty(len(prefixes), state.source[0].keys) for layer in layers]
+        return self.decode_prefixes(state.encoded, states, y, prefixes, needed)

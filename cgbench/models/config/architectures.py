@@ -125,33 +125,11 @@ class RDangleConfig(PrefixConfig):
         "that of the values (``keys_once``) or both, which then share no layer (``separate_anew``). The paper has "
         "figures of the first two.",
     )
-    key_scale: float = setting(
-        1.0,
-        "constant that multiplies the normalised encodings that are keys, but with ``shared``.",
-    )
-    value_scale: float = setting(
-        1.0,
-        "constant that multiplies the normalised encodings that are values, but with ``shared``.",
-    )
     value_encoder: str = setting(
         "mixed",
         "what encodes values once, with ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the "
         "source and one learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, "
         "then the same).",
-    )
-    static_layers: int = setting(0, "source-only layers below everything, run once per sentence.")
-    keep_history: bool = setting(
-        False,
-        "whether a target token attends to the source as encoded in its own interval, so that the decoder is run once "
-        "(*beyond the paper*); with ``separate`` or ``shared``.",
-    )
-    causal_target: bool = setting(
-        False, "whether target tokens in mixed layers do not see later ones (*beyond the paper*)."
-    )
-    random_interval: bool = setting(
-        False,
-        "whether the interval (1, 2, 4 or 8) and the first re-encoding point are drawn anew for every batch of "
-        "training (*beyond the paper*).",
     )
 
     def __post_init__(self) -> None:
@@ -160,18 +138,11 @@ class RDangleConfig(PrefixConfig):
         if self.pretrained_encoder:
             self._require("values", self.values == "shared", "shared with a pre-trained encoder")
             self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers have it so")
-            for name in ("static_layers", "causal_target"):
-                self._require(name, not getattr(self, name), "left as it is with a pre-trained encoder")
         self._choose("values", "separate", "shared", "keys_once", "separate_anew")
         self._choose("value_encoder", "mixed", "plain")
         self._at_least_one("interval")
-        self._require("static_layers", self.static_layers >= 0, "at least 0")
-        unused = ["key_scale", "value_scale"] if self.values == "shared" else []
-        for name in (*unused, *([] if self.values == "separate" else ["value_encoder"])):
-            default = getattr(type(self), name)
-            self._require(name, getattr(self, name) == default, f"{default} (unused) with model.values={self.values}")
-        if self.values in ("keys_once", "separate_anew"):
-            self._require("keep_history", not self.keep_history, f"false with model.values={self.values}")
+        if self.values != "separate":
+            self._require("value_encoder", self.value_encoder == "mixed", f"mixed with model.values={self.values}")
 
     def least_layers(self, name: str) -> int:
         """See :class:`ModelConfig`."""
@@ -202,7 +173,7 @@ class CompositionConfig(OverEncoderConfig):
     top_layers: int = setting(0, "encoder layers whose sublayers are mixed, from the top; 0 for all.")
     initial: str = setting(
         "mean",
-        "how weights start: ``mean``, ``top`` (the encoder's output alone) or ``normal`` (mean and noise).",
+        "how weights start: ``mean``, or ``top`` (the encoder's output alone).",
     )
 
     def __post_init__(self) -> None:
@@ -210,9 +181,9 @@ class CompositionConfig(OverEncoderConfig):
         self._choose("sublayers", "both", "self_attention", "feed_forward")
         self._choose("weights", "scalar", "vector")
         self._choose("mixtures", "keys_values", "encoder")
-        self._choose("initial", "mean", "top", "normal")
+        self._choose("initial", "mean", "top")
         if self.initial == "top":
-            rule = "mean or normal where model.sublayers=self_attention, which leaves the top out"
+            rule = "mean where model.sublayers=self_attention, which leaves the top out"
             self._require("initial", self.sublayers != "self_attention", rule)
         rule = f"from 0 to model.encoder_layers ({self.encoder_layers})"
         self._require("top_layers", 0 <= self.top_layers <= self.encoder_layers, rule)
@@ -227,10 +198,6 @@ class LRFConfig(OverEncoderConfig):
     fuse_layers: str = setting(
         "all",
         "which layers of these have it: ``all``, or ``top``, the highest of each stack alone.",
-    )
-    residual: bool = setting(
-        True,
-        "whether fuse-attention is added to its input and normalised, as every other sublayer.",
     )
 
     def __post_init__(self) -> None:
@@ -266,11 +233,6 @@ class DLCLConfig(TransformerConfig):
     """
 
     architecture: str = "dlcl"
-    initial: str = setting("average", "how weights start: ``average`` or ``ones``.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._choose("initial", "average", "ones")
 
 
 @dataclass(frozen=True)
@@ -296,14 +258,10 @@ class ProtoTransformerConfig(TransformerConfig):
     prototype_min_count: int = setting(
         50, "how often a word must be in the training text to be clustered; others have no prototypes."
     )
-    prototype_restarts: int = setting(
-        10, "starts of each clustering, of which the best is taken (scikit-learn's default when the code was written)."
-    )
-    prototype_iterations: int = setting(100, "steps of each start of a clustering, at most.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._at_least_one("prototypes", "prototype_restarts", "prototype_iterations")
+        self._at_least_one("prototypes")
         self._require("prototype_epochs", self.prototype_epochs >= 0, "at least 0")
         rule = f"from 1 to model.encoder_layers ({self.encoder_layers})"
         self._require("prototype_layer", 1 <= self.prototype_layer <= self.encoder_layers, rule)

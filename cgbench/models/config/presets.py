@@ -81,6 +81,20 @@ _FAMILIES: dict[str, tuple[str, Mapping[str, Any]]] = {
     "method": ("name", METHODS),
 }
 _NOTES = ("paper", "vocabulary")
+# Settings of 0.1, with the value that every model of today has.
+_REMOVED: dict[str, dict[str, Any]] = {
+    "r_dangle": {
+        "key_scale": 1.0,
+        "value_scale": 1.0,
+        "static_layers": 0,
+        "keep_history": False,
+        "causal_target": False,
+        "random_interval": False,
+    },
+    "proto_transformer": {"prototype_restarts": 10, "prototype_iterations": 100},
+    "lrf": {"residual": True},
+    "dlcl": {"initial": "average"},
+}
 
 
 def list_presets() -> list[str]:
@@ -171,6 +185,8 @@ def _kind(section: str, values: Mapping[str, Any]) -> Any:
 
 def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
     choice, table = _FAMILIES.get(section, ("", {}))
+    if section == "model":
+        values = _without_removed(values)
     for key in values:
         owners = [name for name, entry in table.items() if key in _names(entry.config)]
         if owners and key not in _names(kind):
@@ -179,6 +195,18 @@ def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
                 f"but of {', '.join(owners)}"
             )
     return make_settings(kind, values, section, _all_keys)
+
+
+def _without_removed(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out what checkpoints of 0.1 store of settings that were removed.
+
+    :raises InputError: a setting had another value than the one that models still have.
+    """
+    removed = _REMOVED.get(str(values.get("architecture")), {})
+    for name in removed.keys() & values.keys():
+        if str(values[name]).lower() != str(removed[name]).lower():
+            raise InputError(f"model.{name}={values[name]}: this setting was removed in 0.2; cgbench 0.1 has it")
+    return {name: value for name, value in values.items() if name not in removed}
 
 
 def _noun(section: str) -> str:

@@ -63,8 +63,6 @@ def make_prototypes(
                     states[end - counts[word] : end],
                     config.prototypes,
                     np.random.Generator(np.random.PCG64([seed, word])),
-                    restarts=config.prototype_restarts,
-                    iterations=config.prototype_iterations,
                 )
         model.set_prototypes(torch.from_numpy(chosen).to(device), centroids.to(device))
     finally:

@@ -33,9 +33,6 @@ REMEMBERING = [
     "r_dangle, shared, interval 3",
     "r_dangle, keys once, interval 3",
     "r_dangle, both anew, interval 3",
-    "r_dangle, causal",
-    "r_dangle, history",
-    "r_dangle, history, shared",
 ]
 
 
@@ -155,7 +152,6 @@ def test_prefixes_by_hand():
         (DANGLE, {"mixed_attention_heads": 5}, "model.mixed_attention_heads=5: must be a divisor of model.width"),
         (R_DANGLE, {"interval": 0}, "model.interval=0: must be at least 1"),
         (R_DANGLE, {"mixed_layers": 0}, "model.mixed_layers=0: must be at least 1"),
-        (R_DANGLE, {"values": "shared", "key_scale": 2.0}, r"model.key_scale=2.0: must be 1.0 \(unused\)"),
         (R_DANGLE, {"values": "shared", "value_encoder": "plain"}, "model.value_encoder=plain: must be mixed"),
     ],
 )

@@ -18,7 +18,7 @@ def config_of(**changes):
 
 def slow_fuse(model, sublayer, layer, x, below):
     """Multi-head attention of each token over its own vectors in the layers below, then residual and norm."""
-    pre, residual = model.config.norm == "pre" and model.config.residual, model.config.residual
+    pre = model.config.norm == "pre"
     result = []
     for place, token in enumerate(x):
         seen = torch.stack([vectors[place] for vectors in below])
@@ -28,8 +28,6 @@ def slow_fuse(model, sublayer, layer, x, below):
         mixed = attend_slowly(projections.project_query(query)[None], keys, values, sublayer.attention.heads)
         result.append(projections.project_out(mixed)[0])
     fused = torch.stack(result)
-    if not residual:
-        return fused
     return x + fused if pre else sublayer.norm(x + fused)
 
 
@@ -63,7 +61,7 @@ def slow_logits(model, source, target):
     "changes",
     [
         {},
-        {"fuse": "source", "residual": False},
+        {"fuse": "source"},
         {"fuse": "target"},
         {"fuse_layers": "top"},
         {"attention_bias": False, "positions": "relative"},

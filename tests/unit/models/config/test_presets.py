@@ -4,7 +4,7 @@ import pytest
 
 from cgbench.errors import InputError
 from cgbench.models.catalogue import count_parameters
-from cgbench.models.config.presets import load_preset, with_bases
+from cgbench.models.config.presets import load_preset, model_config, with_bases
 
 # Exact counts are those of the specification of each paper; SCAN, COGS and PCFG without <pad> and <unk>, as there.
 COUNTS = [
@@ -23,7 +23,6 @@ COUNTS = [
     ("composition_cognition_small", {}, 24_875_008 + 64),
     ("composition_cognition_deep", {}, 39_595_008 + 192),
     ("lrf_cognition", {}, 48_009_216),
-    ("lrf_cognition", {"residual": False}, 47_996_928),
     ("lrf_cognition_small", {}, 33_288_192),
     ("lrf_cognition_small", {"residual": False}, 33_280_000),
     ("dlcl_cognition", {}, 35_401_826),
@@ -189,7 +188,7 @@ def test_prototypes_are_made_as_the_authors_script_does():
     preset = load_preset("proto_cognition")
     model, training = preset.model, preset.training
     assert (model.prototypes, model.prototype_epochs, model.prototype_layer) == (3, 8, 5)
-    assert (model.prototype_min_count, model.prototype_restarts, model.prototype_iterations) == (50, 10, 100)
+    assert model.prototype_min_count == 50
     assert (model.dropout, model.attention_dropout, model.activation_dropout, model.norm) == (0.3, 0, 0, "post")
     assert (training.max_tokens, training.accumulation, training.max_updates) == (4096, 1, 50_000)
     assert (training.learning_rate, training.warmup_updates, training.schedule) == (5e-4, 4000, "inverse_sqrt")
@@ -221,3 +220,19 @@ def test_a_base_gives_what_a_preset_does_not_say():
     assert files["top"]["base"] == "middle"
     with pytest.raises(InputError, match="knot, loop, knot"):
         with_bases("knot", files.__getitem__)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "setting", "kept", "gone"),
+    [
+        ("r_dangle", "keep_history", False, True),
+        ("r_dangle", "key_scale", 1.0, 0.5),
+        ("proto_transformer", "prototype_restarts", 10, 3),
+        ("lrf", "residual", True, False),
+        ("dlcl", "initial", "average", "ones"),
+    ],
+)
+def test_checkpoints_of_0_1_load_where_a_removed_setting_was_at_its_default(architecture, setting, kept, gone):
+    assert model_config({"architecture": architecture, setting: kept}) == model_config({"architecture": architecture})
+    with pytest.raises(InputError, match=rf"model\.{setting}={gone}: this setting was removed in 0\.2"):
+        model_config({"architecture": architecture, setting: gone})
