@@ -24,7 +24,6 @@ COUNTS = [
     ("composition_cognition_deep", {}, 39_595_008 + 192),
     ("lrf_cognition", {}, 48_009_216),
     ("lrf_cognition_small", {}, 33_288_192),
-    ("lrf_cognition_small", {"residual": False}, 33_280_000),
     ("dlcl_cognition", {}, 35_401_826),
     ("transformer_accu_cognition", {}, 35_389_440),
     # Multi-head attention and a norm in each encoder layer: 6 x (1,050,624 + 1,024); centroids are no parameters.
