@@ -2,7 +2,7 @@
 
     python perf/calls.py
 
-Counts one training update of a Transformer, and one self-attention of it in the plain form that defines the result.
+Counts one training update of the preset ``tiny``, and one self-attention over one grid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model_work import Setting, Training, sentences, training_batches
 
 import cgbench
 from cgbench.models.config.presets import load_preset
-from cgbench.models.parts.forms import plain_definitions
+from cgbench.models.parts.attention import SelfAttention
 from cgbench.models.parts.ragged import Layout
 
 ROOT = str(Path(cgbench.__file__).parent)
@@ -44,19 +44,19 @@ def count(work: Callable[[], object]) -> collections.Counter[tuple[str, str]]:
 def main() -> None:
     """Print the counts, and with ``-v`` each function's."""
     torch.set_num_threads(1)
-    training = Training(load_preset("transformer_iwslt").model, Setting("cpu", 1))
+    training = Training(load_preset("tiny").model, Setting("cpu", 1))
     source, target = sentences(200)
     batch = training_batches(source, target, 512)[0]
     pair = source.take(batch), target.take(batch)
     training.update(source.take(batch), target.take(batch))
-    attention = training.objective.model.encoder[0].attention
-    x, layout = torch.randn(len(pair[0].ids), 512), Layout(pair[0].layout.lengths)
+    attention, layout = SelfAttention(64, 4, 0.0), Layout([9] * 4)
+    x = torch.randn(layout.tokens, 64)
+    attention(x, layout)  # the layout of a batch is made once, for all layers
 
-    def attend() -> None:
-        with plain_definitions():
-            attention(x, layout)
-
-    for name, work in {"one training update": lambda: training.update(*pair), "one self-attention": attend}.items():
+    for name, work in {
+        "one training update": lambda: training.update(*pair),
+        "one self-attention": lambda: attention(x, layout),
+    }.items():
         calls = count(work)
         print(f"{name}: {calls.total()} calls in {len({file for file, _ in calls})} files")
         if "-v" in sys.argv:

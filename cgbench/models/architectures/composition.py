@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import CompositionConfig
 from cgbench.models.parts.attention import KVCache
-from cgbench.models.parts.precision import attention_autocast, attention_operand
 from cgbench.models.parts.ragged import Layout, Pairing
 
 
@@ -58,10 +57,8 @@ class Composition(Transformer):
         """See :class:`Transformer`."""
         outputs = list(sublayer_outputs(self, x, layout))
         collected = torch.stack([outputs[layer][sublayer] for layer, sublayer in mixed_sublayers(self.config)])
-        # Products of few rows, of ever new shapes.
-        with attention_autocast(x):
-            mixing = "plid,ind->plnd" if self.config.weights == "vector" else "pli,ind->plnd"
-            mixtures = torch.einsum(mixing, self.mixture, attention_operand(collected))
+        mixing = "plid,ind->plnd" if self.config.weights == "vector" else "pli,ind->plnd"
+        mixtures = torch.einsum(mixing, self.mixture, collected.to(self.mixture.dtype))
         keys, values = mixtures.expand(2, self.config.decoder_layers, -1, -1)
         return Mixed(outputs[-1][1], layout, keys, values)
 

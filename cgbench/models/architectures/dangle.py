@@ -25,8 +25,7 @@ from cgbench.models.architectures.mixed_layers import MixedLayer, run_mixed
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import DangleConfig
-from cgbench.models.parts.attention import KVCache, SelfAttention
-from cgbench.models.parts.heads import split_heads
+from cgbench.models.parts.attention import KVCache, SelfAttention, split_heads
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
 
 

@@ -18,7 +18,7 @@ from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import LexicalTransformerConfig
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged, grid_index, on_device
-from cgbench.models.parts.source_attention import Memory, SourceAttention, as_tensor
+from cgbench.models.parts.source_attention import Memory, SourceAttention
 from cgbench.models.special_ids import BOS
 
 
@@ -63,9 +63,9 @@ class LexicalTransformer(Transformer):
         layout = target.layout
         memory = self.alignment.build_memory(encoded, np.arange(len(layout)))
         table, real = grid_index(layout.starts, layout.lengths[:, None])
-        queries = features[as_tensor(table, features)]
+        queries = features[on_device(table, features)]
         scores = queries @ memory.keys.transpose(1, 2) + memory.offset.unsqueeze(1)
-        weights = torch.softmax(scores, 2)[as_tensor(real, features)]
+        weights = torch.softmax(scores, 2)[on_device(real, features)]
         return LexicalStates(features, features, weights, memory.words[layout.sequence])
 
     def project(self, states: Any) -> Tensor:

@@ -22,7 +22,6 @@ from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, build_cross_attention
 from cgbench.models.parts.linear import linear
-from cgbench.models.parts.precision import attention_autocast, attention_operand
 from cgbench.models.parts.ragged import Ragged
 
 
@@ -41,10 +40,9 @@ class FuseAttention(nn.Module):
     def forward(self, x: Tensor, below: Tensor) -> Tensor:
         """Attend from tokens ``x`` [N, width] to their vectors ``below`` [N, layers, width]."""
         weights = self.weights(x, below)
-        if self.training:
+        if self.training and self.dropout:
             weights = dropout(weights, self.dropout)
-        with attention_autocast(x):
-            mixed = weights @ attention_operand(below)
+        mixed = weights @ below.to(weights.dtype)
         projection = self.projections.project_memory
         _, values = projection.weight.chunk(2)
         projected = self._by_head(mixed, values.unflatten(0, (self.heads, -1)))
@@ -58,10 +56,9 @@ class FuseAttention(nn.Module):
         query = self.projections.project_query(x).unflatten(-1, (self.heads, -1))
         keys, _ = self.projections.project_memory.weight.chunk(2)
         carried = self._by_head(query, keys.unflatten(0, (self.heads, -1)).transpose(1, 2))
-        with attention_autocast(x):
-            # The bias of the keys would add the same to all logits of a query, which the softmax takes away again.
-            logits = attention_operand(carried) @ attention_operand(below).transpose(1, 2)
-            return torch.softmax(logits / math.sqrt(query.shape[-1]), -1)
+        # The bias of the keys would add the same to all logits of a query, which the softmax takes away again.
+        logits = carried @ below.to(carried.dtype).transpose(1, 2)
+        return torch.softmax(logits / math.sqrt(query.shape[-1]), -1)
 
     @staticmethod
     def _by_head(x: Tensor, weights: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
 from cgbench.models.parts.recurrent import step_linear
-from cgbench.models.parts.source_attention import Memory, SourceAttention, as_tensor
+from cgbench.models.parts.source_attention import Memory, SourceAttention
 from cgbench.models.special_ids import BOS, PAD
 
 
@@ -104,22 +104,22 @@ class LSTMLexicon(nn.Module):
         order, sizes, index = time_major(layout.lengths)
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
-        packed = PackedSequence(x[as_tensor(index, x)], torch.from_numpy(sizes))
+        packed = PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes))
         output, (h, c) = self.encoder(packed)
-        back = as_tensor(np.argsort(order), x)
+        back = on_device(np.argsort(order), x)
         last = h.index_select(1, back), c.index_select(1, back)
-        return EncodedLSTM(output.data[as_tensor(inverse, x)], layout, source.ids, last)
+        return EncodedLSTM(output.data[on_device(inverse, x)], layout, source.ids, last)
 
     def decode(self, encoded: EncodedLSTM, target: Ragged) -> Any:
         """Return the features at the ids that the decoder reads, or what :class:`LexicalOutput` needs of them."""
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
-        y = self.dropout(self.target_embedding(target.ids[as_tensor(index, encoded.states)]))
+        y = self.dropout(self.target_embedding(target.ids[on_device(index, encoded.states)]))
         # Cut once: the gradient of a slice is as large as what it is cut from.
         first, mixed = (part.split(sizes.tolist()) for part in self._of_words(y))
         linears = self._step_linears()
         memory = self.attention.build_memory(encoded, order)
-        hidden = self._begin(encoded, as_tensor(order, y))
+        hidden = self._begin(encoded, on_device(order, y))
         features, tops, attention = [], [], []
         for gates, mixture in zip(first, mixed, strict=True):
             if len(gates) < len(hidden.feed):
@@ -130,11 +130,11 @@ class LSTMLexicon(nn.Module):
             attention.append(weights)
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
-        back = as_tensor(inverse, y)
+        back = on_device(inverse, y)
         found = torch.cat(features)[back]
         if self.lexical is None:
             return found
-        columns = as_tensor(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
+        columns = on_device(grid_index(encoded.layout.starts, encoded.layout.lengths[:, None])[0], y)
         words = encoded.ids[columns][layout.sequence]
         return LexicalStates(found, torch.cat(tops)[back], torch.cat(attention)[back], words)
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
 from cgbench.models.parts.dropout import Dropout
-from cgbench.models.parts.precision import activations
 from cgbench.models.special_ids import PAD
 
 
@@ -47,7 +46,8 @@ class PretrainedEmbedding(nn.Module):
         """Vectors [N, width] of ids [N] at positions from 0, [N]."""
         x = nn.functional.embedding(ids, self.weight, PAD) + self.at(positions)
         x = self.norm(x if self.token_type is None else x + self.token_type)
-        return activations(self.dropout(x))
+        x = self.dropout(x)
+        return x
 
     def at(self, positions: Tensor) -> Tensor:
         """The vectors of positions from 0."""

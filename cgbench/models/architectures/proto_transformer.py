@@ -20,7 +20,6 @@ from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import Layer
-from cgbench.models.parts.precision import activations
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import BOS
 
@@ -70,7 +69,7 @@ class ProtoTransformer(Transformer):
         x, layout = self.embed_source(source)
         ids, layers = self._read_ids(source), self.encoder_stack()
         # One mask of dropout for all layers, as in the authors' code.
-        prototypes = self.prototype_dropout(activations(self.prototypes[ids]))
+        prototypes = self.prototype_dropout(self.prototypes[ids])
         clustered = self.clustered[ids][:, None]
 
         def attend(number: int, x: Tensor) -> Tensor:

@@ -134,8 +134,7 @@ class RDangle(EncoderDecoderDangle):
             given = (pairings[1], encoded.once[number]), (pairings[0], cross.project_values(states))
         else:
             given = (pairings[0], cross.project_keys(states[0])), (pairings[0], cross.project_values(states[1]))
-        keys, values = (pairing.heads(projected, 1, cross.heads) for pairing, projected in given)
-        return [KVCache(key, value) for (key,), (value,) in zip(keys, values, strict=True)]
+        return cross.kv_cache_of_grids(*(pairing.grids(projected) for pairing, projected in given))
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
         """See :class:`Transformer`."""

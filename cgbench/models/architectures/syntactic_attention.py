@@ -21,7 +21,6 @@ from cgbench.models.config.architectures import SyntacticAttentionConfig
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.linear import Linear
 from cgbench.models.parts.ragged import Layout, Ragged, grid_index, on_device
-from cgbench.models.parts.source_attention import as_tensor
 from cgbench.models.special_ids import BOS
 
 
@@ -116,7 +115,7 @@ class SyntacticAttention(nn.Module):
         forward, backward = around.chunk(2, 1)
         # Of each word, what is left of it and what is right of it.
         surroundings = torch.cat((forward.roll(1, 0), backward.roll(-1, 0)), 1)
-        place = torch.cat((as_tensor(layout.starts, around), layout.last))
+        place = torch.cat((on_device(layout.starts, around), layout.last))
         surroundings = surroundings.index_copy(0, place, self.ends.repeat_interleave(len(layout), 0))
         states, last = self._run(self.encoder, surroundings, layout)
         return EncodedSyntax(states, meaning, layout, F.relu(self.begin(last)))
@@ -132,7 +131,7 @@ class SyntacticAttention(nn.Module):
             found.append(self._advance(state))
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
-        return torch.cat(found)[as_tensor(inverse, encoded.states)]
+        return torch.cat(found)[on_device(inverse, encoded.states)]
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [N, target vocabulary]."""
@@ -153,9 +152,9 @@ class SyntacticAttention(nn.Module):
 
     def _start(self, encoded: EncodedSyntax, order: np.ndarray) -> SyntaxState:
         table, real = grid_index(encoded.layout.starts[order], encoded.layout.lengths[order, None])
-        index = as_tensor(table, encoded.states)
-        offset = encoded.states.new_zeros(table.shape).masked_fill(~as_tensor(real, encoded.states), -torch.inf)
-        steer = encoded.steer[as_tensor(order, encoded.states)]
+        index = on_device(table, encoded.states)
+        offset = encoded.states.new_zeros(table.shape).masked_fill(~on_device(real, encoded.states), -torch.inf)
+        steer = encoded.steer[on_device(order, encoded.states)]
         # The first steering state does not enter the recurrence, which starts from nothing.
         memory = Meanings(encoded.states[index], encoded.meaning[index], offset)
         nothing = [torch.zeros_like(steer)] * (1 + len(self.upper))
@@ -179,6 +178,6 @@ class SyntacticAttention(nn.Module):
         order, sizes, index = time_major(layout.lengths)
         inverse = np.empty_like(index)
         inverse[index] = np.arange(len(index))
-        output, (h, _) = lstm(PackedSequence(x[as_tensor(index, x)], torch.from_numpy(sizes)))
-        last = torch.cat(list(h[-2:]), 1)[as_tensor(np.argsort(order), x)]  # of the top layer
-        return output.data[as_tensor(inverse, x)], last
+        output, (h, _) = lstm(PackedSequence(x[on_device(index, x)], torch.from_numpy(sizes)))
+        last = torch.cat(list(h[-2:]), 1)[on_device(np.argsort(order), x)]  # of the top layer
+        return output.data[on_device(inverse, x)], last

@@ -28,7 +28,6 @@ from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
-from cgbench.models.parts.precision import activations
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
 from cgbench.models.special_ids import BOS, PAD
 
@@ -279,7 +278,7 @@ class Transformer(nn.Module):
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
         """The same before dropout."""
-        x = activations(embedding(ids) * self.scale)
+        x = embedding(ids) * self.scale
         if self.config.positions == "sinusoidal":
             x = x + (sinusoids(positions, self.config.width) * self.position_scale).to(x.dtype)
         elif self.config.positions == "interleaved":

@@ -1,6 +1,6 @@
-"""Multi-head attention: one core for every architecture, over ragged batches, with caches for decoding step by step.
+"""Multi-head attention, for every architecture: over ragged batches, and step by step with a cache.
 
-Scaled dot products follow Vaswani et al. (2017), section 3.2; how distances enter the logits is in
+Scaled dot products follow Vaswani et al. (2017), section 3.2; what distances add to the logits is in
 :mod:`cgbench.models.parts.positions`.
 """
 
@@ -13,13 +13,162 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.parts.cpu import attention as cpu
-from cgbench.models.parts.forms import faster
-from cgbench.models.parts.heads import split_heads
+from cgbench.models.parts.dropout import dropout
 from cgbench.models.parts.linear import Linear, linear
 from cgbench.models.parts.positions import RelativeLogits
-from cgbench.models.parts.precision import attention_autocast
 from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing
+
+
+def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None, p: float = 0.0) -> Tensor:
+    """Return softmax(q kᵀ / sqrt(d_head) + mask) v, [rows, heads, queries, d_head].
+
+    :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys, d_head].
+    :param mask: what is added to the scaled logits, broadcast to [rows, heads, queries, keys]: 0 and -inf, what
+        distances add, or both.
+    :param p: probability to drop an attention weight.
+    """
+    mask = None if mask is None else mask.to(query.dtype)
+    if query.is_cuda or not torch.is_grad_enabled():
+        return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, dropout_p=p)
+    # The same, spelt out: training on a CPU is faster so, because sentences are short (docs/performance.md).
+    logits = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
+    weights = torch.softmax(logits if mask is None else logits + mask, -1)
+    return (dropout(weights, p) if p else weights) @ values
+
+
+class SelfAttention(nn.Module):
+    """Self-attention with fused query, key and value projections.
+
+    :param relative: what distances add to the logits (:mod:`cgbench.models.parts.positions`), or None.
+    :param bias: whether the four projections have one.
+    """
+
+    def __init__(
+        self, width: int, heads: int, dropout: float, relative: RelativeLogits | None = None, bias: bool = True
+    ) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.project_in = Linear(width, 3 * width, bias=bias)
+        self.project_out = Linear(width, width, bias=bias)
+        self.scale = 1 / math.sqrt(width // heads)
+        self.relative = relative
+
+    def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: to no later position."""
+        return self.attend(self.project_in(x), layout, causal)
+
+    def attend(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
+        """The same from the output of ``project_in``, [N, 3 width]."""
+        attended, p = [], self.dropout if self.training else 0.0
+        for bucket, grid in zip(layout.buckets, layout.to_grids(projected), strict=True):
+            query, keys, values = split_heads(grid, self.heads, 3)
+            # Padding is on the right, where a causal query never looks.
+            mask = causal_mask(bucket.columns, query) if causal else bucket.mask
+            if self.relative is not None:
+                mask = _plus(self.relative.logits(query, keys, bucket.widths) * self.scale, mask)
+            attended.append(join_heads(attend(query, keys, values, mask, p)))
+        return self.project_out(layout.from_grids(attended))
+
+    def project_query(self, x: Tensor) -> Tensor:
+        """Project [N, width] to queries alone, [N, width]."""
+        return _project(self.project_in, x, slice(None, self.project_in.in_features))
+
+    def project_memory(self, x: Tensor) -> Tensor:
+        """Project [N, width] to keys and values alone, [N, 2 width]."""
+        return _project(self.project_in, x, slice(self.project_in.in_features, None))
+
+    def attend_ends(
+        self, x: Tensor, memory: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False
+    ) -> Tensor:
+        """Attend from the last tokens of each part alone, [queries, width].
+
+        :param x: the tokens of ``layout``, or the table that they are gathered from; ``memory``: their keys and values.
+        :param ends: which tokens: what :meth:`Layout.ends` returned.
+        """
+        if ends.tokens < len(x):
+            queries = ends.gathered.to_grids(self.project_query(ends.gather(x)))
+        else:
+            queries = ends.to_grids(self.project_query(x))
+        attended, p = [], self.dropout if self.training else 0.0
+        for bucket, end, asked, grid in zip(
+            layout.buckets, ends.buckets, queries, layout.to_grids(memory), strict=True
+        ):
+            (query,), (keys, values) = split_heads(asked, self.heads, 1), split_heads(grid, self.heads, 2)
+            mask = causal_end_mask(bucket.mask, end.columns, keys) if causal else bucket.mask
+            if self.relative is not None:
+                mask = _plus(self.relative.end_logits(query, keys, end.widths, bucket.widths) * self.scale, mask)
+            attended.append(join_heads(attend(query, keys, values, mask, p)))
+        return self.project_out(ends.from_grids(attended))
+
+    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None = None, distances: Tensor | None = None) -> Tensor:
+        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all before it.
+
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
+        :param mask: what a row that shares may attend to, with the new positions, [len(cache), 1, sharing, length].
+        :param distances: how many positions before it each of the length is, the new one 0; none is twice if not given.
+        """
+        query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3)
+        cache.append(keys, values)
+        if self.relative is not None:
+            if distances is None:
+                distances = torch.arange(cache.length - 1, -1, -1, device=x.device)
+            mask = _plus(self.relative.last_logits(query, cache.keys, distances) * self.scale, mask)
+        return self.project_out(join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1))
+
+    def empty(self, rows: int, like: Tensor) -> KVCache:
+        """Return a cache without positions, of the type and device of ``like``."""
+        width = self.project_out.in_features
+        nothing = like.new_empty(rows, self.heads, 0, width // self.heads)
+        return KVCache(nothing, nothing)
+
+
+class CrossAttention(nn.Module):
+    """Attention from the decoder to the encoder's states, without positions."""
+
+    def __init__(
+        self, width: int, heads: int, dropout: float, bias: bool = True, memory_width: int | None = None
+    ) -> None:
+        super().__init__()
+        self.heads, self.dropout = heads, dropout
+        self.project_query = Linear(width, width, bias=bias)
+        self.project_memory = Linear(memory_width or width, 2 * width, bias=bias)
+        self.project_out = Linear(width, width, bias=bias)
+
+    def project_keys(self, states: Tensor) -> Tensor:
+        """Project states [M, width] to keys alone, [M, width]."""
+        return _project(self.project_memory, states, slice(None, self.project_memory.out_features // 2))
+
+    def project_values(self, states: Tensor) -> Tensor:
+        """Project states [M, width] to values alone, [M, width]."""
+        return _project(self.project_memory, states, slice(self.project_memory.out_features // 2, None))
+
+    def kv_cache(self, states: Tensor, pairing: Pairing) -> list[KVCache]:
+        """Project states [M, width] to keys and values, as a grid for each bucket of the pairing's layout."""
+        grids = pairing.grids(self.project_memory(states))
+        return [KVCache(*split_heads(grid, self.heads, 2)) for grid in grids]
+
+    def kv_cache_of_grids(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KVCache]:
+        """The same from grids of projected keys and grids of projected values, each [R, columns, width]."""
+        return [
+            KVCache(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
+            for key, value in zip(keys, values, strict=True)
+        ]
+
+    def forward(self, x: Tensor, layout: Layout, caches: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
+        """Attend from the tokens ``x`` [N, width] to the caches of the buckets of the layout, under their masks."""
+        attended, p = [], self.dropout if self.training else 0.0
+        for grid, cache, mask in zip(layout.to_grids(self.project_query(x)), caches, masks, strict=True):
+            (query,) = split_heads(grid, self.heads, 1)
+            attended.append(join_heads(attend(query, cache.keys, cache.values, mask, p)))
+        return self.project_out(layout.from_grids(attended))
+
+    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None) -> Tensor:
+        """Attend from one position per row, [rows, width]; ``mask`` as for :func:`attend`.
+
+        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
+        """
+        (query,) = split_heads(self.project_query(x).unflatten(0, (len(cache), -1)), self.heads, 1)
+        return self.project_out(join_heads(attend(query, cache.keys, cache.values, mask)).flatten(0, 1))
 
 
 class KVCache:
@@ -61,180 +210,14 @@ class KVCache:
         return larger
 
 
-@faster(cpu=cpu.scaled_dot_product_attention)
-def scaled_dot_product_attention(
-    query: Tensor, keys: Tensor, values: Tensor, attn_mask: Tensor | None, dropout_p: float
-) -> Tensor:
-    """Softmax attention; returns [rows, heads, queries, d_head].
-
-    :param query: [rows, heads, queries, d_head]; ``keys`` and ``values``: [rows, heads, keys, d_head].
-    :param attn_mask: added to the scaled logits (0 and -inf, what distances add, or both), broadcast to [rows, heads,
-        queries, keys]. The result of a query from which all keys are hidden is 0.
-    :param dropout_p: probability to drop an attention weight.
-    """
-    attn_mask = None if attn_mask is None else attn_mask.to(query.dtype)
-    return F.scaled_dot_product_attention(query, keys, values, attn_mask=attn_mask, dropout_p=dropout_p)
-
-
-@faster(cpu=cpu.softmax)
-def softmax(logits: Tensor, mask: Tensor | None, scale: float) -> Tensor:
-    """Return the softmax of scale·logits + mask over the last dimension."""
-    return torch.softmax(logits * scale if mask is None else torch.add(mask, logits, alpha=scale), -1)
-
-
-class SelfAttention(nn.Module):
-    """Self-attention with fused query, key and value projections.
-
-    :param relative: what distances add to the logits (:mod:`cgbench.models.parts.positions`), or None.
-    :param bias: whether the four projections have one.
-    """
-
-    def __init__(
-        self, width: int, heads: int, dropout: float, relative: RelativeLogits | None = None, bias: bool = True
-    ) -> None:
-        super().__init__()
-        self.heads, self.dropout = heads, dropout
-        self.project_in = Linear(width, 3 * width, bias=bias)
-        self.project_out = Linear(width, width, bias=bias)
-        self.scale = 1 / math.sqrt(width // heads)
-        self.relative = relative
-
-    def forward(self, x: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """Attend within each sequence of the tokens ``x`` [N, width]; ``causal``: to no later position."""
-        return self.attend(self.project_in(x), layout, causal)
-
-    def attend(self, projected: Tensor, layout: Layout, causal: bool = False) -> Tensor:
-        """The same from the output of ``project_in``, [N, 3 width]."""
-        grids, p = [], self.dropout if self.training else 0.0
-        taken = layout.to_heads(projected, 3, self.heads)
-        for bucket, (query, keys, values) in zip(layout.buckets, taken, strict=True):
-            with attention_autocast(query):
-                # Padding is on the right, where a causal query never looks.
-                mask = causal_mask(bucket.columns, query) if causal else bucket.mask
-                if self.relative is not None:
-                    logits = self.relative.logits(query, keys, bucket.widths) * self.scale
-                    mask = logits if mask is None else logits + mask
-                grids.append(scaled_dot_product_attention(query, keys, values, mask, p))
-        return self.project_out(layout.from_heads(grids))
-
-    def project_query(self, x: Tensor) -> Tensor:
-        """Project [N, width] to queries alone, [N, width]."""
-        return self._project(x, slice(None, self.project_in.in_features))
-
-    def project_memory(self, x: Tensor) -> Tensor:
-        """Project [N, width] to keys and values alone, [N, 2 width]."""
-        return self._project(x, slice(self.project_in.in_features, None))
-
-    def _project(self, x: Tensor, part: slice) -> Tensor:
-        weight, bias = self.project_in.weight, self.project_in.bias
-        return linear(x, weight[part], None if bias is None else bias[part])
-
-    def attend_ends(
-        self, x: Tensor, memory: Tensor, layout: Layout, ends: GatherLayout, causal: bool = False
-    ) -> Tensor:
-        """Attend from the last tokens of each part alone, [queries, width].
-
-        :param x: the tokens of ``layout``, or the table that they are gathered from; ``memory``: their keys and values.
-        :param ends: which tokens: what :meth:`Layout.ends` returned.
-        """
-        if ends.tokens < len(x):
-            query, queries = self.project_query(ends.gather(x)), ends.gathered
-        else:
-            query, queries = self.project_query(x), ends
-        grids, p = [], self.dropout if self.training else 0.0
-        taken = zip(queries.to_heads(query, 1, self.heads), layout.to_heads(memory, 2, self.heads), strict=True)
-        for bucket, given, ((asked,), (keys, values)) in zip(layout.buckets, ends.buckets, taken, strict=True):
-            with attention_autocast(x):
-                mask = causal_end_mask(bucket.mask, given.columns, keys) if causal else bucket.mask
-                if self.relative is not None:
-                    logits = self.relative.end_logits(asked, keys, given.widths, bucket.widths) * self.scale
-                    mask = logits if mask is None else logits + mask
-                grids.append(scaled_dot_product_attention(asked, keys, values, mask, p))
-        return self.project_out(ends.from_heads(grids))
-
-    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None = None, distances: Tensor | None = None) -> Tensor:
-        """Append the position ``x`` [rows, width] to ``cache`` and attend from it to all before it.
-
-        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
-        :param mask: what a row that shares may attend to, with the new positions, [len(cache), 1, sharing, length].
-        :param distances: how many positions before it each of the length is, the new one 0; none is twice if not given.
-        """
-        query, keys, values = split_heads(self.project_in(x).unflatten(0, (len(cache), -1)), self.heads, 3)
-        cache.append(keys, values)
-        with attention_autocast(x):
-            if self.relative is not None:
-                if distances is None:
-                    distances = torch.arange(cache.length - 1, -1, -1, device=x.device)
-                logits = self.relative.last_logits(query, cache.keys, distances) * self.scale
-                mask = logits if mask is None else logits + mask
-            attended = scaled_dot_product_attention(query, cache.keys, cache.values, mask, 0.0)
-        return self.project_out(join_heads(attended))
-
-    def empty(self, rows: int, like: Tensor) -> KVCache:
-        """Return a cache without positions, of the type and device of ``like``."""
-        width = self.project_out.in_features
-        nothing = like.new_empty(rows, self.heads, 0, width // self.heads)
-        return KVCache(nothing, nothing)
-
-
-class CrossAttention(nn.Module):
-    """Attention from the decoder to the encoder's states, without positions."""
-
-    def __init__(
-        self, width: int, heads: int, dropout: float, bias: bool = True, memory_width: int | None = None
-    ) -> None:
-        super().__init__()
-        self.heads, self.dropout = heads, dropout
-        self.project_query = Linear(width, width, bias=bias)
-        self.project_memory = Linear(memory_width or width, 2 * width, bias=bias)
-        self.project_out = Linear(width, width, bias=bias)
-
-    def project_keys(self, states: Tensor) -> Tensor:
-        """Project states [M, width] to keys alone, [M, width]."""
-        return self._project_part(states, 0)
-
-    def project_values(self, states: Tensor) -> Tensor:
-        """Project states [M, width] to values alone, [M, width]."""
-        return self._project_part(states, 1)
-
-    def _project_part(self, states: Tensor, part: int) -> Tensor:
-        weight, bias = self.project_memory.weight, self.project_memory.bias
-        return linear(states, weight.chunk(2)[part], None if bias is None else bias.chunk(2)[part])
-
-    def kv_cache(self, states: Tensor, pairing: Pairing) -> list[KVCache]:
-        """Project states [M, width] to keys and values, as a grid for each bucket of the pairing's layout."""
-        return [KVCache(*taken) for taken in pairing.heads(self.project_memory(states), 2, self.heads)]
-
-    def kv_cache_of_grids(self, keys: Sequence[Tensor], values: Sequence[Tensor]) -> list[KVCache]:
-        """The same from grids of keys and grids of values, each [R, columns, width]."""
-        return [
-            KVCache(*split_heads(key, self.heads, 1), *split_heads(value, self.heads, 1))
-            for key, value in zip(keys, values, strict=True)
-        ]
-
-    def forward(self, x: Tensor, layout: Layout, caches: Sequence[KVCache], masks: Sequence[Tensor | None]) -> Tensor:
-        """Attend from the tokens ``x`` [N, width] to the caches of the buckets of the layout, under their masks."""
-        grids, p = [], self.dropout if self.training else 0.0
-        taken = layout.to_heads(self.project_query(x), 1, self.heads)
-        for (query,), cache, mask in zip(taken, caches, masks, strict=True):
-            with attention_autocast(x):
-                grids.append(scaled_dot_product_attention(query, cache.keys, cache.values, mask, p))
-        return self.project_out(layout.from_heads(grids))
-
-    def step(self, x: Tensor, cache: KVCache, mask: Tensor | None) -> Tensor:
-        """Attend from one position per row, [rows, width]; ``mask`` as ``attn_mask`` there.
-
-        :param cache: has as many rows as ``x``, or fewer: then ``len(x) / len(cache)`` neighbours share one.
-        """
-        (query,) = split_heads(self.project_query(x).unflatten(0, (len(cache), -1)), self.heads, 1)
-        with attention_autocast(x):
-            attended = scaled_dot_product_attention(query, cache.keys, cache.values, mask, 0.0)
-        return self.project_out(join_heads(attended))
+def split_heads(x: Tensor, heads: int, parts: int) -> tuple[Tensor, ...]:
+    """Cut [rows, length, parts x width] into ``parts`` tensors [rows, heads, length, d_head], each contiguous."""
+    return x.unflatten(-1, (parts, heads, -1)).permute(2, 0, 3, 1, 4).contiguous().unbind(0)
 
 
 def join_heads(x: Tensor) -> Tensor:
-    """Turn [rows, heads, length, d_head] into [rows x length, width]."""
-    return x.transpose(1, 2).flatten(2).flatten(0, 1)
+    """Turn [rows, heads, length, d_head] into [rows, length, width]."""
+    return x.transpose(1, 2).flatten(2)
 
 
 def causal_mask(length: int, like: Tensor) -> Tensor:
@@ -255,3 +238,12 @@ def causal_end_mask(mask: Tensor | None, queries: int, keys: Tensor) -> Tensor:
         return hidden
     itself = torch.eye(length, dtype=torch.bool, device=keys.device)[length - queries :]
     return (mask.to(keys.dtype) + hidden).masked_fill(itself, 0.0)
+
+
+def _plus(logits: Tensor, mask: Tensor | None) -> Tensor:
+    return logits if mask is None else logits + mask
+
+
+def _project(projection: nn.Linear, x: Tensor, part: slice) -> Tensor:
+    """Apply some of the rows of a fused projection."""
+    return linear(x, projection.weight[part], None if projection.bias is None else projection.bias[part])

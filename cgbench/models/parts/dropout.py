@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.parts.cpu import dropout as cpu
-from cgbench.models.parts.forms import faster
+from cgbench.models.parts.cpu import fast_form
+from cgbench.models.parts.cpu.dropout import keep_mask
 
 
 class Dropout(nn.Module):
@@ -18,14 +18,13 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Keep the shape and the type."""
-        return dropout(x, self.p) if self.training else x
+        return dropout(x, self.p) if self.training and self.p else x
 
     def extra_repr(self) -> str:
         """Say p when the model is printed."""
         return f"p={self.p}"
 
 
-@faster(cpu=cpu.dropout)
 def dropout(x: Tensor, p: float) -> Tensor:
     """Drop with probability ``p``, by torch's default generator of the device."""
-    return F.dropout(x, p) if p else x
+    return x * keep_mask(x.shape, p, x.dtype) if fast_form(x) else F.dropout(x, p)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from cgbench.models.parts.cpu import loss as cpu
-from cgbench.models.parts.forms import faster
 
-
-@faster(cpu=cpu.label_smoothed_nll_loss)
 def label_smoothed_nll_loss(logits: Tensor, target: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
     """Return the label-smoothed loss and the negative log-likelihood in nats, each summed over tokens, in float32.
 

@@ -2,8 +2,8 @@
 
 A batch of N tokens is one flat tensor [N, width]. Linear maps, norms and dropout, which are nearly all of the work, see
 real tokens alone. Attention needs rectangles: a :class:`Layout` sorts sequences of similar length into buckets, each a
-padded grid, and moves tokens to the grids and back in one gather each way. All indices are made on the host from the
-lengths, so a GPU is never asked for a size.
+padded grid, and moves tokens to the grids and back in one gather each way. All indices come from the lengths on the
+host, so a GPU is never asked for a size.
 """
 
 from __future__ import annotations
@@ -18,9 +18,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cgbench.models.parts.cpu import ragged as cpu
-from cgbench.models.parts.forms import faster
-from cgbench.models.parts.heads import HeadGrids, split_heads
 from cgbench.models.special_ids import EOS
 
 
@@ -65,7 +62,6 @@ class Layout:
         self.starts = np.cumsum(self.lengths) - self.lengths
         self.device = torch.device(device)
         self.right, self.like = right, like
-        self._head_grids: dict[tuple[int, int], HeadGrids] = {}
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -114,34 +110,15 @@ class Layout:
 
     def to_grids(self, x: Tensor) -> list[Tensor]:
         """Cut flat tokens [N, C] into a grid [R, columns, C] per bucket; what stands at padding is finite."""
-        buckets, index, inverse = self._grids
-        if index is not None and inverse is not None:
-            x = gather_grids(x, index, inverse)
-        return _cut(x, buckets)
+        buckets, index, _ = self._grids
+        return _cut(x if index is None else x.index_select(0, index), buckets)
 
     def from_grids(self, grids: Sequence[Tensor]) -> Tensor:
         """Undo :meth:`to_grids`: [R, columns, C] per bucket to [N, C]."""
         _, _, inverse = self._grids
         flat = [grid.flatten(0, 1) for grid in grids]
         x = torch.cat(flat) if len(flat) > 1 else flat[0]
-        return x if inverse is None else gather_tokens(x, inverse)
-
-    def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
-        """Cut flat tokens [N, parts x width] into ``parts`` tensors [R, heads, columns, d_head] per bucket."""
-        return self.head_grids(parts, heads).take(x)
-
-    def from_heads(self, grids: Sequence[Tensor]) -> Tensor:
-        """Turn [R, heads, columns, d_head] per bucket into [N, width]."""
-        return self.head_grids(1, grids[0].shape[1]).give_back(grids)
-
-    def head_grids(self, parts: int, heads: int) -> HeadGrids:
-        """Return where the heads of the tokens stand in the grids."""
-        found = self._head_grids.get((parts, heads))
-        if found is None:
-            rows = [bucket.rows for bucket in self.buckets]
-            grids = [grid_index(self.starts[part], self.parts[part], self.right) for part in rows]
-            found = self._head_grids[parts, heads] = HeadGrids.of(grids, parts, heads, self.device)
-        return found
+        return x if inverse is None else x.index_select(0, inverse)
 
     @cached_property
     def _grids(self) -> tuple[list[Bucket], Tensor | None, Tensor | None]:
@@ -154,7 +131,7 @@ class Layout:
             indices.append(index.ravel())
             reals.append(real.ravel())
         index, real = np.concatenate(indices), np.concatenate(reals)
-        if len(index) == self.tokens and bool((index == np.arange(len(index))).all()):
+        if _is_range(index, self.tokens):
             return buckets, None, None
         inverse = np.empty(self.tokens, np.int64)
         inverse[index[real]] = np.flatnonzero(real)
@@ -218,14 +195,6 @@ class GatherLayout(Layout):
         """See :class:`Layout`; of a table [U, C]."""
         return _cut(x.index_select(0, self._places), self.buckets)
 
-    def to_heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
-        """See :class:`Layout`; of a table [U, C]."""
-        return [split_heads(grid, heads, parts) for grid in self.to_grids(x)]
-
-    def head_grids(self, parts: int, heads: int) -> HeadGrids:
-        """See :class:`Layout`."""
-        return self._gathered.head_grids(parts, heads)
-
     @cached_property
     def _index(self) -> Tensor:
         return self._tensor(self.rows)
@@ -265,6 +234,10 @@ def grid_index(starts: np.ndarray, parts: np.ndarray, right: bool = False) -> tu
     return np.concatenate(indices, 1), np.concatenate(reals, 1)
 
 
+def _is_range(index: np.ndarray, size: int) -> bool:
+    return len(index) == size and bool((index == np.arange(size)).all())
+
+
 def _cut(x: Tensor, buckets: Sequence[Bucket]) -> list[Tensor]:
     """Cut the places of all grids, one after another, into a grid [R, columns, C] per bucket."""
     sizes = [len(bucket.rows) * bucket.columns for bucket in buckets]
@@ -284,45 +257,20 @@ class Pairing:
     def __init__(self, layout: Layout, memory: Layout, which: np.ndarray | None = None) -> None:
         self.layout, self.memory = layout, memory
         self.which = np.arange(len(layout)) if which is None else np.asarray(which, np.int64)
-        self.masks: list[Tensor | None] = []
-        self._sizes: list[tuple[int, int]] = []
-        indices, reals = [], []
-        for bucket in layout.buckets:
-            rows = self.which[bucket.rows]
-            index, real = grid_index(memory.starts[rows], memory.lengths[rows, None])
-            self.masks.append(layout.mask(real))
-            self._sizes.append(index.shape)
-            indices.append(index.ravel())
-            reals.append(real.ravel())
-        index, real = np.concatenate(indices), np.concatenate(reals)
-        self._places = [
-            (part.reshape(size), real.reshape(size))
-            for part, real, size in zip(indices, reals, self._sizes, strict=True)
-        ]
-        self._head_grids: dict[tuple[int, int], HeadGrids] = {}
-        # Where every sequence of the memory is used once, gradients need no sums.
-        once = len(self.which) == len(memory) and len(np.unique(self.which)) == len(memory)
-        self._index, self._inverse = layout._tensor(index), None
-        if once:
-            inverse = np.empty(memory.tokens, np.int64)
-            inverse[index[real]] = np.flatnonzero(real)
-            self._inverse = layout._tensor(inverse)
-        self._equal = once and len(index) == memory.tokens and bool((index == np.arange(len(index))).all())
+        tables = [grid_index(memory.starts[rows], memory.lengths[rows, None]) for rows in self._rows()]
+        self.masks = [layout.mask(real) for _, real in tables]
+        self._sizes = [index.shape for index, _ in tables]
+        index = np.concatenate([index.ravel() for index, _ in tables])
+        self._index = None if _is_range(index, memory.tokens) else layout._tensor(index)
+
+    def _rows(self) -> list[np.ndarray]:
+        return [self.which[bucket.rows] for bucket in self.layout.buckets]
 
     def grids(self, x: Tensor) -> list[Tensor]:
         """Return the memory [M, C] as a grid [R, columns, C] for each bucket of the layout."""
-        if not self._equal:
-            x = x.index_select(0, self._index) if self._inverse is None else gather_grids(x, self._index, self._inverse)
+        x = x if self._index is None else x.index_select(0, self._index)
         pieces = x.split([rows * columns for rows, columns in self._sizes])
         return [piece.view(*size, *x.shape[1:]) for piece, size in zip(pieces, self._sizes, strict=True)]
-
-    def heads(self, x: Tensor, parts: int, heads: int) -> list[tuple[Tensor, ...]]:
-        """Return the memory [M, parts x width] as ``parts`` tensors [R, heads, columns, d_head] for each bucket."""
-        if self._inverse is None:
-            return [split_heads(grid, heads, parts) for grid in self.grids(x)]
-        if (parts, heads) not in self._head_grids:
-            self._head_grids[parts, heads] = HeadGrids.of(self._places, parts, heads, self.layout.device)
-        return self._head_grids[parts, heads].take(x)
 
 
 @dataclass(frozen=True)
@@ -363,21 +311,3 @@ class Ragged:
         ids = self.ids.roll(1)
         ids[self.layout._tensor(self.layout.starts)] = EOS
         return Ragged(ids, self.layout)
-
-
-@faster(cpu=cpu.gather_grids)
-def gather_grids(x: Tensor, index: Tensor, inverse: Tensor) -> Tensor:
-    """Gather tokens [N, ...] into the places of grids, [places, ...]; at padding, too, where gradients have to be 0.
-
-    :param index: the token at each place; ``inverse``: the place of each token, [N].
-    """
-    return x.index_select(0, index)
-
-
-@faster(cpu=cpu.gather_tokens)
-def gather_tokens(x: Tensor, inverse: Tensor) -> Tensor:
-    """Gather tokens [N, ...] from the places of grids, [places, ...].
-
-    :param inverse: the place of each token, [N], no two of them equal.
-    """
-    return x.index_select(0, inverse)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from cgbench.models.parts.linear import Linear
-from cgbench.models.parts.ragged import grid_index
+from cgbench.models.parts.ragged import grid_index, on_device
 
 
 @dataclass
@@ -49,18 +49,13 @@ class SourceAttention(Linear):
         """
         layout = encoded.layout
         table, real = grid_index(layout.starts[order], layout.lengths[order, None])
-        index = as_tensor(table, encoded.states)
+        index = on_device(table, encoded.states)
         values = encoded.states[index]
         # q·e = (W h + b)·e: the products with e are made once for all steps.
         keys = values @ self.weight
-        offset = (values @ self.bias).masked_fill(~as_tensor(real, values), -torch.inf)
+        offset = (values @ self.bias).masked_fill(~on_device(real, values), -torch.inf)
         return Memory(values, keys, offset, encoded.ids[index])
 
     def weights(self, memory: Memory, h: Tensor) -> Tensor:
         """Return the weights of the source words, [rows, columns], for the state of one step, [rows, width]."""
         return torch.softmax(torch.bmm(memory.keys, h.unsqueeze(2)).squeeze(2) + memory.offset, 1)
-
-
-def as_tensor(values: np.ndarray, like: Tensor) -> Tensor:
-    """An array on the device of ``like``."""
-    return torch.from_numpy(np.ascontiguousarray(values)).to(like.device, non_blocking=True)

@@ -1,12 +1,12 @@
 """A linear map at every step of a recurrence, whose weight has its gradient made once, of all steps together.
 
-Left to itself, torch makes the gradient of the weight at each step, and adds it to the sum of the others: for the few
-rows of a step that is mostly reading and writing memory.
+torch computes the gradient of the weight at each step and adds it to the sum of the others: for the few rows of a step
+that is mostly reading and writing memory. One product instead saves 14 % of a training step of ``lstm_lexicon_cogs``
+(docs/performance.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,12 +15,9 @@ from torch import Tensor
 Tape = list[tuple[Tensor, Tensor]]
 
 
-def step_linear(weight: Tensor) -> Callable[[Tensor], Tensor]:
+class StepLinear:
     """See :func:`cgbench.models.parts.recurrent.step_linear`."""
-    return _StepLinear(weight)
 
-
-class _StepLinear:
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight.detach()
         self.tape: Tape = []
@@ -28,6 +25,7 @@ class _StepLinear:
         self.anchor = _Anchor.apply(weight, self.tape)
 
     def __call__(self, x: Tensor) -> Tensor:
+        """Map the rows [rows, in] of one step."""
         result: Tensor = _Step.apply(x, self.anchor, self.weight, self.tape)
         return result
 

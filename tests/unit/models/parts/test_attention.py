@@ -10,7 +10,7 @@ from cgbench.models.parts.attention import (
     CrossAttention,
     KVCache,
     SelfAttention,
-    scaled_dot_product_attention,
+    attend,
     split_heads,
 )
 from cgbench.models.parts.cpu.dropout import keep_mask
@@ -152,10 +152,13 @@ def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
     torch.manual_seed(1)
     kept = keep_mask(torch.Size((2, 3, 5, 6)), p, torch.float64) if p else 1.0
     torch.manual_seed(1)
-    found = scaled_dot_product_attention(query, keys, values, added, p)
+    found = attend(query, keys, values, added, p)
     logits = query @ keys.transpose(2, 3) / 2 + (0.0 if added is None else added)
     expected = (logits.softmax(3) * kept) @ values
     assert torch.allclose(found, expected, atol=1e-12)
+    if not p:  # torch's own form, where no gradient is wanted
+        with torch.no_grad():
+            assert torch.allclose(attend(query, keys, values, added), expected, atol=1e-12)
     weights = torch.randn_like(expected)
     for one, other in zip(
         torch.autograd.grad(found, inputs, weights), torch.autograd.grad(expected, inputs, weights), strict=True
@@ -166,9 +169,9 @@ def test_attention_and_its_gradients_are_those_of_its_formula(p, bias):
 def test_equal_keys_give_the_mean_of_the_values():
     values = torch.tensor([[[[1.0], [3.0], [8.0]]]])
     query, keys = torch.ones(1, 1, 1, 1), torch.ones(1, 1, 3, 1)
-    assert scaled_dot_product_attention(query, keys, values, None, 0.0).item() == pytest.approx(4.0)
+    assert attend(query, keys, values, None, 0.0).item() == pytest.approx(4.0)
     hidden = torch.tensor([[0.0, 0.0, -math.inf]])
-    assert scaled_dot_product_attention(query, keys, values, hidden, 0.0).item() == pytest.approx(2.0)
+    assert attend(query, keys, values, hidden, 0.0).item() == pytest.approx(2.0)
 
 
 def test_cross_attention_is_plain_attention_over_the_memory():

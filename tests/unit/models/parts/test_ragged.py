@@ -71,7 +71,7 @@ def test_ends_are_the_last_tokens_of_parts_in_matching_grids():
 
 @given(LENGTHS, st.randoms(use_true_random=False))
 def test_copies_are_what_their_rows_say(lengths, random):
-    """In tokens, grids and heads, and in the ends of these; gradients are sums over the table_layout."""
+    """In tokens and grids, and in the ends of these; gradients are sums over the table_layout."""
     plain = Layout(lengths, right=True)
     rows = np.array([random.randrange(5) for _ in range(plain.tokens)])
     table_layout = GatherLayout(plain, rows)
@@ -80,8 +80,6 @@ def test_copies_are_what_their_rows_say(lengths, random):
     assert torch.equal(table_layout.gather(table), flat)
     for given_grid, expected in zip(table_layout.to_grids(table), plain.to_grids(flat), strict=True):
         assert torch.equal(given_grid, expected)
-    for given_heads, expected in zip(table_layout.to_heads(table, 2, 3), plain.to_heads(flat, 2, 3), strict=True):
-        assert all(map(torch.equal, given_heads, expected))
     counts = np.array([[random.randint(0, length)] for length in lengths])
     assert torch.equal(table_layout.ends(counts).gather(table), plain.ends(counts).gather(flat))
     table_layout.from_grids(table_layout.to_grids(table)).sum().backward()
