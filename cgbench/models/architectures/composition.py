@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import CompositionConfig
 from cgbench.models.parts.attention import KVCache
@@ -30,7 +31,7 @@ class Mixed(Encoded):
     values: Tensor
 
 
-class Composition(Transformer):
+class Composition(PretrainedTransformer):
     """A Transformer whose decoder layers read mixtures of the encoder's sublayers.
 
     ``mixture`` holds the weights [2, decoder layers, sublayers], for keys and values, or [1, 1, sublayers] where one

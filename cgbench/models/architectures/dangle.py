@@ -23,7 +23,8 @@ from torch import Tensor, nn
 
 from cgbench.models.architectures.mixed_layers import MixedLayer, run_mixed
 from cgbench.models.architectures.prefixes import Prefixes
-from cgbench.models.architectures.transformer import Encoded, Transformer
+from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
+from cgbench.models.architectures.transformer import Encoded
 from cgbench.models.config.architectures import DangleConfig
 from cgbench.models.parts.attention import KVCache, SelfAttention, split_heads
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
@@ -78,7 +79,7 @@ class PrefixState:
             self.mask = self.mask.index_select(0, kept)
 
 
-class Dangle(Transformer):
+class Dangle(PretrainedTransformer):
     """What both forms share, and R-Dangle with them: inputs, mixed layers, and prediction prefix by prefix."""
 
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from cgbench.models.architectures.lexical_output import LexicalOutput, LexicalStates
+from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.config.architectures import LexicalTransformerConfig
 from cgbench.models.config.common import TransformerConfig
+from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.parts.ragged import Ragged, grid_index, on_device
 from cgbench.models.parts.source_attention import Memory, SourceAttention
 from cgbench.models.special_ids import BOS
@@ -88,4 +90,6 @@ def build_transformer(config: TransformerConfig, source_size: int, target_size: 
     """Build a Transformer, with a lexicon if the configuration asks for one."""
     if isinstance(config, LexicalTransformerConfig) and config.lexicon != "none":
         return LexicalTransformer(config, source_size, target_size)
+    if isinstance(config, OverEncoderConfig) and (config.pretrained_encoder or not config.tie_output):
+        return PretrainedTransformer(config, source_size, target_size)
     return Transformer(config, source_size, target_size)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cgbench.models.architectures.transformer import Transformer
+from cgbench.models.architectures.pretrained.transformer import PretrainedTransformer
 from cgbench.models.config.architectures import LRFConfig
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.dropout import dropout
@@ -89,7 +89,7 @@ class Fuse(nn.Module):
         return layer.after(self.norm, x, self.attention(layer.before(self.norm, x), layer.before(self.norm, layers)))
 
 
-class LRF(Transformer):
+class LRF(PretrainedTransformer):
     """A Transformer whose layers attend to the layers below."""
 
     config: LRFConfig

@@ -20,13 +20,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from cgbench.models.architectures.pretrained import PretrainedEmbedding
 from cgbench.models.config.common import TransformerConfig
-from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.parts.attention import KVCache
 from cgbench.models.parts.dropout import Dropout
 from cgbench.models.parts.layers import DecoderLayer, EncoderLayer, Layer
-from cgbench.models.parts.linear import Linear, linear
+from cgbench.models.parts.linear import linear
 from cgbench.models.parts.positions import interleaved_sinusoids, sinusoids
 from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
 from cgbench.models.special_ids import BOS, PAD
@@ -108,33 +106,14 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         self.scale, self.position_scale = embedding_scales(config)
-        over = config if isinstance(config, OverEncoderConfig) else None
-        self.pretrained = over.encoder_as_layers() if over and over.pretrained_encoder else None
-        self.decodes_pretrained = over is not None and over.pretrained_decoder
-        self.longest_source = over.longest_source if over else None
-        self.longest_target = over.longest_target if over else None
-        self.source_embedding: Any = (
-            PretrainedEmbedding(over, source_size, over.encoder_dropout)
-            if over and over.pretrained_encoder
-            else build_embedding(source_size, config)
-        )
-        self.target_embedding: Any = (
-            PretrainedEmbedding(over, target_size, config.dropout, self.source_embedding.words)
-            if over and self.decodes_pretrained
-            else build_embedding(target_size, config)
-        )
+        source, target = self.build_embeddings(source_size, target_size)
+        self.source_embedding, self.target_embedding = source, target
         self.dropout = Dropout(config.dropout if config.embedding_dropout else 0.0)
         self.encoder = nn.ModuleList(self.build_encoder_layer(number) for number in range(self.distinct_encoder_layers))
         self.decoder = nn.ModuleList(self.build_decoder_layer(number) for number in range(self.distinct_decoder_layers))
-        pre = config.norm == "pre"
-        # Of a pre-trained encoder, the norm belongs to its last layer.
-        self.encoder_norm = nn.LayerNorm(config.width) if pre and self.pretrained is None else nn.Identity()
-        self.decoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
+        self.encoder_norm = self.build_encoder_norm()
+        self.decoder_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
         self.output_bias = nn.Parameter(torch.zeros(target_size)) if config.output_bias else None
-        self.output: nn.Linear | None = None
-        if over and not over.tie_output:
-            self.output = Linear(config.width, target_size, bias=False)
-            nn.init.normal_(self.output.weight, std=config.width**-0.5)
 
     # What the stacks are made of.
 
@@ -148,13 +127,36 @@ class Transformer(nn.Module):
         """Number of decoder layers with parameters of their own."""
         return self.config.decoder_layers
 
+    def build_embeddings(self, source_size: int, target_size: int) -> tuple[Any, Any]:
+        """Build the tables of source and target words."""
+        return self.build_embedding(source_size), self.build_embedding(target_size)
+
+    def build_embedding(self, size: int) -> nn.Embedding:
+        """Build a table of ``size`` word embeddings, started as ``config.embedding`` says; padding's row is 0."""
+        config = self.config
+        embedding = nn.Embedding(size, config.width, padding_idx=PAD)
+        with torch.no_grad():
+            if config.embedding in ("teu", "xavier"):
+                nn.init.xavier_uniform_(embedding.weight)
+            else:
+                deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
+                embedding.weight.normal_(std=deviation)
+            if length := {"unit": 1, "length_1": 1, "length_4": 4}.get(config.embedding):
+                embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True)).mul_(length)
+            embedding.weight[PAD] = 0
+        return embedding
+
     def build_encoder_layer(self, number: int) -> nn.Module:
         """Build encoder layer 0, 1, ..., from the bottom."""
-        return EncoderLayer(self.pretrained or self.config)
+        return EncoderLayer(self.config)
 
     def build_decoder_layer(self, number: int) -> nn.Module:
         """Build decoder layer 0, 1, ..., from the bottom."""
         return DecoderLayer(self.config)
+
+    def build_encoder_norm(self) -> nn.Module:
+        """Build what normalises the encoder's output."""
+        return nn.LayerNorm(self.config.width) if self.config.norm == "pre" else nn.Identity()
 
     def encoder_stack(self) -> list[EncoderLayer]:
         """The encoder layers in the order in which they are applied."""
@@ -196,8 +198,6 @@ class Transformer(nn.Module):
 
     def read_source(self, source: Ragged) -> Ragged:
         """Return what the encoder reads of source ids, </s> last."""
-        if isinstance(self.config, OverEncoderConfig) and self.pretrained is not None:
-            return source.preceded(BOS) if self.config.encoder_marks else source.without_ends()
         return source.preceded(BOS) if self.config.begin_source else source
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
@@ -231,8 +231,7 @@ class Transformer(nn.Module):
 
     def project(self, states: Tensor) -> Tensor:
         """Return logits [..., target vocabulary] of states [..., width]."""
-        weight = self.target_embedding.weight if self.output is None else self.output.weight
-        return linear(states, weight, self.output_bias)
+        return linear(states, self.target_embedding.weight, self.output_bias)
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
         """Return logits [N, target vocabulary] under teacher forcing; ``target``: the ids that the decoder reads."""
@@ -272,8 +271,6 @@ class Transformer(nn.Module):
 
     def embed(self, embedding: Any, ids: Tensor, positions: Tensor) -> Tensor:
         """Return scaled embeddings with absolute positions, where the architecture has them, after dropout."""
-        if isinstance(embedding, PretrainedEmbedding):
-            return cast("Tensor", embedding(ids, positions))
         return self.dropout(self.vectors(embedding, ids, positions))
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
@@ -292,18 +289,3 @@ def embedding_scales(config: TransformerConfig) -> tuple[float, float]:
     return {"fairseq": (up, 1.0), "unit": (up, 1.0), "teu": (up, 1.0), "ped": (1.0, 1 / up)}.get(
         config.embedding, (1.0, 1.0)
     )
-
-
-def build_embedding(size: int, config: TransformerConfig) -> nn.Embedding:
-    """Build a table of ``size`` word embeddings, started as ``config.embedding`` says; padding's row is 0."""
-    embedding = nn.Embedding(size, config.width, padding_idx=PAD)
-    with torch.no_grad():
-        if config.embedding in ("teu", "xavier"):
-            nn.init.xavier_uniform_(embedding.weight)
-        else:
-            deviation = {"none": 1.0, "ped": math.sqrt(2 / config.width)}.get(config.embedding, config.width**-0.5)
-            embedding.weight.normal_(std=deviation)
-        if length := {"unit": 1, "length_1": 1, "length_4": 4}.get(config.embedding):
-            embedding.weight.div_(embedding.weight.norm(dim=1, keepdim=True)).mul_(length)
-        embedding.weight[PAD] = 0
-    return embedding

@@ -95,7 +95,7 @@ class Start:
         :param source_size: ids of its tokeniser.
         :raises InputError: they do not fit.
         """
-        from cgbench.models.architectures.pretrained import load_pretrained
+        from cgbench.models.architectures.pretrained.weights import load_pretrained
         from cgbench.models.outside.loading import load_weights
 
         weights = load_weights(self.planned.address, self.planned.folder, self.decodes)

@@ -13,7 +13,7 @@ from outside_models import LINES, WORDS, marked_tokenizer, write_roberta
 
 from cgbench.errors import InputError
 from cgbench.models.architectures.composition import sublayer_outputs
-from cgbench.models.architectures.pretrained import named_parts
+from cgbench.models.architectures.pretrained.weights import named_parts
 from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset

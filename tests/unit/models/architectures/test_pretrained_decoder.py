@@ -11,7 +11,7 @@ import transformers
 from outside_models import LINES, WORDS, write_bart, write_roberta
 
 from cgbench.errors import InputError
-from cgbench.models.architectures.pretrained import named_parts
+from cgbench.models.architectures.pretrained.weights import named_parts
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.ensemble import Ensemble

@@ -1,8 +1,4 @@
-"""RoBERTa (Liu et al., 2019) and BART (Lewis et al., 2020) in layers of ours: embeddings, and where parameters go.
-
-Their layers are post-norm layers with GELU, so that whatever is built of encoder layers (mixtures of their sublayers,
-layers over a source and a prefix, fuse-attention) can be built of them, without padding.
-"""
+"""Where the parameters of RoBERTa and BART go in a model of ours."""
 
 from __future__ import annotations
 
@@ -11,49 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
-from cgbench.models.parts.dropout import Dropout
-from cgbench.models.special_ids import PAD
-
-
-class PretrainedEmbedding(nn.Module):
-    """Words, positions and (RoBERTa's) one token type, added, normalised, with dropout.
-
-    :param words: another block's, which these are (BART has one table for both sides).
-    """
-
-    def __init__(self, config: OverEncoderConfig, size: int, dropout: float, words: Any = None) -> None:
-        super().__init__()
-        width = config.encoder_width
-        # In a tuple, a module is no part of this one: what is shared has one name in a checkpoint.
-        self._shared = (words,)
-        if words is None:
-            self.words = nn.Embedding(size, width, padding_idx=PAD)
-        self.positions = nn.Embedding(config.encoder_positions, width)
-        self.token_type = None if config.pretrained_decoder else nn.Parameter(torch.zeros(width))
-        self.norm = nn.LayerNorm(width)
-        self.dropout = Dropout(dropout)
-
-    @property
-    def weight(self) -> Tensor:
-        """The table of words, [ids, width]."""
-        words = self._shared[0] or self.words
-        weight: Tensor = words.weight
-        return weight
-
-    def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
-        """Vectors [N, width] of ids [N] at positions from 0, [N]."""
-        x = nn.functional.embedding(ids, self.weight, PAD) + self.at(positions)
-        x = self.norm(x if self.token_type is None else x + self.token_type)
-        x = self.dropout(x)
-        return x
-
-    def at(self, positions: Tensor) -> Tensor:
-        """The vectors of positions from 0."""
-        x: Tensor = self.positions(positions + OFFSET)
-        return x
-
 
 _ROBERTA = {
     "attention.project_in": ("attention.self.query", "attention.self.key", "attention.self.value"),

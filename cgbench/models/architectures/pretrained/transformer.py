@@ -1,0 +1,112 @@
+"""RoBERTa (Liu et al., 2019) as the encoder of a Transformer, or BART (Lewis et al., 2020) as encoder and decoder.
+
+Their layers are post-norm layers with GELU, so that whatever is built of encoder layers (mixtures of their sublayers,
+layers over a source and a prefix, fuse-attention) can be built of them, without padding. Architectures that can extend
+:class:`PretrainedTransformer`; with ``model.encoder=own`` it is the Transformer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from cgbench.models.architectures.transformer import Transformer
+from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
+from cgbench.models.parts.dropout import Dropout
+from cgbench.models.parts.layers import EncoderLayer
+from cgbench.models.parts.linear import Linear
+from cgbench.models.parts.ragged import Ragged
+from cgbench.models.special_ids import BOS, PAD
+
+
+class PretrainedTransformer(Transformer):
+    """A Transformer whose encoder may be RoBERTa's, or that may be BART."""
+
+    config: OverEncoderConfig
+
+    def __init__(self, config: OverEncoderConfig, source_size: int, target_size: int) -> None:
+        # Read while the parts are built.
+        self.pretrained = config.encoder_as_layers() if config.pretrained_encoder else None
+        self.decodes_pretrained = config.pretrained_decoder
+        super().__init__(config, source_size, target_size)
+        self.longest_source, self.longest_target = config.longest_source, config.longest_target
+        self.output = None if config.tie_output else Linear(config.width, target_size, bias=False)
+        if self.output is not None:
+            nn.init.normal_(self.output.weight, std=config.width**-0.5)
+
+    def build_embeddings(self, source_size: int, target_size: int) -> tuple[Any, Any]:
+        """See :class:`Transformer`."""
+        if self.pretrained is None:
+            return super().build_embeddings(source_size, target_size)
+        config = self.config
+        source = PretrainedEmbedding(config, source_size, config.encoder_dropout)
+        if self.decodes_pretrained:
+            return source, PretrainedEmbedding(config, target_size, config.dropout, source.words)
+        return source, self.build_embedding(target_size)
+
+    def build_encoder_layer(self, number: int) -> nn.Module:
+        """See :class:`Transformer`."""
+        return EncoderLayer(self.pretrained or self.config)
+
+    def build_encoder_norm(self) -> nn.Module:
+        """See :class:`Transformer`; the norm of a pre-trained encoder belongs to its last layer."""
+        return super().build_encoder_norm() if self.pretrained is None else nn.Identity()
+
+    def read_source(self, source: Ragged) -> Ragged:
+        """See :class:`Transformer`."""
+        if self.pretrained is None:
+            return super().read_source(source)
+        return source.preceded(BOS) if self.config.encoder_marks else source.without_ends()
+
+    def embed(self, embedding: Any, ids: Tensor, positions: Tensor) -> Tensor:
+        """See :class:`Transformer`."""
+        if isinstance(embedding, PretrainedEmbedding):
+            return cast("Tensor", embedding(ids, positions))
+        return super().embed(embedding, ids, positions)
+
+    def project(self, states: Tensor) -> Tensor:
+        """See :class:`Transformer`."""
+        if self.output is None:
+            return super().project(states)
+        logits: Tensor = self.output(states)
+        return logits if self.output_bias is None else logits + self.output_bias
+
+
+class PretrainedEmbedding(nn.Module):
+    """Words, positions and (RoBERTa's) one token type, added, normalised, with dropout.
+
+    :param words: another block's, which these are (BART has one table for both sides).
+    """
+
+    def __init__(self, config: OverEncoderConfig, size: int, dropout: float, words: Any = None) -> None:
+        super().__init__()
+        width = config.encoder_width
+        # In a tuple, a module is no part of this one: what is shared has one name in a checkpoint.
+        self._shared = (words,)
+        if words is None:
+            self.words = nn.Embedding(size, width, padding_idx=PAD)
+        self.positions = nn.Embedding(config.encoder_positions, width)
+        self.token_type = None if config.pretrained_decoder else nn.Parameter(torch.zeros(width))
+        self.norm = nn.LayerNorm(width)
+        self.dropout = Dropout(dropout)
+
+    @property
+    def weight(self) -> Tensor:
+        """The table of words, [ids, width]."""
+        words = self._shared[0] or self.words
+        weight: Tensor = words.weight
+        return weight
+
+    def forward(self, ids: Tensor, positions: Tensor) -> Tensor:
+        """Vectors [N, width] of ids [N] at positions from 0, [N]."""
+        x = nn.functional.embedding(ids, self.weight, PAD) + self.at(positions)
+        x = self.norm(x if self.token_type is None else x + self.token_type)
+        vectors: Tensor = self.dropout(x)
+        return vectors
+
+    def at(self, positions: Tensor) -> Tensor:
+        """The vectors of positions from 0."""
+        x: Tensor = self.positions(positions + OFFSET)
+        return x
