@@ -28,7 +28,7 @@ from cgbench.commands.options import (
 from cgbench.errors import InputError, printable_json
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.cost.foresight import Foreseen
+    from cgbench.benchmark.cost import Forecast
     from cgbench.benchmark.react.plan import Plan
     from cgbench.engines import Engine
     from cgbench.steps import Workspace
@@ -120,7 +120,7 @@ def build_react_command(
     Given again, the command goes on where it was stopped; finished steps are kept as long as nothing they depend on
     has changed.
     """
-    from cgbench.benchmark.cost.foresight import estimates_wanted, foresee
+    from cgbench.benchmark.cost import estimates_wanted, forecast
     from cgbench.benchmark.react.build_react import build_react, explain_react
 
     train_spec = corpus(train, columns)
@@ -161,10 +161,10 @@ def build_react_command(
         "card_notes": card_notes,
         "settings": changed,
     }
-    costs: list[Foreseen] = []
+    costs: list[Forecast] = []
 
     def price(plan: Plan, workspace: Workspace, engine: Engine) -> None:
-        if cost := foresee(plan, workspace, engine, preset=preset, settings=changed):
+        if cost := forecast(plan, workspace, engine):
             costs.append(cost)
             if not dry_run:
                 _say_cost(cost)
@@ -173,7 +173,7 @@ def build_react_command(
     if dry_run:
         lines = explain_react(**arguments, engine=engine, on_plan=on_plan)
         if form == "json":
-            found = {"estimate": costs[0].estimate.as_dict(), "advice": costs[0].advice} if costs else {}
+            found = {"estimate": costs[0].as_dict(), "advice": costs[0].advice} if costs else {}
             click.echo(json.dumps({"steps": lines, **found}, indent=1))
         else:
             note("\n".join(lines))
@@ -189,7 +189,7 @@ def build_react_command(
         click.echo(report(release))
 
 
-def _say_cost(cost: Foreseen) -> None:
-    note(f"\n{cost.lines}\n")
+def _say_cost(cost: Forecast) -> None:
+    note(f"\n{cost}\n")
     if cost.advice:
         note(f"warning: {cost.advice}")
