@@ -104,10 +104,6 @@ class Evaluation:
         """The tables in LaTeX (booktabs), figures with ``width`` decimals (by default one; four for scores up to 1)."""
         return self.report("latex", width)
 
-    def to_markdown(self, width: int | None = None) -> str:
-        """The same in Markdown."""
-        return self.report("markdown", width)
-
     def report(self, form: str = "text", width: int | None = None, reasons: bool = False, safe: bool = False) -> str:
         """What ``cgbench score`` prints, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
 

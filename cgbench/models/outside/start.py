@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 PRESET = "fine_tuning"  # where none is named
 
 
-def is_outside(init: object) -> bool:
-    """Whether what a training starts from is named as a model from outside."""
-    return str(init).startswith("hf:")
-
-
 @dataclass(frozen=True)
 class Start:
     """A model that is not loaded yet; it goes to worker processes as it is.
