@@ -16,7 +16,7 @@ from importlib import resources
 from typing import Any
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import ARCHITECTURES, added_architectures
 from cgbench.models.config.common import ModelConfig, to_dict
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.methods import METHODS
@@ -48,7 +48,7 @@ def catalogue(sizes: Sizes | None = None, count: bool = True) -> dict[str, list[
                 "paper": entry.paper,
                 "presets": [preset.name for preset in presets if preset.model.architecture == name],
             }
-            for name, entry in {**ARCHITECTURES, **OUTSIDE}.items()
+            for name, entry in {**added_architectures(), **ARCHITECTURES, **OUTSIDE}.items()
         ],
         "methods": [{"name": name, "summary": entry.summary, "paper": entry.paper} for name, entry in METHODS.items()],
         "presets": [preset_row(preset, sizes, count) for preset in presets],
@@ -68,7 +68,7 @@ def preset_row(preset: Preset, sizes: Sizes | None = None, count: bool = True) -
         "parameters": None,
         "parameters_without_vocabulary": None,
     }
-    if count and preset.model.architecture in ARCHITECTURES:  # what others have made is counted where it is loaded
+    if count and preset.model.architecture not in OUTSIDE:  # what others have made is counted where it is loaded
         row["parameters"] = count_parameters(preset.model, *sizes) if sizes else None
         row["parameters_without_vocabulary"] = count_without_vocabulary(preset.model)
     return row
@@ -97,7 +97,7 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
                 *_settings("text", preset.text, defaults.text),
             ],
         }
-    if entry := {**ARCHITECTURES, **OUTSIDE}.get(name):
+    if entry := {**added_architectures(), **ARCHITECTURES, **OUTSIDE}.get(name):
         preset = architecture_preset(name)
         return {
             "kind": "architecture",

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from cgbench.errors import require
-from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import ARCHITECTURES, added_architectures
 from cgbench.models.config.common import ModelConfig
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ def build_model(config: ModelConfig, source_size: int, target_size: int) -> Tran
     :raises InputError: torch is not installed.
     """
     require("torch", "models")
-    entry = ARCHITECTURES[config.architecture]
-    model: Transformer = getattr(import_module(f"cgbench.models.architectures.{entry.module}"), entry.builder)(
-        config, source_size, target_size
-    )
+    name = config.architecture
+    entry = ARCHITECTURES[name] if name in ARCHITECTURES else added_architectures()[name]
+    module = import_module(entry.module, "cgbench.models.architectures")
+    model: Transformer = getattr(module, entry.builder)(config, source_size, target_size)
     return model

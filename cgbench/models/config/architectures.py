@@ -5,8 +5,10 @@ This file imports no torch, so that ``cgbench models`` and every check of a conf
 
 from __future__ import annotations
 
+import importlib.metadata
 from dataclasses import dataclass
 
+from cgbench.errors import InputError
 from cgbench.models.config.common import ModelConfig, TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.lexical import LexicalConfig
@@ -379,7 +381,10 @@ class SyntacticAttentionConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class Architecture:
-    """One row of the table: its configuration, where the class that builds it is, and its source."""
+    """One row of the table: its configuration, where the class that builds it is, and its source.
+
+    :param module: name of a module; of ours, relative to :mod:`cgbench.models.architectures`.
+    """
 
     config: type[ModelConfig]
     module: str
@@ -391,51 +396,69 @@ class Architecture:
 ARCHITECTURES = {
     "transformer": Architecture(
         LexicalTransformerConfig,
-        "lexical_transformer",
+        ".lexical_transformer",
         "build_transformer",
         "encoder and decoder of self-attention",
         "Vaswani et al. 2017",
     ),
     "universal": Architecture(
-        UniversalConfig, "universal", "Universal", "layers that share their weights", "Csordás et al. 2021"
+        UniversalConfig, ".universal", "Universal", "layers that share their weights", "Csordás et al. 2021"
     ),
     "dangle": Architecture(
-        DangleConfig, "dangle", "build_dangle", "source encoded anew for every prefix", "Zheng and Lapata 2022"
+        DangleConfig, ".dangle", "build_dangle", "source encoded anew for every prefix", "Zheng and Lapata 2022"
     ),
     "r_dangle": Architecture(
-        RDangleConfig, "r_dangle", "RDangle", "source encoded anew at intervals, for keys", "Zheng and Lapata 2023"
+        RDangleConfig, ".r_dangle", "RDangle", "source encoded anew at intervals, for keys", "Zheng and Lapata 2023"
     ),
     "composition": Architecture(
         CompositionConfig,
-        "composition",
+        ".composition",
         "Composition",
         "mixtures of encoder sublayers",
         "Lin et al. 2023 (COMPOSITION)",
     ),
-    "lrf": Architecture(LRFConfig, "lrf", "LRF", "attention to the layers below", "Zheng et al. 2023 (LRF)"),
+    "lrf": Architecture(LRFConfig, ".lrf", "LRF", "attention to the layers below", "Zheng et al. 2023 (LRF)"),
     "transformer_accu": Architecture(
-        AccuConfig, "transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023, Zheng et al. 2023"
+        AccuConfig, ".transformer_accu", "TransformerAccu", "sums of layers", "Lin et al. 2023, Zheng et al. 2023"
     ),
-    "dlcl": Architecture(DLCLConfig, "dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
+    "dlcl": Architecture(DLCLConfig, ".dlcl", "DLCL", "learned combinations of layers", "Wang et al. 2019"),
     "proto_transformer": Architecture(
         ProtoTransformerConfig,
-        "proto_transformer",
+        ".proto_transformer",
         "ProtoTransformer",
         "source words attend to centroids of their states",
         "Yin et al. 2022",
     ),
     "lstm_lexicon": Architecture(
         LSTMLexiconConfig,
-        "lstm_lexicon",
+        ".lstm_lexicon",
         "LSTMLexicon",
         "LSTMs; plain, copying, or with a lexicon",
         "Akyürek and Andreas 2021",
     ),
     "syntactic_attention": Architecture(
         SyntacticAttentionConfig,
-        "syntactic_attention",
+        ".syntactic_attention",
         "SyntacticAttention",
         "attention sees syntax, output sees words",
         "Russin et al. 2019",
     ),
 }
+
+
+def added_architectures() -> dict[str, Architecture]:
+    """Return the architectures that installed packages add (entry points of the group ``cgbench.architectures``).
+
+    :raises InputError: an entry point cannot be loaded, or is no :class:`Architecture`.
+    """
+    found = {}
+    for point in importlib.metadata.entry_points(group="cgbench.architectures"):
+        name = f"model.architecture={point.name}: {point.value}"
+        try:
+            entry = point.load()
+        except Exception as error:  # a stranger's module may raise anything
+            raise InputError(f"{name} cannot be loaded ({error})") from None
+        if not isinstance(entry, Architecture):
+            raise InputError(f"{name} is no Architecture (docs/add-architecture.md)")
+        found[point.name] = entry
+    return found

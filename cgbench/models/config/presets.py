@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError
-from cgbench.models.config.architectures import ARCHITECTURES
+from cgbench.models.config.architectures import ARCHITECTURES, added_architectures
 from cgbench.models.config.common import MethodConfig, ModelConfig, TextConfig, TrainingConfig, to_dict
 from cgbench.models.config.methods import METHODS, check_method
 from cgbench.models.config.outside import OUTSIDE
@@ -178,6 +178,8 @@ def _kind(section: str, values: Mapping[str, Any]) -> Any:
         return _SECTIONS[section]
     choice, table = _FAMILIES[section]
     name = str(values.get(choice, next(iter(table))))
+    if name not in table and section == "model":
+        table = {**added_architectures(), **table}
     if name not in table:
         raise InputError(f"{section}.{choice}={name}: unknown {_noun(section)}{did_you_mean(name, table)}")
     return table[name].config

@@ -1,0 +1,69 @@
+"""Architectures from a user's own package, by an entry point."""
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from architecture_table import pack, pairs
+
+from cgbench.errors import InputError
+from cgbench.models.catalogue import catalogue, describe
+from cgbench.models.config.presets import load_preset, model_config
+from cgbench.models.registry import build_model
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "architecture"
+
+
+@pytest.fixture
+def add(monkeypatch):
+    """Add an entry point to those of installed packages."""
+    monkeypatch.syspath_prepend(EXAMPLE)
+
+    def add(name, value):
+        point = importlib.metadata.EntryPoint(name, value, "cgbench.architectures")
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: importlib.metadata.EntryPoints([point]))
+
+    add("mean_of_layers", "mean_of_layers:ARCHITECTURE")
+    yield add
+    sys.modules.pop("mean_of_layers", None)
+
+
+def test_the_example_is_configured_built_and_listed(add):
+    changes = {"model.architecture": "mean_of_layers", "model.encoder_layers": 3, "model.top_layers": "2"}
+    config = load_preset("tiny").replace(changes).model
+    torch.manual_seed(0)
+    model = build_model(config, 17, 15).eval()
+    source, target = pack(pairs([(5, 3), (2, 6)]))
+    logits = model(source, target)
+    assert logits.shape == (9, 15)
+    state = model.start(model.encode(source))
+    firsts = torch.tensor([0, 3])
+    assert torch.allclose(model.step(target.ids[firsts], state), logits[firsts], atol=1e-5)
+    assert model_config({"architecture": "mean_of_layers", "top_layers": 1}).top_layers == 1
+    with pytest.raises(InputError, match=r"model\.top_layers=7: must be from 1 to model\.encoder_layers \(3\)"):
+        load_preset("tiny").replace({**changes, "model.top_layers": 7})
+    assert "mean_of_layers" in [row["name"] for row in catalogue(count=False)["architectures"]]
+    assert "model.top_layers" in [row["name"] for row in describe("mean_of_layers", count=False)["settings"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (
+            "nowhere:ARCHITECTURE",
+            r"model\.architecture=mean_of_layers: nowhere:ARCHITECTURE cannot be loaded \(.*nowhere",
+        ),
+        ("json:loads", r"model\.architecture=mean_of_layers: json:loads is no Architecture"),
+    ],
+)
+def test_an_entry_point_that_does_not_load_is_named(add, value, said):
+    add("mean_of_layers", value)
+    with pytest.raises(InputError, match=said):
+        model_config({"architecture": "mean_of_layers"})
+
+
+def test_a_name_that_no_package_has_is_unknown():
+    with pytest.raises(InputError, match=r"model\.architecture=mean_of_layers: unknown architecture"):
+        model_config({"architecture": "mean_of_layers"})
