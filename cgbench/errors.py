@@ -60,7 +60,7 @@ def with_arguments(message: str, say: Callable[[str, str | None, str | None], st
 EXTRAS = {
     "models": ("torch", "safetensors", "tokenizers"),
     "text": ("sacremoses", "zstandard"),
-    "data": ("requests", "sacremoses"),
+    "data": ("pooch", "requests", "sacremoses"),
     "scores": ("sacrebleu", "regex"),
     "cjk": ("jieba", "sacrebleu"),
     "tensorboard": ("tensorboard",),

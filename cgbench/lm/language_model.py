@@ -1,18 +1,29 @@
-"""Score sentences with an n-gram language model: an ARPA file or a KenLM binary file, read by the kenlm package."""
+"""Score sentences with an n-gram language model: an ARPA file or a KenLM binary file, read by the kenlm package.
+
+KenLM maps a binary file into memory and follows what stands there without a test. So it runs in a child process: one
+that a damaged file ends, or keeps busy, is one line of error.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cgbench.child import Answer, Child
 from cgbench.errors import InputError, require
-from cgbench.lm.opened import open_model
+from cgbench.files import ordinary_file
 from cgbench.text.plain_text import words_of
+
+BLOCK = 256  # lines of a question
+SECONDS, CHARACTERS = 60.0, 100_000  # that an answer may take, and characters that take one second more
+BYTES_A_SECOND = 10 << 20  # of a binary file, at least, when it is opened
 
 
 @dataclass(frozen=True)
@@ -76,10 +87,17 @@ class LanguageModel:
     Words are what ASCII white space separates. ``<s>``, ``</s>`` and ``<unk>`` in a sentence are unknown words.
     """
 
-    def __init__(self, model: Any, path: Path) -> None:
-        self._model = model
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._known = {"<s>": "<unk>", "</s>": "<unk>", "<unk>": "<unk>", "<UNK>": "<unk>"}
+        self._died = (
+            f"{path}: not a whole KenLM binary file (it ended the process that read it, or kept it busy); make it again"
+        )
+        with path.open("rb") as file:
+            binary = file.read(len(_MAGIC)) == _MAGIC
+        self._child = Child("cgbench.lm.language_model:answers")
+        seconds = SECONDS + path.stat().st_size / BYTES_A_SECOND if binary else None  # of an ARPA file nothing is known
+        self.order: int = self._child.ask({"open": str(path)}, self._died, seconds=seconds)[0]
+        """Words of its longest n-grams."""
 
     @classmethod
     def load(cls, path: Path) -> LanguageModel:
@@ -88,16 +106,9 @@ class LanguageModel:
         :raises InputError: kenlm is not installed, or the file is missing, damaged or not such a file.
         """
         require("kenlm", "analysis")
-        if not path.exists():
-            raise InputError(f"{path}: no such file")
         if path.is_dir():
             raise InputError(f"{path}: a folder, where a language model is needed (.arpa or .binary)")
-        return cls(open_model(path), path)
-
-    @property
-    def order(self) -> int:
-        """Words of its longest n-grams."""
-        return int(self._model.order)
+        return cls(ordinary_file(path, link=True))
 
     def log10_probabilities(self, lines: Iterable[str]) -> np.ndarray:
         """log10 of the probability of each sentence with its ``</s>``, float64 ``[lines]``.
@@ -116,26 +127,69 @@ class LanguageModel:
         The scores of the tokens, which are KenLM's, are added up exactly; KenLM's own sum of a sentence is a float of
         32 bits and loses digits as the sentence grows.
         """
-        for at, line in enumerate(lines, 1):
-            text = self._text(line, at)
-            tokens = list(self._model.full_scores(text))  # (log10, length of the n-gram, unknown) a token
-            unknown = [log for log, _, is_unknown in tokens if is_unknown]
-            score = SentenceScore(math.fsum(log for log, _, _ in tokens), len(tokens) - 1, len(unknown))
-            if total is not None:
-                total.sentences += 1
-                total.tokens += len(tokens)
-                total.oovs += len(unknown)
-                total.log10 += score.log10
-                total.log10_of_oovs += math.fsum(unknown)
-            yield score
+        numbered = enumerate(lines, 1)
+        size = 1  # a reader at a terminal sees the first scores at once
+        while block := list(islice(numbered, size)):
+            for number, line in block:
+                if "\0" in line:
+                    raise InputError(f"line {number}: holds a NUL byte, which no word can hold; remove it")
+            seconds = SECONDS + sum(len(line) for _, line in block) / CHARACTERS
+            found, _ = self._child.ask({"lines": [line for _, line in block]}, self._died, seconds=seconds)
+            for log10, tokens, oovs, log10_of_oovs in found:
+                if math.isnan(log10):
+                    raise InputError(f"{self.path}: not a whole language model (a probability is not a number)")
+                if total is not None:
+                    total.sentences += 1
+                    total.tokens += tokens
+                    total.oovs += oovs
+                    total.log10 += log10
+                    total.log10_of_oovs += log10_of_oovs
+                yield SentenceScore(log10, tokens - 1, oovs)
+            size = min(2 * size, BLOCK)
 
-    def _text(self, line: str, number: int) -> str:
-        """The sentence as KenLM is to see it: single blanks, and ``<unk>`` for what the model does not know."""
-        if "\0" in line:
-            raise InputError(f"line {number}: holds a NUL byte, which no word can hold; remove it")
-        known = self._known
-        found = words_of(line)
-        for word in found:
+
+# What the child process does.
+
+_MAGIC = b"mmap lm "
+
+
+def answers() -> Answer:
+    """What opens a model, then scores lines: log10, tokens, unknown tokens, and the log10 of these, of each."""
+    model: Any = None
+    known = {"<s>": "<unk>", "</s>": "<unk>", "<unk>": "<unk>", "<UNK>": "<unk>"}
+
+    def score(line: str) -> tuple[float, int, int, float]:
+        words = words_of(line)
+        for word in words:
             if word not in known:
-                known[word] = word if word in self._model else "<unk>"
-        return " ".join([known[word] for word in found])
+                known[word] = word if word in model else "<unk>"
+        tokens = list(model.full_scores(" ".join([known[word] for word in words])))  # (log10, n, is unknown)
+        unknown = [log for log, _, is_unknown in tokens if is_unknown]
+        return math.fsum(log for log, _, _ in tokens), len(tokens), len(unknown), math.fsum(unknown)
+
+    def answer(question: dict[str, Any]) -> tuple[Any, bytes]:
+        nonlocal model
+        if "open" in question:
+            model = _open(Path(question["open"]))
+            return model.order, b""
+        return [score(line) for line in question["lines"]], b""
+
+    return answer
+
+
+def _open(path: Path) -> Any:
+    import kenlm
+
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        return kenlm.Model(str(path), config)
+    except UnicodeDecodeError:  # of what KenLM has to say
+        raise InputError(f"{path}: not a language model that KenLM reads (it is not UTF-8)") from None
+    except (OSError, RuntimeError, MemoryError) as error:
+        # without the place in its source code where it says so
+        text = " ".join(str(error.__cause__ or error).split())
+        said = re.search(r"threw \w+(?: because `.*?')?\. (.*)", text)
+        reason = (said.group(1) if said else text).removesuffix(".").strip()
+        raise InputError(f"{path}: not a language model that KenLM reads ({reason})") from None

@@ -1,25 +1,46 @@
-"""Columns of Parquet files, a batch at a time.
+"""Columns of Parquet files, a batch at a time, read in a child process.
 
-A file of 100 kB can hold gigabytes: one long value, named a thousand times. So strings stay what they are in the file,
-numbers of a dictionary, until each is handed on; and what a file and its pages say of their sizes is checked before
-they are read.
+PyArrow ends the process on some damaged files, and makes as much room as a file claims to need. A file of 100 kB can
+hold gigabytes: one long value, named a thousand times. So all reading is done by one child process, whose memory has a
+limit, for all files; what comes out of it is counted.
 """
 
 from __future__ import annotations
 
-import contextlib
+import itertools
+import os
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from cgbench.child import Answer, Child
 from cgbench.errors import InputError
-from cgbench.text.parquet_footer import FOOTER, RowGroup, row_groups
-from cgbench.text.parquet_pages import look_at
 from cgbench.text.streams import Budget
 
-ROWS = 1024  # of a batch
+ROWS = 1 << 14  # of a batch
 BATCH = 8 << 20  # bytes of a batch, by the mean of its row group
 BUFFER = 1 << 20
+FOOTER = 64 << 20  # bytes that the description of a file may take
+MEMORY = 2 << 30  # bytes that the child process may take for what it reads
+MESSAGE = 256 << 20  # bytes of a batch
+
+
+@cache
+def _started(process: int) -> list[Child]:
+    """The child process of this process; a list, so that another one can take its place."""
+    return [Child("cgbench.text.parquet:answers", MEMORY)]
+
+
+def _ask(question: dict[str, Any], path: Path, child: Child | None = None) -> tuple[Any, bytes, Child]:
+    """Ask the one child process that this process reads Parquet files with; a new one where that has ended."""
+    if child is None:
+        held = _started(os.getpid())
+        if not held[0].alive:
+            held[0] = Child("cgbench.text.parquet:answers", MEMORY)
+        child = held[0]
+    died = f"{path}: not a Parquet file that can be read (it ended the process that read it, or took too much memory)"
+    return *child.ask({"path": str(path), "place": str(path.absolute()), **question}, died, most=MESSAGE), child
 
 
 class ParquetTable:
@@ -29,86 +50,42 @@ class ParquetTable:
     """
 
     def __init__(self, path: Path) -> None:
-        import pyarrow
-
         self.path = path
-        with _reading(path), self._open(()) as file:
-            schema = file.schema_arrow
-            self.names = list(schema.names)
-            self.nested: list[str] = []
-            if "translation" in self.names and pyarrow.types.is_struct(kind := schema.field("translation").type):
-                self.nested = [kind.field(number).name for number in range(kind.num_fields)]
-            kinds = {name: schema.field(name).type for name in self.names}
-            if self.nested:
-                kinds |= {f"translation.{part.name}": part.type for part in schema.field("translation").type}
-            self._strings = {name for name, kind in kinds.items() if _is_text(kind)}
-            self._others = {name for name, kind in kinds.items() if not (_is_text(kind) or _is_number(kind))}
-
-    def _open(self, dictionaries: Sequence[str]) -> Any:
-        import pyarrow.parquet
-
-        if not self.path.exists():
-            raise InputError(f"{self.path}: no such file")
-        return pyarrow.parquet.ParquetFile(
-            self.path,
-            read_dictionary=list(dictionaries),
-            buffer_size=BUFFER,
-            thrift_string_size_limit=FOOTER,
-            thrift_container_size_limit=FOOTER,
-        )
+        self.names: list[str]
+        self.rows: int
+        (self.names, self.nested, self.rows), _, _ = _ask({"do": "describe"}, path)
 
     def read(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """The rows, of each the values of ``columns`` (``translation.de`` is a field of the struct).
 
         :raises InputError: the file is damaged, or grows beyond a limit.
         """
-        budget = Budget(self.path)
-        packed = self.path.stat().st_size
+        budget, packed = Budget(self.path), self.path.stat().st_size
         known = {*self.names, *(f"translation.{name}" for name in self.nested)}
         if missing := [name for name in columns if name not in known]:
             raise InputError(f"{self.path}: no column {missing[0]!r}; it has {', '.join(self.names)}")
-        with _reading(self.path), self._open(()) as file, self.path.open("rb") as pages:
-            budget.check(file.metadata.num_rows, packed)  # each is a line, if an empty one
-            groups = [self._check(group, columns, budget, pages) for group in row_groups(pages, self.path)]
-        # PyArrow makes no dictionaries of such strings.
-        delta = {name for _, _, names in groups for name in names}
-        strings = [name for name in columns if name in self._strings - delta]
-        with _reading(self.path), self._open(strings) as file:
-            for group, (number, rows, _) in enumerate(groups):
-                seen = 0
-                for batch in file.iter_batches(rows, [group], list(columns), use_threads=False):
-                    values = [_values(_column(batch, name, self.path)) for name in columns]
-                    seen += batch.num_rows
-                    for row in zip(*values, strict=True):
-                        budget.take(sum(len(value) for value in row if isinstance(value, str)), packed)
-                        yield row
-                if seen != number:
-                    raise InputError(f"{self.path}: not a Parquet file that can be read ({seen:,} rows for {number:,})")
+        budget.check(self.rows, packed)  # each is a line, if an empty one
+        for batch in _batches(self.path, columns)[1]:
+            values = [_column(batch, name, self.path).to_pylist() for name in columns]
+            for row in zip(*values, strict=True):
+                budget.take(sum(len(value) for value in row if isinstance(value, str)), packed)
+                yield row
 
-    def _check(
-        self, group: RowGroup, columns: Sequence[str], budget: Budget, pages: BinaryIO
-    ) -> tuple[int, int, list[str]]:
-        """Check the sizes that a row group and its pages claim.
 
-        :returns: its rows, the rows of its batches, and the columns whose strings are told from the one before.
-        """
-        largest = 0
-        rows, delta = ROWS, list[str]()
-        for chunk in group.chunks:
-            name = chunk.path
-            wanted = [column for column in columns if name == column or name.startswith(f"{column}.")]
-            if not wanted:
-                continue
-            budget.check(chunk.size, chunk.packed)
-            found = look_at(pages, chunk, self.path)
-            budget.check(found.size, chunk.packed)
-            largest = max(largest, chunk.size, found.size)
-            if found.delta:
-                rows = min(rows, BATCH // max(found.largest, 1))
-                delta += wanted
-            if self._others.intersection(wanted):  # whoever asked for text refuses its first row
-                rows = 1
-        return group.rows, max(1, min(rows, BATCH * max(group.rows, 1) // max(largest, 1))), delta
+def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
+    """The schema of a file, and the record batches of these columns; none has more than about :data:`BATCH` bytes."""
+    number, schema, child = _ask({"do": "read", "columns": columns}, path)
+    import pyarrow  # while the child process starts, too
+
+    def read() -> Iterator[Any]:
+        try:
+            while (found := _ask({"do": "next", "number": number}, path, child))[0]:
+                yield pyarrow.ipc.open_stream(found[1]).read_next_batch()
+        finally:
+            if child.alive:
+                _ask({"do": "end", "number": number}, path, child)
+
+    return pyarrow.ipc.read_schema(pyarrow.py_buffer(schema)), read()
 
 
 def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
@@ -117,58 +94,38 @@ def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
     :param struct: the one column that may be a struct of texts; with ``leave_out`` it is not read.
     :raises InputError: it is no such file, or claims more rows than it has bytes, or more text than any table.
     """
-    import pyarrow.parquet
-
-    budget, packed = Budget(path), path.stat().st_size
-    with _reading(path), pyarrow.parquet.ParquetFile(path) as file, path.open("rb") as pages:
-        if file.metadata.num_rows > packed:
-            raise InputError(f"{path}: {file.metadata.num_rows:,} rows in {packed:,} bytes: not a table of this kind")
-        schema = file.schema_arrow
-        words = []
-        for name, kind in zip(schema.names, schema.types, strict=True):
-            parts = list(kind) if name == struct and pyarrow.types.is_struct(kind) else []
-            if not (_is_text(kind) or _is_number(kind) or (parts and all(_is_text(part.type) for part in parts))):
-                raise InputError(f"{path}: not a table of numbers and text (its column {name!r})")
-            words += [name] if _is_text(kind) else [f"{name}.{part.name}" for part in parts]
-        size = 0
-        for group in row_groups(pages, path):
-            for chunk in group.chunks:
-                size += max(chunk.size, look_at(pages, chunk, path).size)
-                budget.check(size, packed)
-    # A long text that every row names would be as long as the rows are many: it stays one until that is known.
-    text = Budget(path)
-    with _reading(path):
-        names = [name for name in schema.names if not (leave_out and name == struct)]
-        table = pyarrow.parquet.read_table(path, columns=names, read_dictionary=words)
-        for place, kind in enumerate(table.schema.types):
-            if not _is_number(kind):
-                chunks = [_decoded(chunk, text, packed) for chunk in table.column(place).chunks]
-                plain = pyarrow.string() if not pyarrow.types.is_struct(kind) else _of_strings(kind)
-                table = table.set_column(place, table.column_names[place], pyarrow.chunked_array(chunks, plain))
-    return table
-
-
-def _of_strings(kind: Any) -> Any:
-    """A struct of the same names whose values are plain text."""
     import pyarrow
 
-    return pyarrow.struct([(part.name, pyarrow.string()) for part in kind])
+    table, packed = ParquetTable(path), path.stat().st_size
+    if table.rows > packed:
+        raise InputError(f"{path}: {table.rows:,} rows in {packed:,} bytes: not a table of this kind")
+    names, _, _ = _ask({"do": "check", "struct": struct}, path)
+    kept = [name for name in names if not (leave_out and name == struct)]
+    schema, batches = _batches(path, kept)
+    budget, found = Budget(path), []
+    for batch in batches:
+        budget.take(batch.nbytes, packed)
+        found.append(batch)
+    return pyarrow.Table.from_batches(found, pyarrow.schema([(name, _plain(schema.field(name).type)) for name in kept]))
 
 
-def _decoded(array: Any, budget: Budget, packed: int) -> Any:
-    """An array of text, or of structs of texts, without dictionaries.
+def _plain(kind: Any) -> Any:
+    """A type without dictionaries."""
+    import pyarrow
 
-    :raises InputError: it is more text than comes from so many bytes.
-    """
-    import pyarrow.compute
+    if pyarrow.types.is_struct(kind):
+        return pyarrow.struct([(part.name, _plain(part.type)) for part in kind])
+    return pyarrow.string() if _is_text(kind) else kind
 
-    if pyarrow.types.is_struct(array.type):
-        parts = [_decoded(array.field(number), budget, packed) for number in range(array.type.num_fields)]
-        return pyarrow.StructArray.from_arrays(parts, fields=list(_of_strings(array.type)))
-    if pyarrow.types.is_dictionary(array.type):
-        lengths = pyarrow.compute.binary_length(array.dictionary).take(array.indices)
-        budget.take(pyarrow.compute.sum(lengths).as_py() or 0, packed)
-    return array.cast(pyarrow.string())
+
+def _column(batch: Any, name: str, path: Path) -> Any:
+    if name in batch.schema.names:
+        return batch.column(name)
+    parent, _, field = name.partition(".")
+    try:
+        return batch.column(parent).field(field)
+    except (KeyError, AttributeError):  # the two descriptions of the columns in the footer differ
+        raise InputError(f"{path}: not a Parquet file that can be read (there are no values of {name!r})") from None
 
 
 def _is_text(kind: Any) -> bool:
@@ -184,33 +141,129 @@ def _is_number(kind: Any) -> bool:
     return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind))
 
 
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """What pyarrow raises, as one line."""
+# What the child process does.
+
+
+def answers() -> Answer:
+    """What answers the questions of :func:`_ask`."""
+    import pyarrow.parquet
+
+    readings: dict[int, Iterator[Any]] = {}
+    numbers = itertools.count()
+
+    def answer(question: dict[str, Any]) -> tuple[Any, Any]:
+        place, path, do = Path(question["place"]), Path(question["path"]), question["do"]
+        try:
+            if do == "end":
+                readings.pop(question["number"], None)
+                return None, b""
+            if do == "next":
+                return _packed(next(readings[question["number"]], None))
+            if not place.exists():
+                raise InputError(f"{path}: no such file")
+            with _open(place) as file:
+                if do == "describe":
+                    return _describe(file), b""
+                if do == "check":
+                    return _check(file, path, question["struct"]), b""
+            schema, batches = _read(place, path, question["columns"])
+            readings[number := next(numbers)] = batches
+            return number, schema.serialize()
+        except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
+            said = " ".join(str(error).split()) or type(error).__name__
+            raise InputError(f"{path}: not a Parquet file that can be read ({said})") from None
+
+    return answer
+
+
+def _open(place: Path) -> Any:
+    import pyarrow.parquet
+
+    limits = {"thrift_string_size_limit": FOOTER, "thrift_container_size_limit": FOOTER}
+    return pyarrow.parquet.ParquetFile(place, buffer_size=BUFFER, **limits)
+
+
+def _describe(file: Any) -> tuple[list[str], list[str], int]:
+    schema = file.schema_arrow
+    nested = _parts(schema.field("translation").type) if "translation" in schema.names else []
+    return list(schema.names), [part.name for part in nested], file.metadata.num_rows
+
+
+def _check(file: Any, path: Path, struct: str) -> list[str]:
+    """The names of the columns, all of which must be numbers or text."""
+    for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):
+        parts = _parts(kind) if name == struct else []
+        if not (_is_text(kind) or _is_number(kind) or (parts and all(_is_text(part.type) for part in parts))):
+            raise InputError(f"{path}: not a table of numbers and text (its column {name!r})")
+    return list(file.schema_arrow.names)
+
+
+def _read(place: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
+    """The schema and the batches, after a look at what the file says of its sizes."""
+    budget, groups = Budget(path), []
+    file = _open(place)
+    for number in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(number)
+        rows = ROWS
+        for chunk in map(group.column, range(group.num_columns)):
+            if any(chunk.path_in_schema == name or chunk.path_in_schema.startswith(f"{name}.") for name in columns):
+                size = max(chunk.total_uncompressed_size, 1)
+                budget.check(size, chunk.total_compressed_size)
+                # a text that is told from the one before may be as long as all that is there
+                told = "DELTA_BYTE_ARRAY" in chunk.encodings
+                rows = min(rows, BATCH * (1 if told else group.num_rows) // size)
+        groups.append((group.num_rows, max(rows, 1)))
+
+    def batches() -> Iterator[Any]:
+        with file:
+            for number, (rows, most) in enumerate(groups):
+                seen = 0
+                for batch in file.iter_batches(most, [number], list(columns), use_threads=False):
+                    seen += batch.num_rows
+                    yield from _cut(batch)
+                if seen != rows:
+                    raise ValueError(f"{seen:,} rows for {rows:,}")
+
+    return file.schema_arrow, batches()
+
+
+def _cut(batch: Any) -> Iterator[Any]:
+    """A batch without dictionaries, in parts if it is large: one long text may stand in all of its rows."""
     import pyarrow
 
-    try:
-        yield
-    except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{path}: not a Parquet file that can be read ({said})") from None
+    if batch.num_rows > 1 and sum(map(_size, batch.columns)) > BATCH:
+        half = batch.num_rows // 2
+        yield from _cut(batch.slice(0, half))
+        yield from _cut(batch.slice(half))
+        return
+    yield pyarrow.record_batch([array.cast(_plain(array.type)) for array in batch.columns], batch.schema.names)
 
 
-def _column(batch: Any, name: str, path: Path) -> Any:
-    if name in batch.schema.names:
-        return batch.column(name)
-    parent, _, field = name.partition(".")
-    try:
-        return batch.column(parent).field(field)
-    except (KeyError, AttributeError):  # the two descriptions of the columns in the footer differ
-        raise InputError(f"{path}: not a Parquet file that can be read (there are no values of {name!r})") from None
+def _size(array: Any) -> int:
+    """Bytes of an array without dictionaries."""
+    import pyarrow.compute
+
+    if not pyarrow.types.is_dictionary(array.type):
+        return int(array.nbytes)
+    if not _is_text(array.type):
+        return int(array.dictionary.nbytes) * len(array)
+    lengths = pyarrow.compute.binary_length(array.dictionary).take(array.indices)
+    return int(pyarrow.compute.sum(lengths).as_py() or 0)
 
 
-def _values(column: Any) -> list[Any]:
-    """The values of a column; equal strings of a dictionary are one object."""
+def _parts(kind: Any) -> list[Any]:
     import pyarrow
 
-    if not pyarrow.types.is_dictionary(column.type):
-        return column.to_pylist()
-    words = column.dictionary.to_pylist()
-    return [None if index is None else words[index] for index in column.indices.to_pylist()]
+    return list(kind) if pyarrow.types.is_struct(kind) else []
+
+
+def _packed(batch: Any) -> tuple[bool, Any]:
+    """Whether there is a batch, and its bytes."""
+    import pyarrow
+
+    if batch is None:
+        return False, b""
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return True, sink.getvalue()

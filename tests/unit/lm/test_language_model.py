@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
+import signal
+import struct
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from cgbench.errors import InputError
+from cgbench.lm import language_model as module
+from cgbench.lm.kenlm_binary import buckets
 from cgbench.lm.language_model import CorpusScore, LanguageModel
+from cgbench.lm.training import train
 
 pytest.importorskip("kenlm")
 
@@ -93,6 +101,60 @@ def test_what_is_no_language_model(tmp_path):
         LanguageModel.load(tmp_path / "missing")
     with pytest.raises(InputError, match="a folder"):
         LanguageModel.load(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def binary(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lm")
+    chance = random.Random(1)
+    words = ["the", "cat", "sat", "on", "a", "mat", "with", "dog", "é"]
+    (folder / "text").write_text("".join(" ".join(chance.choices(words, k=7)) + "\n" for _ in range(60)))
+    train(folder / "text", folder / "3.binary", order=3)
+    return folder / "3.binary"
+
+
+def scored(path):
+    return list(LanguageModel.load(path).scores(["the cat sat", "a dog on the mat", "zebra é", "", *["cat"] * 300]))
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        *((at, b"\xff") for at in (60, 88, 92, 96)),  # the header
+        (108, (1 << 60).to_bytes(8, "little")),  # more n-grams than bytes
+        (96, b"\1"),  # of another kind than it is
+        (116, b"\1"),
+        (140, b"\xff" * 1200),  # the vocabulary
+        (60, b""),  # cut short
+        (-1, b""),
+    ],
+)
+def test_a_damaged_binary_file_ends_no_process_but_its_reader(binary, tmp_path, monkeypatch, at, value):
+    monkeypatch.setattr(module, "SECONDS", 3)  # KenLM looks in a full hash table for ever
+    data = binary.read_bytes()
+    (tmp_path / "x.binary").write_bytes(data[:at] + value + data[at + len(value) :] if value else data[:at])
+    with contextlib.suppress(InputError) as caught:
+        scored(tmp_path / "x.binary")
+    assert caught is None or "\n" not in str(caught)
+
+
+def test_a_process_that_ends_or_gives_no_answer_is_one_line(binary, monkeypatch):
+    assert len(scored(binary)) == 304
+    for signal_, seconds in ((signal.SIGSEGV, 60), (signal.SIGSTOP, 0.1)):
+        model = LanguageModel.load(binary)
+        monkeypatch.setattr(module, "SECONDS", seconds)
+        os.kill(model._child._process.pid, signal_)
+        with pytest.raises(InputError, match=f"^{binary}: not a whole KenLM binary file"):
+            list(model.scores(["the cat"]))
+
+
+def test_a_probability_that_is_no_number(binary, tmp_path):
+    data = binary.read_bytes()
+    (words,) = struct.unpack("<Q", data[108:116])
+    begin = 136 + 8 + 12 * buckets(words)  # behind the vocabulary: the unigrams
+    (tmp_path / "x.binary").write_bytes(data[:begin] + b"\xff" * 8 * words + data[begin + 8 * words :])
+    with pytest.raises(InputError, match="a probability is not a number"):
+        scored(tmp_path / "x.binary")
 
 
 def test_a_missing_package_is_one_line(monkeypatch, tmp_path):

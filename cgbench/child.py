@@ -1,0 +1,128 @@
+"""A process for a library that a damaged file can crash: its death is one line of error, and its memory has a limit.
+
+The child imports a function, calls it once, and what it returns answers questions: JSON in, JSON and bytes out. Nothing
+is pickled. It ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from cgbench.errors import InputError
+
+Answer = Callable[[Any], tuple[Any, Any]]
+"""What answers a question: a value that JSON can hold, and bytes."""
+
+_SIZES = struct.Struct("<QQ")
+
+
+class Child:
+    """A child process that answers questions.
+
+    :param handler: ``module:function``, of what returns an :data:`Answer`.
+    :param memory: maximum bytes that answering may take, where the system can limit it (Linux).
+    """
+
+    def __init__(self, handler: str, memory: int | None = None) -> None:
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; from cgbench.child import serve; serve({handler!r}, {memory!r})"
+        )
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
+        )  # fmt: skip
+        self._lock = threading.Lock()
+        weakref.finalize(self, _end, self._process)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can still answer."""
+        return self._process.poll() is None
+
+    def ask(self, question: Any, died: str, *, seconds: float | None = None, most: int = 1 << 40) -> tuple[Any, bytes]:
+        """The answer to a question, and the bytes that come with it.
+
+        :param died: the message where the process ends, or answers not within ``seconds``, or with more than ``most``
+            bytes.
+        :raises InputError: so does the one who answers, or the process ends.
+        """
+        with self._lock:
+            assert self._process.stdin and self._process.stdout
+            try:
+                data = json.dumps(question).encode()
+                self._process.stdin.write(len(data).to_bytes(8, "little") + data)
+                self._process.stdin.flush()
+                if seconds is not None and not select.select([self._process.stdout], [], [], seconds)[0]:
+                    raise EOFError
+                sizes = _SIZES.unpack(self._read(_SIZES.size))
+                if sum(sizes) > most:
+                    raise EOFError
+                answer, more = json.loads(self._read(sizes[0])), self._read(sizes[1])
+            except (OSError, EOFError, ValueError):
+                self._process.kill()
+                raise InputError(died) from None
+        if "error" in answer:
+            raise InputError(answer["error"])
+        return answer["answer"], more
+
+    def _read(self, size: int) -> bytes:
+        assert self._process.stdout
+        data = self._process.stdout.read(size)
+        if len(data) < size:
+            raise EOFError
+        return data
+
+
+def _end(process: subprocess.Popen) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):  # what was not sent yet
+            pipe.close()  # type: ignore[union-attr]
+
+
+def serve(handler: str, memory: int | None) -> None:
+    """Answer questions on standard input until it ends: what a child process runs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
+    module, _, name = handler.partition(":")
+    answer: Answer = getattr(import_module(module), name)()
+    if memory is not None:
+        _limit(memory)
+    while size := sys.stdin.buffer.read(8):
+        question = json.loads(sys.stdin.buffer.read(int.from_bytes(size, "little")))
+        reply, data = None, b""
+        try:
+            found, data = answer(question)
+            reply = json.dumps({"answer": found}).encode()
+        except InputError as error:
+            reply = json.dumps({"error": error.message}).encode()
+        out.write(_SIZES.pack(len(reply), len(data)))
+        out.write(reply)
+        out.write(data)
+        out.flush()
+
+
+def _limit(memory: int) -> None:
+    try:
+        import resource
+
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + memory,) * 2)
+    except (ImportError, OSError, ValueError):
+        return
