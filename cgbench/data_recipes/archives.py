@@ -21,12 +21,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
 from cgbench.errors import InputError
+from cgbench.text.limits import FREE_BYTES, MOST_BYTES, MOST_HEADER, MOST_MEMBERS, MOST_RATIO
 
-MOST_MEMBERS = 200_000
-MOST_BYTES = 16 << 30  # that come out of an archive; the largest wanted member has about 4 GB
-MOST_RATIO = 300  # unpacked to packed, of an archive that unpacks to more than FREE_BYTES
-FREE_BYTES = 64 << 20
-MOST_HEADER = 1 << 20  # of a long name or other notes on a member, which are held in memory
 CHUNK = 1 << 20
 _PACKED: tuple[tuple[bytes, Any], ...] = (
     (b"\x1f\x8b", gzip.open),

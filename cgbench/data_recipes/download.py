@@ -10,11 +10,11 @@ from cgbench import __version__
 from cgbench.errors import InputError, require
 from cgbench.files import sync_file, sync_folder
 from cgbench.progress import Bar, bar
+from cgbench.text.limits import MOST_DOWNLOAD
 
 ATTEMPTS = 5
 WAIT = 1.0  # seconds before the second attempt, doubled for each after it
 TIMEOUT = (10, 60)  # seconds to connect, seconds without a byte
-MOST = 4 << 30  # bytes of a file of which no recipe says more
 CHUNK = 1 << 18
 RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
@@ -27,7 +27,7 @@ class NotFoundError(DownloadError):
     """The server has no such file."""
 
 
-def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MOST) -> None:
+def download(url: str, target: Path, attempts: int = ATTEMPTS, *, most: int = MOST_DOWNLOAD) -> None:
     """Fetch ``url`` into ``target``.
 
     :param most: maximum size in bytes.

@@ -27,6 +27,7 @@ from cgbench.errors import InputError
 from cgbench.files import read_json, write_json
 from cgbench.locks import locked
 from cgbench.shapes import check_shape
+from cgbench.text.limits import MOST_DOWNLOAD, MOST_OF_GITHUB
 from cgbench.text.streams import open_bytes
 
 DOWNLOADS = "downloads"  # beside the prepared sets
@@ -74,8 +75,8 @@ class Source:
 
     @property
     def most_bytes(self) -> int:
-        """How many bytes a download may have. A repository on GitHub holds no larger file than 100 MiB."""
-        return self.most or (100 << 20 if self.url.startswith(RAW) else 4 << 30)
+        """How many bytes a download may have."""
+        return self.most or (MOST_OF_GITHUB if self.url.startswith(RAW) else MOST_DOWNLOAD)
 
     @property
     def path(self) -> str:

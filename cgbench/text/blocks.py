@@ -17,8 +17,9 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.text.columns import read_text
+from cgbench.text.limits import check_line, check_lines, limit
 from cgbench.text.plain_text import not_utf8, skip_mark
-from cgbench.text.streams import check_line, check_lines, is_table, limit, open_raw, shown
+from cgbench.text.streams import is_table, open_raw, shown
 
 BLOCK = 2 << 20
 

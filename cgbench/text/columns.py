@@ -12,11 +12,10 @@ from pathlib import Path
 
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
+from cgbench.text.limits import MOST_LINES
 from cgbench.text.plain_text import words_of
 from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, read_lines, shown, split_name
-
-MOST_LINES = 1 << 20
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 from cgbench.text.formats import CorpusSpec, read_pairs, unequal_sides
+from cgbench.text.limits import check_line, check_lines, limit
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 from cgbench.text.plain_text import MARK, skip_mark
-from cgbench.text.streams import begins_with_mark, check_line, check_lines, is_stdin, limit, split_name
+from cgbench.text.streams import begins_with_mark, is_stdin, split_name
 
 CHUNK = 1 << 20
 

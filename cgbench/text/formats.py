@@ -13,6 +13,7 @@ from pathlib import Path
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import read_text
 from cgbench.text.languages import known
+from cgbench.text.limits import FIRST_LINE
 from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import (
     COMPRESSED,
@@ -27,7 +28,6 @@ from cgbench.text.streams import (
 )
 
 Pair = tuple[str, str]
-FIRST_LINE = 1 << 20  # bytes of it that are looked at
 HEADERS = {
     *("source", "target", "src", "tgt", "trg", "input", "output", "text", "label", "translation", "reference"),
     *("sentence", "sentence1", "sentence2", "premise", "hypothesis", "question", "answer", "english", "german", "id"),

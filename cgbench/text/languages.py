@@ -66,12 +66,26 @@ _CODES = {
     **{"hin": "hi", "tha": "th", "lao": "lo", "khm": "km", "mya": "my"},
 }
 _NAMES = {
-    **{"en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pt": "Portuguese"},
-    **{"nl": "Dutch", "sv": "Swedish", "da": "Danish", "no": "Norwegian", "fi": "Finnish", "pl": "Polish"},
-    **{"cs": "Czech", "sk": "Slovak", "ro": "Romanian", "hu": "Hungarian", "tr": "Turkish", "zh": "Chinese"},
-    **{"ja": "Japanese", "ko": "Korean", "el": "Greek", "he": "Hebrew", "th": "Thai", "lo": "Lao", "km": "Khmer"},
-    "my": "Burmese",
-}
+    "ar": ("Arabic", "arb_Arab"), "bg": ("Bulgarian", "bul_Cyrl"), "bn": ("Bengali", "ben_Beng"),
+    "bs": ("Bosnian", "bos_Latn"), "ca": ("Catalan", "cat_Latn"), "cs": ("Czech", "ces_Latn"),
+    "da": ("Danish", "dan_Latn"), "de": ("German", "deu_Latn"), "el": ("Greek", "ell_Grek"),
+    "en": ("English", "eng_Latn"), "es": ("Spanish", "spa_Latn"), "et": ("Estonian", "ekk_Latn"),
+    "eu": ("Basque", "eus_Latn"), "fa": ("Persian", "pes_Arab"), "fi": ("Finnish", "fin_Latn"),
+    "fr": ("French", "fra_Latn"), "ga": ("Irish", "gle_Latn"), "gl": ("Galician", "glg_Latn"),
+    "he": ("Hebrew", "heb_Hebr"), "hi": ("Hindi", "hin_Deva"), "hr": ("Croatian", "hrv_Latn"),
+    "hu": ("Hungarian", "hun_Latn"), "hy": ("Armenian", "hye_Armn"), "id": ("Indonesian", "ind_Latn"),
+    "is": ("Icelandic", "isl_Latn"), "it": ("Italian", "ita_Latn"), "ja": ("Japanese", "jpn_Jpan"),
+    "ka": ("Georgian", "kat_Geor"), "kk": ("Kazakh", "kaz_Cyrl"), "ko": ("Korean", "kor_Hang"),
+    "km": ("Khmer", "khm_Khmr"), "lo": ("Lao", "lao_Laoo"), "my": ("Burmese", "mya_Mymr"),
+    "lt": ("Lithuanian", "lit_Latn"), "lv": ("Latvian", "lvs_Latn"), "mk": ("Macedonian", "mkd_Cyrl"),
+    "nl": ("Dutch", "nld_Latn"), "no": ("Norwegian", "nob_Latn"), "pl": ("Polish", "pol_Latn"),
+    "pt": ("Portuguese", "por_Latn"), "ro": ("Romanian", "ron_Latn"), "ru": ("Russian", "rus_Cyrl"),
+    "sk": ("Slovak", "slk_Latn"), "sl": ("Slovenian", "slv_Latn"), "sr": ("Serbian", "srp_Cyrl"),
+    "sv": ("Swedish", "swe_Latn"), "sw": ("Swahili", "swh_Latn"), "ta": ("Tamil", "tam_Taml"),
+    "th": ("Thai", "tha_Thai"), "tr": ("Turkish", "tur_Latn"), "uk": ("Ukrainian", "ukr_Cyrl"),
+    "ur": ("Urdu", "urd_Arab"), "vi": ("Vietnamese", "vie_Latn"), "zh": ("Chinese", "cmn_Hans"),
+}  # fmt: skip
+"""What languages are called in English, and in data sets of many languages: three letters and a script (FLORES)."""
 
 
 def known(code: str) -> str | None:
@@ -82,8 +96,13 @@ def known(code: str) -> str | None:
 
 
 def name_of(language: str) -> str:
-    """What a message calls a language."""
-    return _NAMES.get(language, language)
+    """The English name of a language; the code itself of one that is not known here."""
+    return _NAMES[language][0] if language in _NAMES else language
+
+
+def with_script(language: str) -> str:
+    """A language as three letters and a script, ``deu_Latn``; the code itself of one that is not known here."""
+    return _NAMES[language][1] if language in _NAMES else language
 
 
 def scripts(words: Mapping[str, int]) -> dict[str, int]:

@@ -16,20 +16,17 @@ from typing import Any
 
 from cgbench.child import Answer, Child
 from cgbench.errors import InputError
-from cgbench.text.streams import Budget
+from cgbench.text.limits import PARQUET_FOOTER, PARQUET_MEMORY, PARQUET_MESSAGE, Budget
 
 ROWS = 1 << 14  # of a batch
 BATCH = 8 << 20  # bytes of a batch, by the mean of its row group
 BUFFER = 1 << 20
-FOOTER = 64 << 20  # bytes that the description of a file may take
-MEMORY = 2 << 30  # bytes that the child process may take for what it reads
-MESSAGE = 256 << 20  # bytes of a batch
 
 
 @cache
 def _started(process: int) -> list[Child]:
     """The child process of this process; a list, so that another one can take its place."""
-    return [Child("cgbench.text.parquet:answers", MEMORY)]
+    return [Child("cgbench.text.parquet:answers", PARQUET_MEMORY)]
 
 
 def _ask(question: dict[str, Any], path: Path, child: Child | None = None) -> tuple[Any, bytes, Child]:
@@ -37,10 +34,10 @@ def _ask(question: dict[str, Any], path: Path, child: Child | None = None) -> tu
     if child is None:
         held = _started(os.getpid())
         if not held[0].alive:
-            held[0] = Child("cgbench.text.parquet:answers", MEMORY)
+            held[0] = Child("cgbench.text.parquet:answers", PARQUET_MEMORY)
         child = held[0]
     died = f"{path}: not a Parquet file that can be read (it ended the process that read it, or took too much memory)"
-    return *child.ask({"path": str(path), "place": str(path.absolute()), **question}, died, most=MESSAGE), child
+    return *child.ask({"path": str(path), "place": str(path.absolute()), **question}, died, most=PARQUET_MESSAGE), child
 
 
 class ParquetTable:
@@ -179,7 +176,7 @@ def answers() -> Answer:
 def _open(place: Path) -> Any:
     import pyarrow.parquet
 
-    limits = {"thrift_string_size_limit": FOOTER, "thrift_container_size_limit": FOOTER}
+    limits = {"thrift_string_size_limit": PARQUET_FOOTER, "thrift_container_size_limit": PARQUET_FOOTER}
     return pyarrow.parquet.ParquetFile(place, buffer_size=BUFFER, **limits)
 
 

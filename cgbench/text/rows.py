@@ -18,9 +18,10 @@ from typing import Any
 
 from cgbench.errors import InputError
 from cgbench.files import parse_json
+from cgbench.text.limits import limit
 from cgbench.text.parquet import ParquetTable
 from cgbench.text.plain_text import MARK
-from cgbench.text.streams import CHUNK, form, limit, open_bytes, read_lines
+from cgbench.text.streams import CHUNK, form, open_bytes, read_lines
 
 _BLANKS = re.compile(r"[ \t\r\n]*")  # of JSON
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -19,9 +19,10 @@ import numpy as np
 from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
 from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, padded
+from cgbench.text.limits import check_line
 from cgbench.text.plain_text import MARK
 from cgbench.text.rows import Table, as_text, is_array, is_number
-from cgbench.text.streams import COMPRESSED, NUMBERED, check_line, form, is_stdin, open_raw, split_name
+from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_stdin, open_raw, split_name
 
 SHARD = 64 << 20
 """Bytes of a shard of a file that can be cut."""

@@ -1,7 +1,7 @@
 """The bytes and the lines of a text file: plain, .gz, .zst, or standard input.
 
 Whoever reads text, reads it from here. What a compressed file claims is not believed: it is decompressed piece by
-piece, and refused when it grows beyond limits that no text reaches (:data:`LIMITS`).
+piece, and refused when it grows beyond limits that no text reaches (:mod:`cgbench.text.limits`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 from cgbench.errors import InputError, require
-from cgbench.machine import size_of
+from cgbench.text.limits import ZSTD_WINDOW, Budget, check_line, limit
 from cgbench.text.plain_text import MARK, not_utf8, skip_mark
-
-if TYPE_CHECKING:
-    import numpy as np
 
 COMPRESSED = (".gz", ".zst")
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
@@ -27,26 +24,6 @@ NUMBERED = ("tsv", "csv")
 """Forms of tables whose columns may be named by their numbers, where no row is a header."""
 STDIN = "-"
 CHUNK = 1 << 20
-
-LIMITS = {
-    "CGBENCH_MAX_LINE": 64 << 20,
-    "CGBENCH_MAX_RATIO": 250,
-    "CGBENCH_MAX_TEXT": 256 << 30,
-}
-"""Environment variables and their defaults: bytes of a line; bytes of text from a byte of a compressed file, looked at
-once :data:`GRACE` came out of it; bytes of text from one compressed file. The first two letters of KMGT are units."""
-
-GRACE = 64 << 20
-WINDOW = 128 << 20  # what zstd itself takes without --long
-
-
-def limit(name: str) -> int:
-    """One of :data:`LIMITS`, as the environment has it: a number, also with K, M, G or T behind it.
-
-    :raises InputError: it is no such number, or 0.
-    """
-    given = size_of(name, LIMITS[name])
-    return LIMITS[name] if given is None else given
 
 
 def form(path: Path) -> str:
@@ -92,34 +69,6 @@ def is_table(given: str | Path) -> bool:
 def shown(given: str | Path) -> str:
     """How a message names a text."""
     return "standard input" if is_stdin(given) else str(given)
-
-
-class Budget:
-    """How much text has come out of a compressed file.
-
-    :raises InputError: when it is more than any text of that size (see :data:`LIMITS`).
-    """
-
-    def __init__(self, name: object) -> None:
-        self.name, self.taken = name, 0
-        self.most, self.ratio = limit("CGBENCH_MAX_TEXT"), limit("CGBENCH_MAX_RATIO")
-
-    def take(self, size: int, packed: int) -> None:
-        """Count ``size`` bytes more, of ``packed`` compressed ones that were read until now."""
-        self.taken += size
-        self.check(self.taken, packed)
-
-    def check(self, size: int, packed: int) -> None:
-        """Refuse ``size`` bytes from ``packed`` ones."""
-        if size > GRACE and size > self.ratio * packed:
-            raise InputError(
-                f"{self.name}: {packed:,} compressed bytes become more than {size:,}, over {self.ratio} from each, "
-                "which no text does; if it should, raise CGBENCH_MAX_RATIO"
-            )
-        if size > self.most:
-            raise InputError(
-                f"{self.name}: more than {self.most:,} bytes of text; if it should be so long, raise CGBENCH_MAX_TEXT"
-            )
 
 
 class _Readable(Protocol):
@@ -220,10 +169,10 @@ class _Zstd:
         head = magic + self.file.peek(14)[:14]
         size = self.library.frame_header_size(head)
         window = self.library.get_frame_parameters(head).window_size
-        if window > WINDOW:
-            raise EOFError(f"it needs {window:,} bytes of memory, above {WINDOW:,}; compress it without --long")
+        if window > ZSTD_WINDOW:
+            raise EOFError(f"it needs {window:,} bytes of memory, above {ZSTD_WINDOW:,}; compress it without --long")
         self.checksum = 4 * self.library.get_frame_parameters(head).has_checksum
-        self.frame = self.library.ZstdDecompressor(max_window_size=WINDOW).decompressobj()
+        self.frame = self.library.ZstdDecompressor(max_window_size=ZSTD_WINDOW).decompressobj()
         self.frame.decompress(magic + self._take(size - 4))
         return True
 
@@ -296,31 +245,6 @@ def count_lines(path: Path) -> int:
     """
     with open_raw(path) as file:
         return sum(data.count(b"\n") + (not data.endswith(b"\n")) for data in _whole_lines(file, shown(path)))
-
-
-def check_line(size: int, name: object, number: int) -> None:
-    """Check that line ``number`` (from 1), of which ``size`` bytes were read, is not too long to be one.
-
-    :raises InputError: it is.
-    """
-    if size > (most := limit("CGBENCH_MAX_LINE")):
-        raise InputError(
-            f"{name}, line {number}: longer than {most:,} bytes, which no sentence is; end lines with a newline, "
-            "or raise CGBENCH_MAX_LINE"
-        )
-
-
-def check_lines(newlines: np.ndarray, name: object, number: int) -> None:
-    """Check the lines between the places of newlines, the first of which is line ``number``.
-
-    :raises InputError: one is too long.
-    """
-    import numpy as np
-
-    lengths = np.diff(newlines) - 1
-    if len(lengths):
-        first = int(np.argmax(lengths > limit("CGBENCH_MAX_LINE")))
-        check_line(int(lengths[first]), name, number + first)
 
 
 def begins_with_mark(path: Path) -> bool:

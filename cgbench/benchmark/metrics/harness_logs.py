@@ -23,9 +23,10 @@ from typing import Any
 from cgbench.benchmark.metrics.score_files import ScoreColumn, as_score, is_json_lines, parse_scores, read_json
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean
+from cgbench.text.limits import Budget
 from cgbench.text.parquet import ParquetTable
 from cgbench.text.rows import Table
-from cgbench.text.streams import COMPRESSED, Budget, form
+from cgbench.text.streams import COMPRESSED, form
 
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 """What inspect writes for correct, incorrect, partial and no answer, and what these are worth there."""

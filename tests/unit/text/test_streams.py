@@ -2,6 +2,7 @@ import gzip
 import io
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
@@ -9,12 +10,13 @@ import pytest
 import zstandard
 
 from cgbench.errors import InputError
-from cgbench.text import streams
+from cgbench.text import limits
 from cgbench.text.blocks import read_blocks
 from cgbench.text.columns import read_column, read_text
 from cgbench.text.corpus import index_text
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.streams import limit, open_bytes, read_lines
+from cgbench.text.limits import limit
+from cgbench.text.streams import open_bytes, read_lines
 
 MIB = 1 << 20
 
@@ -75,7 +77,7 @@ def test_standard_input_can_be_read_once(stdin):
     with pytest.raises(InputError, match="standard input is named twice"):
         list(read_lines("-"))
     with pytest.raises(InputError, match="standard input is named twice"):
-        list(read_pairs(CorpusSpec((streams.Path("-"), streams.Path("-")))))
+        list(read_pairs(CorpusSpec((Path("-"), Path("-")))))
     stdin(b"b\n")
     assert list(read_lines("-")) == ["b"]
 
@@ -121,7 +123,7 @@ def test_a_bomb_of_one_line_is_refused_in_little_memory(tmp_path, read, monkeypa
 
 
 def test_a_bomb_of_many_lines_is_refused_by_its_ratio(tmp_path, monkeypatch):
-    monkeypatch.setattr(streams, "GRACE", 4 * MIB)
+    monkeypatch.setattr(limits, "GRACE", 4 * MIB)
     (tmp_path / "x.zst").write_bytes(bomb(8, b"a" * 65_535 + b"\n"))
     memory, said = peak(lambda: sum(1 for _ in read_lines(tmp_path / "x.zst")))
     assert "x.zst: " in said and "raise CGBENCH_MAX_RATIO" in said

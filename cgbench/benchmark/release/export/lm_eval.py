@@ -17,12 +17,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.release.export.language_names import in_english
 from cgbench.benchmark.release.export.pairs import Pairs, as_written, normalisation_of_release, raw_texts, write_lines
 from cgbench.benchmark.release.tables import sides_of, write_table
 from cgbench.errors import InputWarning
 from cgbench.files import named
-from cgbench.text.languages import known
+from cgbench.text.languages import known, name_of
 
 TEST, SHOTS = "test", "fewshot"
 MOST_SHOTS = 500
@@ -89,7 +88,7 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
     metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
     if tokenize:  # TER counts words, and the harness's BLEU has no setting
         metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
-    source, target = (_literal(in_english(language)) for language in pairs.languages)
+    source, target = (_literal(name_of(language)) for language in pairs.languages)
     task = {
         "task": name,
         "output_type": "generate_until",

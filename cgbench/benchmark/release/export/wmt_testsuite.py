@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cgbench.benchmark.release.export.language_names import in_english, with_script
 from cgbench.benchmark.release.export.pairs import Pairs, as_written, write_rows
+from cgbench.text.languages import name_of, with_script
 
 SUITE, ANSWERS = "testsuite.jsonl", "references.jsonl"
 SET = "cgbench"
@@ -21,7 +21,7 @@ SET = "cgbench"
 def write_wmt_testsuite(pairs: Pairs, folder: Path) -> None:
     """Write the suite, and beside it the references with their figures."""
     source, target = map(with_script, pairs.languages)
-    names = [in_english(language) for language in pairs.languages]
+    names = [name_of(language) for language in pairs.languages]
     instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."
     suite, answers = [], []
     for row in as_written(pairs).rows:
