@@ -24,8 +24,8 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
     from cgbench.models.ensemble import Ensemble, translate
+    from cgbench.models.external.functions import uncertainty
     from cgbench.models.lexicons.lexicon import Lexicon
-    from cgbench.models.outside.functions import uncertainty
     from cgbench.models.training.single import train
     from cgbench.models.uncertainty import token_measures
 
@@ -77,7 +77,7 @@ _MODULES = {
     "token_measures": "cgbench.models.uncertainty",
     "train": "cgbench.models.training.single",
     "translate": "cgbench.models.ensemble",
-    "uncertainty": "cgbench.models.outside.functions",
+    "uncertainty": "cgbench.models.external.functions",
     "validate": "cgbench.benchmark.validity.validate",
     **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.evaluate"),
 }

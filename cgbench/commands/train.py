@@ -32,7 +32,7 @@ from cgbench.errors import InputError
 
 if TYPE_CHECKING:
     from cgbench.models.config.presets import Preset
-    from cgbench.models.outside.start import Start
+    from cgbench.models.external.start import Start
     from cgbench.text.formats import CorpusSpec
     from cgbench.text.normalisation import Normalisation
 
@@ -258,14 +258,14 @@ def _named(outside: Start | None, preset: Preset, out: Path) -> str:
 
 def _default(init: str | None) -> Preset | None:
     """The preset that a model from outside is trained by where none is named."""
-    from cgbench.models.outside.start import default_preset
+    from cgbench.models.external.start import default_preset
 
     return default_preset() if init and init.startswith("hf:") else None
 
 
 def _outside(init: str | None, preset: Preset) -> tuple[Start | None, Preset]:
     """The model from outside that training starts from, and the preset with its layers and width."""
-    from cgbench.models.outside.start import plan_start
+    from cgbench.models.external.start import plan_start
 
     return plan_start(init, preset) if init and init.startswith("hf:") else (None, preset)
 

@@ -169,8 +169,8 @@ def _by_system(
     batch_tokens: int | None,
 ) -> None:
     """Translate by a model or a server from outside."""
-    from cgbench.models.outside.sidecar import sidecar_path
-    from cgbench.models.outside.systems import plan_system, translate_text
+    from cgbench.models.external.sidecar import sidecar_path
+    from cgbench.models.external.systems import plan_system, translate_text
 
     if output is None:
         raise InputError("--output: a system from outside needs one: beside it is kept what is done, and what did it")

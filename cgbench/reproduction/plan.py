@@ -18,7 +18,7 @@ from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
 if TYPE_CHECKING:
-    from cgbench.models.outside.start import Start
+    from cgbench.models.external.start import Start
 
 REVISION = 1  # of the code that trains, tests and measures: raised when a change of it changes results
 SAVED = 50  # times in a run
@@ -204,7 +204,7 @@ def _init_of(system: str, benchmarks: Sequence[Benchmark]) -> str:
 
 
 def _begin(init: str, name: str, benchmarks: Sequence[Benchmark]) -> tuple[Start, Preset] | None:
-    from cgbench.models.outside.start import plan_start
+    from cgbench.models.external.start import plan_start
 
     if not _init_of(name, benchmarks):
         return None

@@ -22,7 +22,7 @@ from cgbench.engines import Engine, Local, Needs
 from cgbench.errors import InputError
 from cgbench.files import write_atomic, write_json
 from cgbench.locks import BusyError
-from cgbench.models.outside.addresses import shown_name
+from cgbench.models.external.addresses import shown_name
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import Run
 from cgbench.reproduction.tables import Benchmark

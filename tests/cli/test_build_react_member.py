@@ -7,13 +7,13 @@ import shutil
 import pytest
 
 pytest.importorskip("transformers")
-from outside_models import write_model
+from external_models import write_model
 from small_build import release_bytes
 
 from cgbench.benchmark.release import recompute
 from cgbench.benchmark.release.release import Release
-from cgbench.models.outside import running
-from cgbench.models.outside.running import measure_outside
+from cgbench.models.external import running
+from cgbench.models.external.running import measure_outside
 
 BUILD = ("--preset", "demo", "--set", "candidates=40", "--set", "beam=2", "--jobs", 1)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 pytest.importorskip("transformers")
-from outside_models import LINES, write_bart, write_model, write_roberta
+from external_models import LINES, write_bart, write_model, write_roberta
 
 SETTINGS = ("training.max_updates=3", "training.max_length=20", "training.max_tokens=40", "training.warmup_updates=1")
 

@@ -4,10 +4,10 @@ import pytest
 
 pytest.importorskip("transformers")
 import numpy as np
-from outside_models import write_bart, write_roberta
+from external_models import write_bart, write_roberta
 
 from cgbench.errors import InputError
-from cgbench.models.outside.opening import plan_member
+from cgbench.models.external.opening import plan_member
 
 TRAINED, POSITIONS = 20, 38  # tokens with the end, of sentences of training and of the pre-trained model
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 pytest.importorskip("transformers")
-from outside_models import write_bart, write_roberta
+from external_models import write_bart, write_roberta
 
 from cgbench.data_recipes import cfq, registry
 from cgbench.data_recipes.recipe import Split

@@ -77,7 +77,7 @@ def hugging_face():
     """Whole models, and an adapter over one."""
     import peft
     import transformers
-    from outside_models import write_model
+    from external_models import write_model
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -41,7 +41,7 @@ def _pieces(folder):
 def _chat(folder):
     from raw_web import answering
 
-    from cgbench.models.outside import server
+    from cgbench.models.external import server
 
     server._TRIES = 2
     with answering(_pieces(folder)) as (url, _):
@@ -52,7 +52,7 @@ def _chat(folder):
 
 def _as_many(folder):
     """A hypothesis per sentence, and the same when it is read again."""
-    from cgbench.models.outside.server import _read_kept
+    from cgbench.models.external.server import _read_kept
 
     texts = (folder / "out" / "texts").read_text(encoding="utf-8").split("\n")[:-1]
     kept = _read_kept(folder / "out" / "kept", len(LINES), 1)
@@ -70,7 +70,7 @@ def _count(folder):
 
 
 def _address(folder):
-    from cgbench.models.outside.server import parse_server
+    from cgbench.models.external.server import parse_server
     from cgbench.text.web import check_url
 
     text = (folder / "address").read_bytes().decode("utf-8", "surrogateescape")
@@ -81,7 +81,7 @@ def _address(folder):
 
 def _kept(folder):
     """What an earlier command has kept; there is nothing to ask for but what is missing, and nobody answers."""
-    from cgbench.models.outside import server
+    from cgbench.models.external import server
 
     server._TRIES = 1
     asked = server.parse_server("openai:http://127.0.0.1:9/v1?model=m&timeout=1", "Say: {source}")

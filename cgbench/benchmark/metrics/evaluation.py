@@ -57,7 +57,7 @@ class System:
     """A system and what it said: a list of hypotheses a run (a training seed).
 
     ``texts``: what it said where ``runs`` are scores from elsewhere, if that is known. ``made``: how each run was made,
-    where the files say so (:mod:`cgbench.models.outside.sidecar`), None where they do not.
+    where the files say so (:mod:`cgbench.models.external.sidecar`), None where they do not.
     """
 
     name: str

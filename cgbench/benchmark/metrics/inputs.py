@@ -10,7 +10,7 @@ from typing import Any
 from cgbench.benchmark.metrics.evaluation import System
 from cgbench.benchmark.metrics.features import more_references
 from cgbench.errors import InputError, argument
-from cgbench.models.outside.sidecar import read_sidecar
+from cgbench.models.external.sidecar import read_sidecar
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.inputs import AnyPath, Corpus, Texts, as_column, as_corpus, is_path
 from cgbench.text.joins import check_order, in_order, index_of

@@ -29,7 +29,7 @@ from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
-from cgbench.models.outside.sidecar import settings_label
+from cgbench.models.external.sidecar import settings_label
 from cgbench.tables import render, safe_tsv
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of

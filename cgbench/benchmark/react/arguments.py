@@ -30,7 +30,7 @@ from cgbench.benchmark.react.shortage import check_shares
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import member_folders
 from cgbench.models.devices import DEVICES, choose_device
-from cgbench.models.outside.opening import Planned, check_together, plan_member
+from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.models.training.ensemble import check_processes
 from cgbench.settings import did_you_mean
 

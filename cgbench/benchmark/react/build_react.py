@@ -49,7 +49,7 @@ from cgbench.errors import InputWarning
 from cgbench.files import read_json, write_json
 from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
-from cgbench.models.outside.running import Work, measure_outside
+from cgbench.models.external.running import Work, measure_outside
 from cgbench.models.training.ensemble import (
     check_beside,
     check_trained_on,
@@ -116,8 +116,9 @@ def build_react(
         other way round, which give each candidate its dual conditional cross-entropy. ``lm``: gives it a perplexity.
     :param difficulty: a value a line of the pool from a model outside, a file a corpus: a figure of the candidates,
         which ``select_by`` may rank them by.
-    :param member: models from outside instead of an ensemble, by their names (:mod:`cgbench.models.outside.addresses`);
-        the first translates. ``prompt``: what they read, ``{source}`` being the sentence, where they need one.
+    :param member: models from outside instead of an ensemble, by their names
+        (:mod:`cgbench.models.external.addresses`); the first translates. ``prompt``: what they read, ``{source}`` being
+        the sentence, where they need one.
     :param columns: source and target column of files with both sides; ``languages``: default, the files' last parts.
     :param jobs: worker processes (default: the cores); ``engine``: where they run, if not here. They change no byte.
     :param device: ``auto``, ``cpu`` or ``cuda``.

@@ -45,7 +45,7 @@ from cgbench.benchmark.release.work_folder import shown_names
 from cgbench.benchmark.release.writer import move_into_place, write_manifest
 from cgbench.files import to_json, write_atomic
 from cgbench.models.checkpoints import ensemble_identity
-from cgbench.models.outside.addresses import placed_name, shown_name
+from cgbench.models.external.addresses import placed_name, shown_name
 from cgbench.steps import Workspace, hash_file
 from cgbench.text.remote import as_given, is_address
 from cgbench.text.streams import split_name

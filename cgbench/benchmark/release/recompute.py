@@ -32,9 +32,9 @@ from cgbench.benchmark.release.manifest import Check
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, member_folders
-from cgbench.models.outside.addresses import parse_address
-from cgbench.models.outside.opening import plan_member
-from cgbench.models.outside.running import Work, measure_outside
+from cgbench.models.external.addresses import parse_address
+from cgbench.models.external.opening import plan_member
+from cgbench.models.external.running import Work, measure_outside
 
 if TYPE_CHECKING:
     from cgbench.benchmark.release.release import Release

@@ -31,7 +31,7 @@ from cgbench.models.checkpoints import (
 from cgbench.models.config.common import LENGTH, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
-from cgbench.models.outside.start import Start
+from cgbench.models.external.start import Start
 from cgbench.models.training.following import following
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step

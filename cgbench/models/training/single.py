@@ -20,7 +20,7 @@ from cgbench.models.config.common import TextConfig, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
-from cgbench.models.outside.start import Start, needs_encoder
+from cgbench.models.external.start import Start, needs_encoder
 from cgbench.steps import STEPS, Step, Workspace, check_folder
 from cgbench.text.corpus import PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec, language_suffixes

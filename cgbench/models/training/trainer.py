@@ -23,8 +23,8 @@ from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
+from cgbench.models.external.start import Start
 from cgbench.models.lexicons.loading import load_lexicon
-from cgbench.models.outside.start import Start
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data

@@ -9,7 +9,7 @@ import torch
 
 pytest.importorskip("transformers")
 import transformers
-from outside_models import LINES, WORDS, marked_tokenizer, write_roberta
+from external_models import LINES, WORDS, marked_tokenizer, write_roberta
 
 from cgbench.errors import InputError
 from cgbench.models.architectures.composition import sublayer_outputs
@@ -18,7 +18,7 @@ from cgbench.models.architectures.transformer import Encoded, Transformer
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset
 from cgbench.models.ensemble import Ensemble
-from cgbench.models.outside.start import plan_start
+from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
@@ -267,7 +267,7 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
 
 
 def test_a_tokeniser_of_another_model_is_refused(tmp_path):
-    from outside_models import tokenizer
+    from external_models import tokenizer
 
     tokenizer().save_pretrained(tmp_path)
     with pytest.raises(InputError, match=r"begins with <pad> </s> <unk> der"):

@@ -8,14 +8,14 @@ import torch
 
 pytest.importorskip("transformers")
 import transformers
-from outside_models import LINES, WORDS, write_bart, write_roberta
+from external_models import LINES, WORDS, write_bart, write_roberta
 
 from cgbench.errors import InputError
 from cgbench.models.architectures.pretrained.weights import named_parts
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.ensemble import Ensemble
-from cgbench.models.outside.start import plan_start
+from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search

@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("transformers")
 import safetensors.torch
 import torch
-from outside_models import LINES, PROMPT, write_model
+from external_models import LINES, PROMPT, write_model
 
 from cgbench.errors import InputError
-from cgbench.models.outside import loading
-from cgbench.models.outside.opening import plan_member
+from cgbench.models.external import loading
+from cgbench.models.external.opening import plan_member
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,11 @@ import numpy as np
 
 from cgbench.engines import Engine, Needs
 from cgbench.files import write_atomic
-from cgbench.models.outside.opening import Planned
+from cgbench.models.external.opening import Planned
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
-    from cgbench.models.outside.member import Member
+    from cgbench.models.external.member import Member
 
 SHARD = 500  # sentences of a file: batches are formed inside one
 BLOCK = 20  # files that are worked on together: each member is loaded once for them
@@ -231,6 +231,6 @@ def _open(member: Planned, device: str) -> Member:
 @functools.lru_cache(maxsize=1)
 def _heads(paths: tuple[Path, ...], device: str) -> list[Any]:
     """The last layers of all members; a worker reads them once a block."""
-    from cgbench.models.outside.member import Head
+    from cgbench.models.external.member import Head
 
     return [Head.load(path).to(device) for path in paths]

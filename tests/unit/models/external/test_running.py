@@ -7,14 +7,14 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
-from outside_models import LINES, write_model
+from external_models import LINES, write_model
 
 from cgbench.engines import Local
 from cgbench.models import checkpoints, teacher_forcing
-from cgbench.models.outside import running
-from cgbench.models.outside.member import Head
-from cgbench.models.outside.opening import plan_member
-from cgbench.models.outside.running import Work, measure_outside, measure_states
+from cgbench.models.external import running
+from cgbench.models.external.member import Head
+from cgbench.models.external.opening import plan_member
+from cgbench.models.external.running import Work, measure_outside, measure_states
 from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
 
 REFERENCES = ["the dog sleeps", "the cat sees the bird", "the bird sings", "the cat", "the dog sees the cat"]

@@ -14,12 +14,12 @@ from cgbench import __version__
 from cgbench.errors import InputError
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.locks import locked
-from cgbench.models.outside.addresses import parse_address, read_template
-from cgbench.models.outside.functions import work_beside
-from cgbench.models.outside.opening import Planned, plan_member
-from cgbench.models.outside.running import SHARD
-from cgbench.models.outside.server import Server, ask_all, parse_server
-from cgbench.models.outside.sidecar import FORMAT, sidecar_path
+from cgbench.models.external.addresses import parse_address, read_template
+from cgbench.models.external.functions import work_beside
+from cgbench.models.external.opening import Planned, plan_member
+from cgbench.models.external.running import SHARD
+from cgbench.models.external.server import Server, ask_all, parse_server
+from cgbench.models.external.sidecar import FORMAT, sidecar_path
 from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 

@@ -25,9 +25,9 @@ import numpy as np
 from cgbench.engines import Engine, Needs
 from cgbench.errors import require
 from cgbench.files import write_atomic
-from cgbench.models.outside.member import Member
-from cgbench.models.outside.opening import Planned
-from cgbench.models.outside.running import SHARD, Work, part_path
+from cgbench.models.external.member import Member
+from cgbench.models.external.opening import Planned
+from cgbench.models.external.running import SHARD, Work, part_path
 from cgbench.progress import bar
 
 

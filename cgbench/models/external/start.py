@@ -14,8 +14,8 @@ from cgbench.models.config.outside import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.presets import Preset, load_preset
 
 if TYPE_CHECKING:
-    from cgbench.models.outside.opening import Planned
-    from cgbench.models.outside.trainable import TokenizerText, TrainableModel
+    from cgbench.models.external.opening import Planned
+    from cgbench.models.external.trainable import TokenizerText, TrainableModel
     from cgbench.models.text.subwords import Subwords
 
 PRESET = "fine_tuning"  # where none is named
@@ -49,8 +49,8 @@ class Start:
         :param max_length: of the longest side that is trained on.
         :raises InputError: its files do not fit together, or it cannot be trained so.
         """
-        from cgbench.models.outside.loading import load_member
-        from cgbench.models.outside.trainable import TokenizerText, TrainableModel, add_adapter, check_fit
+        from cgbench.models.external.loading import load_member
+        from cgbench.models.external.trainable import TokenizerText, TrainableModel, add_adapter, check_fit
 
         planned = self.planned
         member = load_member(
@@ -91,7 +91,7 @@ class Start:
         :raises InputError: they do not fit.
         """
         from cgbench.models.architectures.pretrained.weights import load_pretrained
-        from cgbench.models.outside.loading import load_weights
+        from cgbench.models.external.loading import load_weights
 
         weights = load_weights(self.planned.address, self.planned.folder, self.decodes)
         rows = len(weights["shared.weight" if self.decodes else "embeddings.word_embeddings.weight"])
@@ -108,7 +108,7 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
 
     :raises InputError: the name is wrong, there is no such model, or it is none that is trained here.
     """
-    from cgbench.models.outside.opening import plan_member
+    from cgbench.models.external.opening import plan_member
 
     whole = preset.model.architecture in OUTSIDE
     if not whole and not needs_encoder(preset):

@@ -21,9 +21,9 @@ from cgbench.checksums import SUMS, digests_of, write_sums
 from cgbench.errors import InputError, require
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.checkpoints import CONFIG, MODEL, OURS, CheckpointConfig, config_dict, write_tensors
-from cgbench.models.outside.hugging_face import HuggingFaceMember
-from cgbench.models.outside.loading import quietly
-from cgbench.models.outside.snapshot import ADAPTER_CONFIG
+from cgbench.models.external.hugging_face import HuggingFaceMember
+from cgbench.models.external.loading import quietly
+from cgbench.models.external.snapshot import ADAPTER_CONFIG
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import Hypothesis, length_limits
 

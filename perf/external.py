@@ -1,6 +1,6 @@
 """Models from outside: `translate` against transformers' own `generate`, uncertainty against plain passes, its memory.
 
-``python perf/outside.py [translate] [uncertainty] [memory]``, with ``pip install 'cgbench[hf]'``. Models are Marian's,
+``python perf/external.py [translate] [uncertainty] [memory]``, with ``pip install 'cgbench[hf]'``. Models are Marian's,
 with random weights, made here; nothing is downloaded. Ratios are medians of the ratios of neighbours in turn, with
 their range.
 """
@@ -20,8 +20,8 @@ import torch
 from model_work import Setting, in_turn, spread
 
 from cgbench.engines import Local
-from cgbench.models.outside.opening import plan_member
-from cgbench.models.outside.running import Work, measure_outside
+from cgbench.models.external.opening import plan_member
+from cgbench.models.external.running import Work, measure_outside
 
 SPECIALS = ("<pad>", "</s>", "<unk>")
 MEMBERS = 5

@@ -21,7 +21,7 @@ from typing import Any
 
 from cgbench.errors import InputError, printable
 from cgbench.files import parse_json
-from cgbench.models.outside.addresses import PLACE
+from cgbench.models.external.addresses import PLACE
 from cgbench.progress import bar
 from cgbench.settings import did_you_mean
 from cgbench.text.web import NoReply, Reply, check_url, post_json

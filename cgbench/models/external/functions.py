@@ -14,8 +14,8 @@ from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
-from cgbench.models.outside.opening import Planned, check_together, plan_member
-from cgbench.models.outside.running import SHARD, Work, measure_outside
+from cgbench.models.external.opening import Planned, check_together, plan_member
+from cgbench.models.external.running import SHARD, Work, measure_outside
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import AnyPath, Texts, as_column
 
@@ -37,7 +37,7 @@ def uncertainty(
     """How uncertain an ensemble is about each sentence: what ``cgbench uncertainty`` writes.
 
     :param sources: a file or a list of sentences.
-    :param members: models by their names (:mod:`cgbench.models.outside.addresses`), such as checkpoint folders or
+    :param members: models by their names (:mod:`cgbench.models.external.addresses`), such as checkpoint folders or
         ``hf:ID@REVISION``; the first translates where there are no ``hypotheses``.
     :param output: also write the result to this file; a call that is repeated resumes. By default nothing is kept.
     :param prompt: what decoder-only models read; ``{source}`` stands for the sentence.
@@ -116,7 +116,7 @@ def measure_text(
     engine = engine or Local(1)
     measure = measure_outside
     if text_space:
-        from cgbench.models.outside.text_space import measure_in_text_space
+        from cgbench.models.external.text_space import measure_in_text_space
 
         measure = measure_in_text_space
     with locked(workspace.root / "lock", wait=False):

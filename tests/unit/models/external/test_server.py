@@ -6,8 +6,8 @@ import pytest
 from fake_openai import Fake, serving, translation
 
 from cgbench.errors import InputError
-from cgbench.models.outside.addresses import parse_address
-from cgbench.models.outside.server import ask_all, parse_server
+from cgbench.models.external.addresses import parse_address
+from cgbench.models.external.server import ask_all, parse_server
 
 LINES = ["a b", "c d e", "", "f", "g h"]
 PROMPT = "Say: {source}"

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("transformers")
 import torch
-from outside_models import LINES, write_model
+from external_models import LINES, write_model
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(whole, monkeypatch, tmp_path)
     """What is fetched, and that nothing else is asked: the way that HF_HUB_OFFLINE=1 takes, too."""
     import huggingface_hub
 
-    from cgbench.models.outside.opening import plan_member
+    from cgbench.models.external.opening import plan_member
 
     snapshot = tmp_path / "models--some--model" / "snapshots" / ("c0ffee" * 6 + "0000")
     shutil.copytree(whole / "marian", snapshot)

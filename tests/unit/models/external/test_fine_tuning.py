@@ -10,14 +10,14 @@ import torch
 
 pytest.importorskip("transformers")
 import transformers
-from outside_models import LINES, WORDS, tokenizer, write_model
+from external_models import LINES, WORDS, tokenizer, write_model
 
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
-from cgbench.models.outside.opening import check_together, plan_member
-from cgbench.models.outside.running import Work, measure_outside
-from cgbench.models.outside.start import default_preset, plan_start
+from cgbench.models.external.opening import check_together, plan_member
+from cgbench.models.external.running import Work, measure_outside
+from cgbench.models.external.start import default_preset, plan_start
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.training.ensemble import build_ensemble
 from cgbench.models.training.single import preset_of

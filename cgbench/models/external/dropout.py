@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.errors import InputError
-from cgbench.models.outside.hugging_face import HuggingFaceMember
-from cgbench.models.outside.member import Done
+from cgbench.models.external.hugging_face import HuggingFaceMember
+from cgbench.models.external.member import Done
 
 _LAYERS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 pytest.importorskip("transformers")
-from outside_models import LINES, write_model, write_roberta
+from external_models import LINES, write_model, write_roberta
 
 COMMIT = "c0ffee" * 6 + "0123"
 CALLS = """

@@ -6,15 +6,15 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
-from outside_models import LINES, WORDS, configuration, tokenizer, write_model
+from external_models import LINES, WORDS, configuration, tokenizer, write_model
 from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
 
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
-from cgbench.models.outside.opening import check_together, plan_member
-from cgbench.models.outside.running import Work, measure_outside
-from cgbench.models.outside.text_space import chrf_disagreement, measure_in_text_space
+from cgbench.models.external.opening import check_together, plan_member
+from cgbench.models.external.running import Work, measure_outside
+from cgbench.models.external.text_space import chrf_disagreement, measure_in_text_space
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
         src_lang = tgt_lang = None
 
     made.save_pretrained(tmp_path / "m")
-    from cgbench.models.outside.hugging_face import HuggingFaceMember
+    from cgbench.models.external.hugging_face import HuggingFaceMember
 
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "m").eval()
     given = {"identity": {}, "vocabulary": "", "shown": address}

@@ -5,10 +5,10 @@ import json
 import pytest
 
 pytest.importorskip("transformers")
+from external_models import LINES, PROMPT, write_model
 from fake_openai import Fake, serving, translation
-from outside_models import LINES, PROMPT, write_model
 
-from cgbench.models.outside import hugging_face, running, systems
+from cgbench.models.external import hugging_face, running, systems
 
 SCHEME = ("t5", "gpt2", "marian")
 
@@ -122,7 +122,7 @@ def test_a_server_translates(source, run, tmp_path, monkeypatch):
 
 
 def test_members_of_different_tokenizers(models, source, run, tmp_path):
-    from outside_models import tokenizer
+    from external_models import tokenizer
 
     other = write_model(tmp_path / "other", "t5")
     tokenizer([*(word.upper() for word in ("der", "die")), *(f"x{number}" for number in range(13))]).save_pretrained(

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
-from outside_models import LINES, PROMPT, write_model
+from external_models import LINES, PROMPT, write_model
 
 from cgbench.errors import InputError
-from cgbench.models.outside.opening import plan_member
+from cgbench.models.external.opening import plan_member
 
 KINDS = ("marian", "bart", "t5", "gpt2")
 
@@ -145,9 +145,9 @@ def test_with_a_forced_first_token_the_best_comes_first_by_the_scores_of_generat
 def multilingual(kind):
     """An untrained model whose outputs begin with the code of a language, and end sooner or later."""
     import transformers
-    from outside_models import WORDS, tokenizer
+    from external_models import WORDS, tokenizer
 
-    from cgbench.models.outside.hugging_face import HuggingFaceMember
+    from cgbench.models.external.hugging_face import HuggingFaceMember
 
     made = tokenizer(WORDS, ("de_XX", "en_XX"))
     made.__class__ = type("Languages", (type(made),), {"src_lang": None, "tgt_lang": None})

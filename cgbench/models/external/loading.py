@@ -17,9 +17,9 @@ from typing import Any
 
 from cgbench.errors import InputError, require
 from cgbench.files import read_json
-from cgbench.models.outside.addresses import PLACE, Address, read_template
-from cgbench.models.outside.hugging_face import HuggingFaceMember
-from cgbench.models.outside.snapshot import ADAPTER_CONFIG, find_adapter
+from cgbench.models.external.addresses import PLACE, Address, read_template
+from cgbench.models.external.hugging_face import HuggingFaceMember
+from cgbench.models.external.snapshot import ADAPTER_CONFIG, find_adapter
 from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
 
@@ -52,7 +52,7 @@ def load_member(
         if address.seed is None:
             kind: Any = HuggingFaceMember
         else:
-            from cgbench.models.outside.dropout import DropoutMember
+            from cgbench.models.external.dropout import DropoutMember
 
             kind = functools.partial(DropoutMember, seed=address.seed)
         where = str(model.device) if "device_map" in address.options else str(torch.device(device))

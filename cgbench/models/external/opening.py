@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, require
-from cgbench.models.outside.addresses import Address, parse_address, template_of
+from cgbench.models.external.addresses import Address, parse_address, template_of
 from cgbench.steps import hash_value
 
 if TYPE_CHECKING:
-    from cgbench.models.outside.member import Member
+    from cgbench.models.external.member import Member
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Planned:
         :raises InputError: one is; the first is named.
         """
         if self.address.kind == "own":
-            from cgbench.models.outside.own import check_own_lengths
+            from cgbench.models.external.own import check_own_lengths
 
             check_own_lengths(self.address.text, self.folder, lines, hypotheses)
 
@@ -62,7 +62,7 @@ class Planned:
         :raises InputError: its files do not fit together.
         """
         if self.address.kind == "own":
-            from cgbench.models.outside.own import OwnMember
+            from cgbench.models.external.own import OwnMember
 
             return OwnMember(
                 self.folder,
@@ -72,7 +72,7 @@ class Planned:
                 seed=self.address.seed,
                 shown=self.address.text,
             )
-        from cgbench.models.outside.loading import load_member
+        from cgbench.models.external.loading import load_member
 
         return load_member(
             self.address,
@@ -93,14 +93,14 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
     """
     address = parse_address(text)
     if address.kind == "own":
-        from cgbench.models.outside.own import describe_own
+        from cgbench.models.external.own import describe_own
 
         identity, vocabulary, size = describe_own(Path(address.name))
         return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, size)
     require("torch", "models")
     require("transformers", "hf")
-    from cgbench.models.outside.loading import chat_of, load_tokenizer, output_size, vocabulary_of
-    from cgbench.models.outside.snapshot import find_adapter, find_snapshot, identity_of
+    from cgbench.models.external.loading import chat_of, load_tokenizer, output_size, vocabulary_of
+    from cgbench.models.external.snapshot import find_adapter, find_snapshot, identity_of
 
     template = template_of(address, prompt)
     folder, commit = find_snapshot(address, fetch)

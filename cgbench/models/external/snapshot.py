@@ -15,7 +15,7 @@ from cgbench.checksums import known_digest
 from cgbench.errors import InputError, require
 from cgbench.files import ordinary_file, read_json
 from cgbench.models.checkpoints import BEST, STATE
-from cgbench.models.outside.addresses import Address
+from cgbench.models.external.addresses import Address
 from cgbench.shapes import check_shape
 from cgbench.steps import hash_value
 

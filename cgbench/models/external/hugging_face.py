@@ -20,8 +20,8 @@ from torch import Tensor
 from cgbench.errors import InputError
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
-from cgbench.models.outside.addresses import PLACE
-from cgbench.models.outside.member import Done, Head, check_lengths
+from cgbench.models.external.addresses import PLACE
+from cgbench.models.external.member import Done, Head, check_lengths
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault

@@ -13,9 +13,9 @@ from torch import Tensor
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
 from cgbench.models.ensemble import Ensemble, Translation
+from cgbench.models.external.dropout import check_dropout, masks
+from cgbench.models.external.member import Done, Head, check_lengths
 from cgbench.models.lengths import check_positions, longer_than_trained
-from cgbench.models.outside.dropout import check_dropout, masks
-from cgbench.models.outside.member import Done, Head, check_lengths
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 
