@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from cgbench.engines.local import Local
+from cgbench.engines.local import Local, end_with_parent
 from cgbench.engines.tasks import FAILED, Engine, LostError, Needs, saying_where
 from cgbench.errors import InputError, argument
 
@@ -18,6 +18,7 @@ __all__ = [
     "Local",
     "LostError",
     "Needs",
+    "end_with_parent",
     "open_engine",
     "saying_where",
 ]

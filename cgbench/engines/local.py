@@ -156,22 +156,24 @@ def _start_worker(places: Any) -> None:
         os.environ[VISIBLE] = place  # before anything asks CUDA
     warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and said so
     say_bars()
-    _die_with_parent()
+    end_with_parent(GRACE)
 
 
-def _die_with_parent() -> None:
-    """End this worker when the command that started it ends, even by SIGKILL.
+def end_with_parent(grace: float = 0.0) -> None:
+    """End this worker when the process that started it ends, even by SIGKILL.
 
-    Without this, an orphan would go on writing where the same command, given again, is writing too. It is asked first:
-    what handles the signal, such as training, which saves its state, has some seconds for that.
+    Without this, an orphan would go on writing where the same command, given again, is writing too.
+
+    :param grace: seconds between SIGTERM, on which training saves its state, and the end.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None
 
     def watch() -> None:
         wait_for([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(GRACE)
+        if grace:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(grace)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -32,10 +32,10 @@ from cgbench.models.config.common import LENGTH, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start
-from cgbench.models.training.following import following
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
+from cgbench.models.training.launcher import train_together
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
-from cgbench.models.training.together import train_together
+from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec
@@ -164,9 +164,13 @@ def train_ensemble(
         workspace.say(workspace.why(step))  # here, and not in the workers, which have no screen
     engine.share(workspace.root)
     tasks = [(workspace.root, step, plan, subwords, texts, valid_texts, train.hashes) for step in pending]
-    with saying_where(engine, "members", workspace.say), following(workspace, pending, engine):
+    elsewhere = bool(pending) and not engine.here  # members that this machine trains have bars of their own
+    with (
+        saying_where(engine, "members", workspace.say),
+        bar(len(pending), "train members", "member", elsewhere) as shown,
+    ):
         for _ in engine.run(_train_one, tasks, needs):
-            pass
+            shown.update()
     return [workspace.result(step) for step in plan.members]
 
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-import types
 from pathlib import Path
 
 import pytest
@@ -293,36 +292,6 @@ def test_a_start_of_another_kind_is_refused(corpus, kept, tmp_path):
         train(other, tmp_path / "model", init=kept)
     with pytest.raises(InputError, match="no such checkpoint folder"):
         train(corpus, tmp_path / "model", init=tmp_path / "none")
-
-
-@pytest.mark.skipif("tensorboard" in sys.modules, reason="the real one is loaded")
-def test_tensorboard_gets_every_figure_and_the_result_is_the_same(corpus, kept, tmp_path, monkeypatch):
-    seen = []
-
-    class SummaryWriter:
-        def __init__(self, folder, purge_step):
-            seen.append((Path(folder).name, purge_step))
-
-        def add_scalar(self, *entry):
-            seen.append(entry)
-
-        def close(self):
-            seen.append("closed")
-
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    with pytest.raises(InputError, match="tensorboard is not installed; run: pip install tensorboard"):
-        train(corpus, tmp_path / "model", KEEPING, tensorboard=True)
-    monkeypatch.setitem(sys.modules, "tensorboard", types.ModuleType("tensorboard"))
-    fake = types.ModuleType("torch.utils.tensorboard")
-    fake.SummaryWriter = SummaryWriter
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", fake)
-    train(corpus, tmp_path / "model", KEEPING, tensorboard=True, stop_after_updates=5)
-    train(corpus, tmp_path / "model", KEEPING, tensorboard=True)
-    assert contents(tmp_path / "model") == contents(kept)
-    assert [entry for entry in seen if entry[0] == "tensorboard"] == [("tensorboard", 1), ("tensorboard", 6)]
-    assert seen.count("closed") == 2
-    losses = {step: value for name, value, step in (entry for entry in seen if len(entry) == 3) if name == "valid_loss"}
-    assert losses == {entry["update"]: entry["valid_loss"] for entry in log_of(kept) if "valid_loss" in entry}
 
 
 def test_parameters_may_have_no_weight_decay(kept):

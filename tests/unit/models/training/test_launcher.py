@@ -1,6 +1,7 @@
 """Several processes that one starts to train a model: what they return, and how they end."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -13,16 +14,17 @@ import pytest
 from cgbench.engines import LostError, Needs
 from cgbench.errors import InputError
 from cgbench.models.training.ensemble import check_processes, member_needs
-from cgbench.models.training.together import train_together
+from cgbench.models.training.launcher import train_together
 
 
-def meets(mine):
-    """Where this process is, and that all are there."""
+def meets(mine, file):
+    """Each says where it is, and the first writes that all are there."""
     import torch.distributed as dist
 
     found = [None, None]
     dist.all_gather_object(found, (mine, dist.get_rank(), os.environ["LOCAL_RANK"], os.environ["WORLD_SIZE"]))
-    return found
+    if not dist.get_rank():
+        file.write_text(json.dumps(found))
 
 
 def goes_wrong(how, folder):
@@ -54,9 +56,10 @@ def call(function, *arguments, folder):
     )
 
 
-def test_all_meet_and_the_first_returns(tmp_path):
-    assert call(meets, "x", folder=tmp_path) == [("x", 0, "0", "2"), ("x", 1, "1", "2")]
-    assert not list(tmp_path.iterdir())
+def test_all_meet(tmp_path):
+    call(meets, "x", tmp_path / "found", folder=tmp_path)
+    assert json.loads((tmp_path / "found").read_text()) == [["x", 0, "0", "2"], ["x", 1, "1", "2"]]
+    assert not (tmp_path / "failed.log").exists()
 
 
 @pytest.mark.parametrize("how", ["killed", "input", "system", "other"])
@@ -86,7 +89,7 @@ def test_they_end_with_the_one_that_started_them(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import os, pathlib, sys, time\n"
-        "from cgbench.models.training.together import train_together\n"
+        "from cgbench.models.training.launcher import train_together\n"
         "def work(folder):\n"
         "    pathlib.Path(folder, f'{os.getpid()}.pid').touch()\n"
         "    time.sleep(600)\n"
