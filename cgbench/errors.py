@@ -63,7 +63,6 @@ EXTRAS = {
     "data": ("pooch", "requests", "sacremoses"),
     "scores": ("sacrebleu", "regex"),
     "cjk": ("jieba", "sacrebleu"),
-    "tensorboard": ("tensorboard",),
     "analysis": ("pandas", "spacy", "kenlm"),
     "plots": ("matplotlib",),
     "hub": ("huggingface_hub",),

@@ -105,7 +105,6 @@ def _resources(given: dict[str, Any]) -> dict[str, Any]:
 )
 @lexicon_option
 @click.option("--max-time", metavar="TIME", help="Stop after so long (90m, 1h30m); the same command then goes on.")
-@click.option("--tensorboard", is_flag=True, help="Write TensorBoard files into the folder, too.")
 @text_options
 @run_options
 @format_option
@@ -119,7 +118,6 @@ def train_command(
     subwords: Path | None,
     init: str | None,
     max_time: str | None,
-    tensorboard: bool,
     config: Path | None,
     assignments: tuple[str, ...],
     dry_run: bool,
@@ -146,7 +144,6 @@ def train_command(
         subwords=subwords,
         init=outside or checkpoint,
         max_seconds=_seconds("--max-time", max_time) if max_time else None,
-        tensorboard=tensorboard,
         dry_run=dry_run,
         say=say_if((explain or dry_run) and is_first()),
     )

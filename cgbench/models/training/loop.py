@@ -11,13 +11,14 @@ as long from the start, wherever the rates do not depend on its length.
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.errors import InputError, InputWarning
+from cgbench.files import write_atomic
 from cgbench.models.checkpoints import (
     BEST,
+    METRICS,
     MODEL,
     STATE,
     CheckpointConfig,
@@ -35,11 +38,9 @@ from cgbench.models.checkpoints import (
     save_checkpoint,
     write_tensors,
 )
-from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import Processes
-from cgbench.models.training.log import Log
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
 from cgbench.models.training.schedule import learning_rate
@@ -50,20 +51,13 @@ from cgbench.progress import bar
 CHECKPOINTS = "checkpoints"
 
 
-@dataclass
-class Limits:
-    """What ends a call before the run is done; ``signals``: those received."""
-
-    updates: int | None
-    deadline: float
-    signals: Sequence[int] = ()
-
-
 class Run:
     """One training run: the objective of its stage, its optimiser, and where it is.
 
-    :param title: what people know the model as (default: the folder's name).
     :param made_of: settings, digests of the texts, device; a saved state of another run is refused.
+    :param title: the model's name in the progress bar (default: the folder's name).
+    :param stop_after_updates: end this call when so many updates of all stages are done; ``deadline``: after the first
+        update that ends later, by ``time.monotonic``. So does a signal in ``signals``.
     """
 
     def __init__(
@@ -76,22 +70,23 @@ class Run:
         made_of: list[Any],
         out: Path,
         processes: Processes,
-        limits: Limits,
         title: str = "",
+        stop_after_updates: int | None = None,
+        deadline: float = math.inf,
     ) -> None:
         self.objectives = [objective.to(processes.device) for objective in objectives]
         self.model: nn.Module = objectives[0].model
         self.data, self.validation, self.subwords = data, validation, subwords
         self.checkpoint, self.config, self.made_of = checkpoint, checkpoint.training, made_of
-        self.out, self.processes, self.limits = out, processes, limits
-        self.title = title or out.name
+        self.out, self.processes, self.title = out, processes, title or out.name
+        self.stop_after_updates, self.deadline = stop_after_updates, deadline
+        self.signals: Sequence[int] = ()
         state = read_state(out, made_of, processes)
         self.progress = state.progress if state else Progress()
         self._begin_stage(state)
         # Read in one go where they are needed: asking for a number makes the host wait for a GPU.
         self.pending: list[Tensor] = []
         self.batches: list[np.ndarray] = []
-        self.log: Log | None = None
 
     def _begin_stage(self, state: State | None = None) -> None:
         self.objective = self.objectives[self.progress.stage]
@@ -106,103 +101,99 @@ class Run:
         """Updates of all stages."""
         return self.progress.earlier + self.progress.update
 
-    def train(self, tensorboard: bool) -> bool:
-        """Update, log, validate and save until the run is done (true) or a limit is met (false)."""
+    def train(self) -> bool:
+        """Update, log, validate and save until the run is done (true) or something ends the call (false)."""
         progress = self.progress
         if self.processes.is_main:
-            reported = self.updates if progress.reported else self.updates - 1
-            self.log = Log(self.out, progress.log_bytes, reported, tensorboard)
-        try:
-            if not progress.log_bytes:
-                self._write(update=0, pairs=len(self.data.rows), skipped=self.data.skipped)
-            while self._train_stage():
-                if progress.stage + 1 == len(self.objectives):
-                    return True
-                progress.stage += 1
-                progress.earlier, progress.update = self.updates, 0
-                progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
-                self._begin_stage()
-            return False
-        finally:
-            if self.log:
-                self.log.close()
+            self._cut_log()
+        if not progress.log_bytes:
+            self._write(update=0, pairs=len(self.data.rows), skipped=self.data.skipped)
+        while self._train_stage():
+            if progress.stage + 1 == len(self.objectives):
+                return True
+            progress.stage += 1
+            progress.earlier, progress.update = self.updates, 0
+            progress.loss, progress.plain, progress.count = 0.0, 0.0, 0
+            self._begin_stage()
+        return False
 
     def update_once(self) -> int:
         """Make the next update, and nothing that is due after it; return the target tokens that it read."""
-        batches = self._next_batches()
-        self._update(batches)
+        tokens = self._update(self._next_batches())
         self._settle()  # which waits for a GPU
-        return count_tokens(batches, self.data.target.lengths)
+        return tokens
 
     def _train_stage(self) -> bool:
-        config, progress = self.config, self.progress
+        progress = self.progress
         stopped = self._enough()
         with bar(self._expected(), self._title(), "update", self.processes.is_main, initial=progress.update) as shown:
-            speed = _Speed()
+            self.began, self.tokens = time.monotonic(), 0
             if not progress.reported:
-                self._report(shown, speed)  # of a shorter run's last update, or of a run that was killed as it ended
-            while not self._stage_done():
+                self._report(shown)  # of a shorter run's last update, or of a run that was killed as it ended
+            while not self._ended():
                 if stopped:
                     return False
                 self._begin_epoch()
-                batches = self._next_batches()
-                self._update(batches)
-                speed.tokens += count_tokens(batches, self.data.target.lengths)
+                self.tokens += self._update(self._next_batches())
                 shown.update(1)
                 if last := self._is_last():
                     progress.reported = False
                     self._save()
-                self._report(shown, speed)
+                due = self._report(shown)
                 stopped = self._stopped()
-                if not last and (stopped or self._due(config.checkpoint_every)):
+                if not last and (stopped or due):
                     self._save()
         return True
 
-    def _report(self, shown: Any, speed: _Speed) -> None:
-        """Do what is due after an update: log, validate, keep a checkpoint."""
-        config = self.config
-        if self._due(config.log_every):
+    def _report(self, shown: Any) -> bool:
+        """Do what is due after an update: log, validate, keep a checkpoint; return whether the state is to be saved."""
+        config, update, ended = self.config, self.progress.update, self._ended()
+        if ended or update % config.log_every == 0:
             loss = self._log_training()
-            shown.set_postfix_str(f"{speed():,.0f} tokens/s, loss {loss:.3f}, rate {self._rate():.1e}", False)
-        if self.validation and self._validation_due():
+            speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
+            shown.set_postfix_str(f"{speed:,.0f} tokens/s, loss {loss:.3f}, rate {self._rate():.1e}", False)
+        if self.validation and self._validation_due(ended):
             self._validate(self.validation)
-        self._keep_checkpoint(self._due(config.checkpoint_every))
+            ended = self._ended()  # patience may be over
+        due = ended or update % config.checkpoint_every == 0
+        if config.keep_checkpoints and self.processes.is_main and self.objective.epochs is None:
+            self._keep_checkpoint(due)
         self.progress.reported = True
+        return due
 
-    def _stage_done(self) -> bool:
+    def _ended(self) -> bool:
+        """Whether the stage is done."""
         config, progress = self.config, self.progress
         if self.objective.epochs is not None:
             return progress.epoch >= self.objective.epochs
-        return self._is_last() or bool(config.patience and progress.stale >= config.patience)
+        return progress.update >= config.max_updates or 0 < config.patience <= progress.stale
 
     def _is_last(self) -> bool:
         """Whether the update is the last of the run, after which a longer one would go on."""
         return self.objective.epochs is None and self.progress.update >= self.config.max_updates
 
-    def _due(self, every: int) -> bool:
-        return self.progress.update % every == 0 or self._stage_done()
-
-    def _validation_due(self) -> bool:
+    def _validation_due(self, ended: bool) -> bool:
         config, progress = self.config, self.progress
         if self.objective.epochs is not None:
             return False
         if not config.validate_every_epochs:
-            return self._due(config.validate_every)
-        ended = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
-        return (ended and progress.epoch >= config.validate_from_epoch) or self._stage_done()
+            return ended or progress.update % config.validate_every == 0
+        complete = progress.batch == 0 and progress.epoch % config.validate_every_epochs == 0
+        return ended or (complete and progress.epoch >= config.validate_from_epoch)
 
     def _enough(self) -> bool:
-        return self.limits.updates is not None and self.updates >= self.limits.updates
+        return self.stop_after_updates is not None and self.updates >= self.stop_after_updates
 
     def _stopped(self) -> bool:
-        """Whether a limit is met; all processes find the same."""
-        limits = self.limits
+        """Whether this call ends before the run; all processes find the same."""
         if self._enough():
             return True
+        over = bool(self.signals) or time.monotonic() >= self.deadline
+        if self.processes.world_size == 1:
+            return over
         # Several processes ask each other, which makes them wait: not at every update.
-        if self.processes.world_size > 1 and not self._due(self.config.log_every):
-            return False
-        return self.processes.any(bool(limits.signals) or time.monotonic() >= limits.deadline)
+        asks = self.progress.update % self.config.log_every == 0 or self._ended()
+        return asks and self.processes.any(over)
 
     def _title(self) -> str:
         stage = "" if self.objective.epochs is None else f", {self.checkpoint.method.name}"
@@ -245,14 +236,16 @@ class Run:
     def _rate(self) -> float:
         return learning_rate(self.config, self.progress.update, self.checkpoint.model.width)
 
-    def _update(self, batches: list[np.ndarray]) -> None:
-        """Take one step of the optimiser."""
+    def _update(self, batches: list[np.ndarray]) -> int:
+        """Take one step of the optimiser; return the target tokens that it reads."""
         self.progress.update += 1
         self.objective.update = self.progress.update
+        rate = self._rate()
         for group in self.optimizer.param_groups:
-            group["lr"] = self._rate()
+            group["lr"] = rate
         rows = np.concatenate(batches)
-        count = self.objective.count(self.data.target.lengths[rows])
+        lengths = self.data.target.lengths[rows]
+        count = self.objective.count(lengths)
         divisor = len(rows) if self.config.loss_mean == "sentences" else count
         self.optimizer.zero_grad()
         sums = torch.zeros(2, device=self.processes.device)
@@ -270,6 +263,7 @@ class Run:
         self.optimizer.step()
         self.progress.count += count
         self.pending.append(torch.cat((sums, norm[None])))
+        return int(lengths.sum())
 
     def _settle(self) -> None:
         """Add up the losses since the last call; stop at the first update of which something is not finite.
@@ -336,14 +330,24 @@ class Run:
             if self.config.keep == "best" and self.processes.is_main and not self._is_last():
                 write_tensors(self.out / BEST, self.model.state_dict())
 
+    def _cut_log(self) -> None:
+        """Cut off what the log has beyond the state that the run goes on from."""
+        path, length = self.out / METRICS, self.progress.log_bytes
+        kept = path.read_bytes()[:length] if path.is_file() else b""
+        if len(kept) < length:
+            raise InputError(f"{path}: shorter than the saved state says; remove {self.out} and train again")
+        write_atomic(path, kept)
+
     def _write(self, **entry: Any) -> None:
-        if self.log:
-            self.progress.log_bytes += self.log.write(self.updates, **entry)
+        """Add a line to the log."""
+        if self.processes.is_main:
+            line = json.dumps(entry, sort_keys=True) + "\n"
+            with (self.out / METRICS).open("ab") as file:
+                file.write(line.encode())
+            self.progress.log_bytes += len(line)
 
     def _keep_checkpoint(self, due: bool) -> None:
         """Write a complete checkpoint of this update, if one is due, and remove those that are too old."""
-        if not self.config.keep_checkpoints or self.objective.epochs is not None or not self.processes.is_main:
-            return
         folder = self.out / CHECKPOINTS / f"update-{self.progress.update:07d}"
         if not due:
             if folder.is_dir():
@@ -382,16 +386,6 @@ class Run:
         if earlier:
             (self.out / BEST).unlink(missing_ok=True)
         remove_leftovers(self.out, keep_state)
-
-
-class _Speed:
-    """Target tokens a second."""
-
-    def __init__(self) -> None:
-        self.started, self.tokens = time.monotonic(), 0
-
-    def __call__(self) -> float:
-        return self.tokens / max(time.monotonic() - self.started, 1e-9)
 
 
 def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:

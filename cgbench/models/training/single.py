@@ -98,7 +98,6 @@ def train_single(
     init: Path | Start | None = None,
     lexicon: Path | None = None,
     max_seconds: float | None = None,
-    tensorboard: bool = False,
     dry_run: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
@@ -165,7 +164,6 @@ def train_single(
             device,
             digests=text.hashes,
             max_seconds=max_seconds,
-            tensorboard=tensorboard,
             init=init,
             lexicon=lexicon,
         )

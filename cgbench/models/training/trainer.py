@@ -30,8 +30,7 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import init_process_group
 from cgbench.models.training.interruption import held_signals
-from cgbench.models.training.log import check_tensorboard
-from cgbench.models.training.loop import Limits, Run, remove_leftovers
+from cgbench.models.training.loop import Run, remove_leftovers
 from cgbench.models.training.objective import build_objectives
 from cgbench.models.training.reproducible import reproducible, resolve_precision
 from cgbench.models.training.state import differences, may_become
@@ -51,7 +50,6 @@ def train_model(
     stop_after_updates: int | None = None,
     *,
     max_seconds: float | None = None,
-    tensorboard: bool = False,
     init: Path | Start | None = None,
     lexicon: Path | None = None,
     title: str = "",
@@ -70,7 +68,6 @@ def train_model(
     :param digests: recorded in the checkpoint: sha256 of the training files, by name.
     :param stop_after_updates: stop as if interrupted, with the state saved, when so many updates are done.
     :param max_seconds: likewise, after the first update that ends later than so many seconds from now.
-    :param tensorboard: also write ``tensorboard/``, which is no part of the result.
     :param subwords: of both texts; None where ``init`` has its own.
     :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from, or a whole model
         from outside.
@@ -88,8 +85,6 @@ def train_model(
     outside = init if isinstance(init, Start) else None
     init = None if isinstance(init, Start) else init
     check_lexicon(preset.model, lexicon, init)
-    if tensorboard:
-        check_tensorboard()
     if valid is None:
         if config.patience:
             raise InputError(f"training.patience={config.patience}: needs validation pairs; give some, or set it to 0")
@@ -148,12 +143,13 @@ def train_model(
             made_of,
             out,
             processes,
-            Limits(stop_after_updates, deadline),
             title,
+            stop_after_updates,
+            deadline,
         )
         try:
-            with held_signals() as run.limits.signals:
-                finished = run.train(tensorboard)
+            with held_signals() as run.signals:
+                finished = run.train()
                 if finished and processes.is_main:
                     run.finish(keep_state)
                 processes.any(False)  # nobody leaves before the first has written everything
