@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import queue
 import re
-import socket
 import threading
+import time
 import urllib.parse
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from cgbench.errors import InputError, printable, require
@@ -92,52 +93,68 @@ def post_json(
     from urllib3.exceptions import HTTPError
 
     sent = {"Content-Type": "application/json", "Accept-Encoding": "identity", **(headers or {})}
-    with _Deadline(seconds) as deadline, requests.Session() as session:
-        for scheme in ("http://", "https://"):
-            session.mount(scheme, _adapter(requests, deadline))
+    outcomes: queue.Queue[Any] = queue.Queue()
+    body = bytearray()
+
+    def exchange() -> None:
         try:
-            response = session.post(
-                url, data=json.dumps(question).encode(), headers=sent, timeout=seconds, stream=True,
-                allow_redirects=False, auth=lambda request: request,
-            )  # fmt: skip
-            status = response.status_code
-            if 300 <= status < 400:
-                where = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
-                raise InputError(
-                    f"{url}: the server redirects (status {status}) to {where}, and nothing is sent there; name that "
-                    "address, if it is the right one"
-                )
-            if status >= 400:
-                deadline.shorten(_ERROR_SECONDS)
-                reply = Reply(status, _beginning(response, HTTPError))
-                if status in _AGAIN or status >= 500:
-                    said = f": {reply.shown}" if reply.shown else ""
-                    raise NoReply(f"status {status}{said}", _seconds(response.headers.get("Retry-After")))
-                return reply
-            body = response.raw.read(LARGEST + 1, decode_content=False)
-            if len(body) <= LARGEST and response.raw.length_remaining:
-                raise NoReply("a reply that breaks off")
-            encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-        except (requests.RequestException, HTTPError, OSError, http.client.HTTPException, ValueError) as error:
-            if deadline.over:
-                raise NoReply(f"no whole reply within {seconds:g} s") from None
-            if isinstance(error, requests.exceptions.InvalidURL):
-                raise InputError(f"{url}: cannot be asked ({_reason(error)})") from None
-            raise NoReply(_reason(error)) from None
-        if deadline.over:  # a connection that was closed in time looks like the end of a body without a length
+            with requests.Session() as session:
+                response = session.post(
+                    url, data=json.dumps(question).encode(), headers=sent, timeout=seconds, stream=True,
+                    allow_redirects=False, auth=lambda request: request,
+                )  # fmt: skip
+                outcomes.put(response)
+                if response.status_code < 300:
+                    body.extend(response.raw.read(LARGEST + 1, decode_content=False))
+                    if len(body) <= LARGEST and response.raw.length_remaining:
+                        raise NoReply("a reply that breaks off")
+                else:
+                    for _ in range(_OF_ERROR):  # byte by byte: what has come is used
+                        body.extend(response.raw.read(1, decode_content=False))
+            outcomes.put(None)
+        except Exception as error:
+            outcomes.put(error)
+
+    def outcome(until: float) -> Any:
+        """The response, or None for the end of its body."""
+        try:
+            found = outcomes.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            raise NoReply(f"no whole reply within {seconds:g} s") from None
+        if isinstance(found, requests.exceptions.InvalidURL):
+            raise InputError(f"{url}: cannot be asked ({_reason(found)})")
+        if isinstance(found, requests.Timeout):
             raise NoReply(f"no whole reply within {seconds:g} s")
-    body = _decoded(body, encoding)
-    if len(body) > LARGEST:
+        if isinstance(found, (requests.RequestException, HTTPError, OSError, http.client.HTTPException, ValueError)):
+            raise NoReply(_reason(found))
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    # A server may drip for ever, in headers as in the body, and nothing but the end of a thread's patience stops that.
+    threading.Thread(target=exchange, daemon=True).start()
+    deadline = time.monotonic() + seconds
+    response = outcome(deadline)
+    status = response.status_code
+    if 300 <= status < 400:
+        where = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
+        raise InputError(
+            f"{url}: the server redirects (status {status}) to {where}, and nothing is sent there; name that address, "
+            "if it is the right one"
+        )
+    if status >= 400:
+        with contextlib.suppress(NoReply):
+            outcome(min(deadline, time.monotonic() + _ERROR_SECONDS))
+        reply = Reply(status, bytes(body))
+        if status in _AGAIN or status >= 500:
+            said = f": {reply.shown}" if reply.shown else ""
+            raise NoReply(f"status {status}{said}", _seconds(response.headers.get("Retry-After")))
+        return reply
+    outcome(deadline)
+    whole = _decoded(bytes(body), response.headers.get("Content-Encoding", "identity").strip().lower())
+    if len(whole) > LARGEST:
         raise NoReply(f"a reply of more than {LARGEST >> 20} MB")
-    return Reply(status, body)
-
-
-def _beginning(response: Any, broken: type[Exception]) -> bytes:
-    """The beginning of an error's page, as far as it comes."""
-    try:
-        return bytes(response.raw.read(_OF_ERROR, decode_content=False))
-    except (broken, OSError, http.client.HTTPException, ValueError):
-        return b""
+    return Reply(status, whole)
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
@@ -170,81 +187,3 @@ def _reason(error: Exception) -> str:
             break
         inner = nested
     return printable(" ".join(str(inner).split()) or type(inner).__name__)[:_SHOWN]
-
-
-class _Deadline:
-    """Shuts the connections of a request when its time is over, in whatever call it waits for them."""
-
-    def __init__(self, seconds: float) -> None:
-        self.over = False
-        self._lock = threading.Lock()
-        self._handles: list[socket.socket] = []
-        self._timers = [threading.Timer(seconds, self._end)]
-
-    def __enter__(self) -> _Deadline:
-        self._timers[0].daemon = True
-        self._timers[0].start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for timer in self._timers:
-            timer.cancel()
-        with self._lock:
-            while self._handles:
-                self._handles.pop().close()
-
-    def shorten(self, seconds: float) -> None:
-        """Leave at most ``seconds`` from now."""
-        timer = threading.Timer(seconds, self._end)
-        timer.daemon = True
-        self._timers.append(timer)
-        timer.start()
-
-    def watch(self, connection: socket.socket) -> None:
-        """Take a connection that has been made. TLS moves it into another object; a second handle stays valid."""
-        with self._lock:
-            self._handles.append(connection.dup())
-        if self.over:
-            self._end()
-
-    def _end(self) -> None:
-        self.over = True
-        with self._lock:
-            for handle in self._handles:
-                try:
-                    handle.shutdown(socket.SHUT_RDWR)
-                except OSError:  # the server was first
-                    continue
-
-
-def _adapter(requests: Any, deadline: _Deadline) -> Any:
-    """What requests sends with, every connection of which is watched."""
-
-    def watched(pool: Any) -> Any:
-        base = pool.ConnectionCls
-
-        def connect(self: Any) -> Any:
-            made = base._new_conn(self)
-            deadline.watch(made)
-            return made
-
-        return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"_new_conn": connect})})
-
-    def watch(manager: Any) -> Any:
-        found = manager.pool_classes_by_scheme
-        manager.pool_classes_by_scheme = {scheme: watched(pool) for scheme, pool in found.items()}
-        return manager
-
-    class Adapter(requests.adapters.HTTPAdapter):
-        def init_poolmanager(self, *given: Any, **more: Any) -> None:
-            super().init_poolmanager(*given, **more)
-            watch(self.poolmanager)
-
-        def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
-            new = proxy not in self.proxy_manager
-            manager = super().proxy_manager_for(proxy, **more)
-            return watch(manager) if new else manager
-
-    return Adapter()

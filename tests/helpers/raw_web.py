@@ -3,7 +3,6 @@
 import re
 import socket
 import threading
-import time
 from contextlib import contextmanager
 
 
@@ -39,8 +38,8 @@ def answering(*answers):
                         asked.append(request.decode())
                         answer = answers[min(len(asked), len(answers)) - 1]
                         for part in answer if isinstance(answer, list) else [answer]:
-                            if isinstance(answer, list):
-                                time.sleep(0.02)
+                            if isinstance(answer, list) and stop.wait(0.02):
+                                break
                             connection.sendall(part)
                     except OSError:
                         continue
