@@ -150,3 +150,8 @@ def _write_far_from_zero(model, kept, folder):
     model.save_pretrained(folder)
     kept.save_pretrained(folder)
     return f"hf:{folder}"
+
+
+def forced_log_probs(member, lines, targets):
+    """Natural log-probabilities at every target token, [T, vocabulary]."""
+    return torch.log_softmax(member.head().to("cpu").logits(member.states(lines, targets)), 1)

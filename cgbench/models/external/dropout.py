@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 from cgbench.models.external.hugging_face import HuggingFaceMember
-from cgbench.models.external.member import Done
 
 _LAYERS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
 
@@ -62,19 +61,10 @@ class DropoutMember(HuggingFaceMember):
                 if hasattr(module, name):
                     setattr(module, name, 0.0)
 
-    def states(
-        self,
-        lines: Sequence[str],
-        targets: Sequence[np.ndarray],
-        *,
-        batch_tokens: int | None = None,
-        done: Done | None = None,
-    ) -> Tensor:
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
         """As for every member; ``batch_tokens`` changes nothing."""
         parts = []
         for line, target in zip(lines, targets, strict=True):
             with masks(self.model, self._seed, line):
                 parts.append(super().states([line], [target]))
-            if done:
-                done(1)
         return torch.cat(parts) if parts else super().states([], [])

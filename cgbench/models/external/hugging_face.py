@@ -8,8 +8,7 @@ what was asked for.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,8 @@ from cgbench.errors import InputError
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE
-from cgbench.models.external.member import Done, Head, check_lengths
+from cgbench.models.external.generation import generate
+from cgbench.models.external.member import Done, Head, check_lengths, in_order
 from cgbench.models.search import length_limits
 from cgbench.models.text.batches import make_batches
 from cgbench.models.text.tokenized import tokenizer_fault
@@ -189,32 +189,28 @@ class HuggingFaceMember:
     # Teacher forcing.
 
     @torch.inference_mode()
-    def states(
-        self,
-        lines: Sequence[str],
-        targets: Sequence[np.ndarray],
-        *,
-        batch_tokens: int | None = None,
-        done: Done | None = None,
-    ) -> Tensor:
-        """What goes into the last layer where each target token is predicted, float32 ``[T, width]`` on the CPU.
-
-        Batches are a function of lines and targets alone.
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
+        """As :meth:`.member.Member.states`.
 
         :raises InputError: a sentence or a target is longer than the model has positions for.
         """
         read = self.read(lines)
         wholes = [self._whole(ids, target) for ids, target in zip(read, targets, strict=True)]
         check_lengths(self._shown, [max(len(a), len(b)) for a, b in zip(read, wholes, strict=True)], self.most)
-        found: list[Tensor | None] = [None] * len(wholes)
+
+        def states_of(batch: np.ndarray) -> list[Tensor]:
+            given = self._inputs([read[row] for row in batch], [wholes[row] for row in batch])
+            states = _before_last_layer(self.model, given)
+            ends = [len(wholes[row]) for row in batch]
+            return [
+                states[place, end - len(targets[row]) : end].float().cpu()
+                for place, (row, end) in enumerate(zip(batch, ends, strict=True))
+            ]
+
+        reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
+        batches = make_batches(reading, writing, np.arange(len(read)), batch_tokens or self._tokens())
         with one_thread(self._device):
-            for batch in self._batches(read, wholes, batch_tokens):
-                for row, states in zip(batch, self._batch_states(read, wholes, targets, batch), strict=True):
-                    found[row] = states
-                if done:
-                    done(len(batch))
-        parts = [part for part in found if part is not None]
-        return torch.cat(parts) if parts else torch.zeros(0, self.head().weight.shape[1])
+            return in_order(batches, states_of, int(self.model.get_output_embeddings().weight.shape[1]))
 
     def _whole(self, ids: np.ndarray, target: np.ndarray) -> np.ndarray:
         """What the decoder reads: what comes before the target, and the target without its last token."""
@@ -226,28 +222,13 @@ class HuggingFaceMember:
             return ids
         return np.array([self._start, *([] if self._forced is None else [self._forced])], np.int64)
 
-    def _batch_states(
-        self, read: Sequence[np.ndarray], wholes: Sequence[np.ndarray], targets: Sequence[np.ndarray], batch: np.ndarray
-    ) -> list[Tensor]:
-        ids, mask = self._grid([wholes[row] for row in batch])
-        given: dict[str, Any] = {"use_cache": False}
-        if self._encodes:
-            source, seen = self._grid([read[row] for row in batch])
-            given |= {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids}
-        else:
-            given |= {"input_ids": ids, "attention_mask": mask}
-        states = _before_last_layer(self.model, given)
-        ends = [len(wholes[row]) for row in batch]
-        return [
-            states[place, end - len(targets[row]) : end].float().cpu()
-            for place, (row, end) in enumerate(zip(batch, ends, strict=True))
-        ]
-
-    def _batches(
-        self, read: Sequence[np.ndarray], wholes: Sequence[np.ndarray], batch_tokens: int | None
-    ) -> list[np.ndarray]:
-        reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
-        return make_batches(reading, writing, np.arange(len(read)), batch_tokens or self._tokens())
+    def _inputs(self, read: Sequence[np.ndarray], wholes: Sequence[np.ndarray]) -> dict[str, Any]:
+        """What the model is called with for sentences and what its decoder reads."""
+        ids, mask = self._grid(wholes)
+        if not self._encodes:
+            return {"input_ids": ids, "attention_mask": mask, "use_cache": False}
+        source, seen = self._grid(read)
+        return {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids, "use_cache": False}
 
     def _tokens(self) -> int:
         return 1024 if self._device.type == "cpu" else 16384
@@ -307,11 +288,6 @@ class HuggingFaceMember:
                 f"{self._shown}: its logits are more than its last layer makes of its states; members of that kind "
                 "are not supported for uncertainty (they translate: translate --system)"
             )
-
-    def log_probs(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """Natural log-probabilities at every target token, float32 ``[T, vocabulary]``."""
-        head = self.head().to("cpu")
-        return torch.log_softmax(head.logits(self.states(lines, targets)), 1)
 
     # Search.
 
@@ -381,80 +357,39 @@ class HuggingFaceMember:
 
         :param read: ids of the sentences (:meth:`read`); ``limits``: the most tokens before the end of each.
         """
-        from transformers import LogitsProcessorList
-
         ids, mask = self._grid(read, left=not self._encodes)
-        begin = self._begin_length(ids)
-        force = _EndAtLimit(limits, self._ends, self._end, begin)
-        settings = self._search(beam, nbest, int(limits.max()) + 1, length_penalty)
-        with self._settings_aside():
-            output = self.model.generate(
-                input_ids=ids,
-                attention_mask=mask,
-                generation_config=settings,
-                logits_processor=LogitsProcessorList([force]),
-            )
-        return [self._ended(path) for path in output[:, begin:].cpu().numpy()]
-
-    @contextlib.contextmanager
-    def _settings_aside(self) -> Iterator[None]:
-        """Without the settings that came with the model: generate takes from them whatever is not set otherwise."""
-        from transformers import GenerationConfig
-
-        own = self.model.generation_config
-        self.model.generation_config = GenerationConfig()
-        try:
-            yield
-        finally:
-            self.model.generation_config = own
-
-    def _begin_length(self, ids: Tensor) -> int:
-        """Tokens of an output that come before its target."""
-        return ids.shape[1] if not self._encodes else 1 + self._forced_tokens
+        return generate(
+            self.model,
+            ids,
+            mask,
+            limits,
+            begin=1 + self._forced_tokens if self._encodes else ids.shape[1],
+            ends=self._ends,
+            end=self._end,
+            beam=beam,
+            nbest=nbest,
+            length_penalty=length_penalty,
+            more=self._forced_tokens,
+            pad_token_id=self._pad,
+            decoder_start_token_id=self._start,
+            forced_bos_token_id=self._forced,
+        )
 
     @property
     def _forced_tokens(self) -> int:
         """How many forced tokens an output has: ``generate`` counts them in every length, a target has none."""
-        return int(self._encodes and self._forced is not None)
-
-    def _search(self, beam: int, nbest: int, most: int, length_penalty: float) -> Any:
-        """Settings of the search: those asked for, over what says how this model's outputs begin and end."""
-        from transformers import GenerationConfig
-
-        own = self.model.generation_config
-        return GenerationConfig(
-            num_beams=beam,
-            num_return_sequences=nbest,
-            do_sample=False,
-            max_new_tokens=most + self._forced_tokens,
-            early_stopping=beam > 1,
-            length_penalty=length_penalty,
-            bos_token_id=own.bos_token_id,
-            eos_token_id=list(self._ends),
-            pad_token_id=self._pad,
-            decoder_start_token_id=self._start,
-            forced_bos_token_id=self._forced if self._encodes else None,
-            bad_words_ids=own.bad_words_ids,
-            suppress_tokens=own.suppress_tokens,
-        )
-
-    def _ended(self, path: np.ndarray) -> np.ndarray:
-        """An output up to its end token, int32."""
-        ends = np.flatnonzero(np.isin(path, self._ends))
-        return (path[: ends[0] + 1] if len(ends) else np.append(path, self._end)).astype(np.int32)
+        return int(self._forced is not None)
 
     def _sequence_log_probs(
         self, head: Head | None, lines: Sequence[str], targets: Sequence[np.ndarray]
     ) -> list[float]:
         """The log-probability of each target, a sentence at a time over the vocabulary."""
-        if head is None:
-            every = [self._own_logits(line, target) for line, target in zip(lines, targets, strict=True)]
-        else:
-            # Those of the model as it translates: without the masks of a kind that has some.
+        if head is not None:
+            # Those of the model as it translates: without the masks of Monte-Carlo dropout.
             states = HuggingFaceMember.states(self, lines, targets).split([len(target) for target in targets])
         found = []
-        for number, target in enumerate(targets):
-            logits = every[number] if head is None else head.logits(states[number].to(self._device))
+        for number, (line, target) in enumerate(zip(lines, targets, strict=True)):
+            logits = self._own_logits(line, target) if head is None else head.logits(states[number].to(self._device))
             log_p = torch.log_softmax(logits, 1)
             chosen = log_p[torch.arange(len(target)), torch.from_numpy(target.astype(np.int64))]
             found.append(float(chosen.double().sum()))
@@ -462,39 +397,9 @@ class HuggingFaceMember:
 
     def _own_logits(self, line: str, target: np.ndarray) -> Tensor:
         """The model's own logits at every token of one target."""
-        (read,) = self.read([line])
-        ids, mask = self._grid([self._whole(read, target)])
-        if self._encodes:
-            source, seen = self._grid([read])
-            given = {"input_ids": source, "attention_mask": seen, "decoder_input_ids": ids}
-        else:
-            given = {"input_ids": ids, "attention_mask": mask}
-        logits: Tensor = self.model(**given, use_cache=False).logits[0, -len(target) :]
-        return logits.float()
-
-
-class _EndAtLimit:
-    """A processor of scores that lets nothing but the end follow where a sentence has reached its own limit."""
-
-    def __init__(self, limits: np.ndarray, ends: Sequence[int], end: int, begin: int) -> None:
-        self._limits, self._ends, self._end, self._begin = limits, list(ends), end, begin
-
-    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """``[rows, tokens so far]``, ``[rows, vocabulary]`` -> the scores, changed."""
-        written = input_ids.shape[1] - self._begin
-        if written < 0:
-            return scores  # what is forced comes next
-        each = len(scores) // len(self._limits)
-        over = np.repeat(self._limits <= written, each)
-        if over.any():
-            rows = torch.from_numpy(np.flatnonzero(over)).to(scores.device)
-            end = scores[rows, self._end]
-            scores = scores.index_fill(0, rows, -torch.inf)
-            scores[rows, self._end] = torch.where(torch.isfinite(end), end, 0)
-        if written == 0:
-            scores = scores.clone()
-            scores[:, self._ends] = -torch.inf
-        return scores
+        read = self.read([line])
+        given = self._inputs(read, [self._whole(read[0], target)])
+        return torch.as_tensor(self.model(**given).logits[0, -len(target) :]).float()
 
 
 class _Reached(Exception):  # noqa: N818 - no error

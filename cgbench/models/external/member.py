@@ -8,7 +8,7 @@ another, each is in memory once and alone, and the last layers meet over a few h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -58,22 +58,15 @@ class Member(Protocol):
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Target ids of given translations, the end token included."""
 
-    def states(
-        self,
-        lines: Sequence[str],
-        targets: Sequence[np.ndarray],
-        *,
-        batch_tokens: int | None = None,
-        done: Done | None = None,
-    ) -> Tensor:
-        """What goes into the last layer where each target token is predicted: float32 ``[T, width]``, in the order of
-        the lines, T being the tokens of all targets."""
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
+        """What goes into the last layer where each target token is predicted: float32 ``[T, width]`` on the CPU, in the
+        order of the lines, T being the tokens of all targets. Batches are a function of lines and targets alone."""
 
     def head(self) -> Head:
-        """The last layer."""
+        """The last layer.
 
-    def log_probs(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """Natural log-probabilities at every target token, ``[T, vocabulary]``: ``head`` of ``states``."""
+        :raises InputError: the model does something else between its last layer and its logits.
+        """
 
 
 @dataclass(frozen=True)
@@ -137,3 +130,13 @@ def check_lengths(address: str, lengths: Sequence[int], most: int | None, what: 
             f"{address}: {what} {over[0]}{more} has {lengths[over[0] - 1]:,} tokens, and the model has positions for "
             f"{most:,}; shorten or leave out such sentences"
         )
+
+
+def in_order(batches: Iterable[np.ndarray], states_of: Callable[[np.ndarray], Iterable[Tensor]], width: int) -> Tensor:
+    """The states ``[T, width]`` of all sentences by rows, from those of each batch of rows."""
+    import torch
+
+    found: dict[int, Tensor] = {}
+    for batch in batches:
+        found.update(zip(batch.tolist(), states_of(batch), strict=True))
+    return torch.cat([found[row] for row in sorted(found)]) if found else torch.zeros(0, width)

@@ -52,9 +52,9 @@ class Planned:
         :raises InputError: one is; the first is named.
         """
         if self.address.kind == "own":
-            from cgbench.models.external.own import check_own_lengths
+            from cgbench.models.external.native import check_native_lengths
 
-            check_own_lengths(self.address.text, self.folder, lines, hypotheses)
+            check_native_lengths(self.address.text, self.folder, lines, hypotheses)
 
     def open(self, device: str = "cpu") -> Member:
         """Load it.
@@ -62,9 +62,9 @@ class Planned:
         :raises InputError: its files do not fit together.
         """
         if self.address.kind == "own":
-            from cgbench.models.external.own import OwnMember
+            from cgbench.models.external.native import NativeMember
 
-            return OwnMember(
+            return NativeMember(
                 self.folder,
                 identity=self.identity,
                 vocabulary=self.vocabulary,
@@ -93,9 +93,9 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
     """
     address = parse_address(text)
     if address.kind == "own":
-        from cgbench.models.external.own import describe_own
+        from cgbench.models.external.native import describe_native
 
-        identity, vocabulary, size = describe_own(Path(address.name))
+        identity, vocabulary, size = describe_native(Path(address.name))
         return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, size)
     require("torch", "models")
     require("transformers", "hf")

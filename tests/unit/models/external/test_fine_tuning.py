@@ -10,7 +10,7 @@ import torch
 
 pytest.importorskip("transformers")
 import transformers
-from external_models import LINES, WORDS, tokenizer, write_model
+from external_models import LINES, WORDS, forced_log_probs, tokenizer, write_model
 
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -197,7 +197,7 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
     # What peft reads is what was validated; without it the model is what it was.
     member = plan_member(f"hf:{folders / kind}?adapter={tmp_path / 'whole'}").open()
     targets = member.encode_targets(TARGET)
-    log_p = member.log_probs(LINES, targets)
+    log_p = forced_log_probs(member, LINES, targets)
     chosen = log_p[torch.arange(len(log_p)), torch.from_numpy(np.concatenate(targets))]
     kept = read_config(tmp_path / "whole").updates
     wanted = next(row["valid_loss"] for row in reports if "valid_loss" in row and row["update"] == kept)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
-from external_models import LINES, WORDS, configuration, tokenizer, write_model
+from external_models import LINES, WORDS, configuration, forced_log_probs, tokenizer, write_model
 from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
 
 from cgbench.engines import Local
@@ -93,9 +93,9 @@ def test_an_adapter_is_the_model_that_peft_makes_of_it(tmp_path):
     given = torch.tensor([member.tokenizer(LINES[0])["input_ids"]])
     with torch.no_grad():
         logits = wrapped(input_ids=given, decoder_input_ids=torch.tensor([[0, *targets[0][:-1]]])).logits[0]
-    found = member.log_probs(LINES[:1], targets)
+    found = forced_log_probs(member, LINES[:1], targets)
     torch.testing.assert_close(found, torch.log_softmax(logits, 1), rtol=0, atol=1e-5)
-    assert not torch.allclose(found, plan_member(address).open().log_probs(LINES[:1], targets), atol=1e-3)
+    assert not torch.allclose(found, forced_log_probs(plan_member(address).open(), LINES[:1], targets), atol=1e-3)
     with torch.no_grad():
         next(one for name, one in wrapped.named_parameters() if "lora_B" in name).add_(1)
     wrapped.save_pretrained(tmp_path / "adapter-1")
@@ -162,7 +162,7 @@ def test_members_that_share_no_vocabulary_are_compared_as_texts(own, tmp_path):
         for member in members:
             opened = member.open()
             (target,) = opened.encode_targets([text])
-            log_probs = opened.log_probs([line], [target])
+            log_probs = forced_log_probs(opened, [line], [target])
             values.append(float(log_probs[torch.arange(len(target)), torch.from_numpy(target).long()].sum()))
         one, other = (value / (len(text) + 1) for value in values)
         assert rows[number]["text_log_prob"] == pytest.approx((one + other) / 2, abs=1e-5)
@@ -222,7 +222,7 @@ def test_a_chat_model_reads_a_message(tmp_path):
     assert plain[0] == 1 and len(plain) < len(read)
     (written,) = member.translate([LINES[0]], beam=2)
     assert written[0].text
-    assert member.log_probs([LINES[0]], [written[0].tokens]).shape == (len(written[0].tokens), 18)
+    assert forced_log_probs(member, [LINES[0]], [written[0].tokens]).shape == (len(written[0].tokens), 18)
 
 
 def test_what_a_chat_model_needs(tmp_path):

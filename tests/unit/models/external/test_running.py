@@ -7,7 +7,7 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
-from external_models import LINES, write_model
+from external_models import LINES, forced_log_probs, write_model
 
 from cgbench.engines import Local
 from cgbench.models import checkpoints, teacher_forcing
@@ -50,7 +50,7 @@ def test_measures_are_those_of_an_ensemble_in_memory(members, small, tmp_path):
     assert [row["hypothesis"] for row in rows] == [best.text for best in translations]
     for number, line in enumerate(LINES):
         for name, target in (("", translations[number].tokens), ("reference_", given[number])):
-            log_probs = torch.stack([member.log_probs([line], [target]) for member in opened])
+            log_probs = torch.stack([forced_log_probs(member, [line], [target]) for member in opened])
             expected = sequence_measures(log_probs.double().log_softmax(2), target)
             assert expected["rmi"] > 0.01  # they do disagree
             for measure in SEQUENCE_MEASURES:

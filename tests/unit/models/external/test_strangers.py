@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("transformers")
 import safetensors.torch
 import torch
-from external_models import LINES, PROMPT, write_model
+from external_models import LINES, PROMPT, forced_log_probs, write_model
 
 from cgbench.errors import InputError
 from cgbench.models.external import loading
@@ -42,7 +42,7 @@ def work(folder, **options):
     extra = "".join(f"{sign}{name}={value}" for sign, (name, value) in zip("?&", options.items(), strict=False))
     member = plan_member(f"hf:{folder}{extra}", PROMPT if folder.name == "gpt2" else None).open()
     member.translate(LINES[:2], beam=2)
-    member.log_probs(LINES[:1], member.encode_targets(["the dog"]))
+    forced_log_probs(member, LINES[:1], member.encode_targets(["the dog"]))
     return member
 
 

@@ -1,8 +1,9 @@
-"""A checkpoint of ours as a member."""
+"""A native model, a checkpoint of cgbench, as a member."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,16 @@ from torch import Tensor
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
+from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
 from cgbench.models.external.dropout import check_dropout, masks
-from cgbench.models.external.member import Done, Head, check_lengths
+from cgbench.models.external.member import Done, Head, check_lengths, in_order
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 
 
-def describe_own(folder: Path) -> tuple[dict[str, Any], str, int]:
+def describe_native(folder: Path) -> tuple[dict[str, Any], str, int]:
     """The identity, the vocabulary and the size of the vocabulary of a checkpoint.
 
     :raises InputError: the folder is none.
@@ -30,7 +32,7 @@ def describe_own(folder: Path) -> tuple[dict[str, Any], str, int]:
     return {"kind": "cgbench", "weights": ensemble_identity(folder)}, config.subwords, config.target_size
 
 
-def check_own_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
+def check_native_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
     """Check, before a checkpoint is loaded, that it can measure these sentences.
 
     :raises InputError: a line is longer than those it was trained on, as ``cgbench translate`` has it, or a hypothesis
@@ -48,7 +50,7 @@ def check_own_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses
         check_lengths(shown, lengths, most, "the hypothesis of line")
 
 
-class OwnMember:
+class NativeMember:
     """A loaded checkpoint.
 
     :param seed: of the masks of Monte-Carlo dropout; None for the model as it is.
@@ -102,44 +104,29 @@ class OwnMember:
         return list(self._alone.subwords.encode_target(texts))
 
     @torch.inference_mode()
-    def states(
-        self,
-        lines: Sequence[str],
-        targets: Sequence[np.ndarray],
-        *,
-        batch_tokens: int | None = None,
-        done: Done | None = None,
-    ) -> Tensor:
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
         """As :meth:`.member.Member.states`.
 
         :raises InputError: a sentence or a target is longer than the model has positions for.
         """
-        from cgbench.models.devices import one_thread
-
         sources = self._alone.subwords.encode_source(lines)
         for side, given in (("source", sources), ("target", targets)):
             check_positions(side, given, getattr(self._model, f"longest_{side}", None))
         source_rows, target_rows = Rows.pack(sources), Rows.pack(targets)
-        budget = batch_tokens or (1024 if self._device.type == "cpu" else 16384)
+
+        def states_of(batch: np.ndarray) -> list[Tensor]:
+            source, target = source_rows.take(batch, self._device), target_rows.take(batch, self._device)
+            with nullcontext() if self._seed is None else masks(self._model, self._seed, lines[batch[0]]):
+                states = self._decode(source, target)
+            return [part.float().cpu() for part in states.split(target.layout.lengths.tolist())]
+
         every = np.arange(len(lines))
+        budget = batch_tokens or (1024 if self._device.type == "cpu" else 16384)
         batches = make_batches(source_rows.lengths, target_rows.lengths, every, budget)
         if self._seed is not None:
-            batches = [np.array([row]) for row in every]
-        found: list[Tensor | None] = [None] * len(lines)
+            batches = [every[row : row + 1] for row in every]
         with one_thread(self._device):
-            for batch in batches:
-                source, target = source_rows.take(batch, self._device), target_rows.take(batch, self._device)
-                if self._seed is None:
-                    states = self._decode(source, target)
-                else:
-                    with masks(self._model, self._seed, lines[batch[0]]):
-                        states = self._decode(source, target)
-                for row, part in zip(batch, states.split(target.layout.lengths.tolist()), strict=True):
-                    found[row] = part.float().cpu()
-                if done:
-                    done(len(batch))
-        parts = [part for part in found if part is not None]
-        return torch.cat(parts) if parts else torch.zeros(0, self.head().weight.shape[1])
+            return in_order(batches, states_of, self._model.config.width)
 
     def _decode(self, source: Any, target: Any) -> Tensor:
         states = self._model.decode(self._model.encode(source), target.shifted())
@@ -164,7 +151,3 @@ class OwnMember:
             if torch.allclose(head.logits(probe), self._model.project(probe), rtol=1e-4, atol=1e-4):
                 return head
         raise InputError(f"{self._shown}: its last layer is no linear map; give such models together (--ensemble)")
-
-    def log_probs(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """Natural log-probabilities at every target token, float32 ``[T, vocabulary]``."""
-        return torch.log_softmax(self.head().to("cpu").logits(self.states(lines, targets)), 1)

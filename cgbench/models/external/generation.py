@@ -1,0 +1,88 @@
+"""Beam search by transformers' ``generate``: no translation depends on its batch, or on settings of the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def generate(
+    model: Any,
+    ids: Tensor,
+    mask: Tensor,
+    limits: np.ndarray,
+    *,
+    begin: int,
+    ends: Sequence[int],
+    end: int,
+    beam: int,
+    nbest: int,
+    length_penalty: float,
+    more: int = 0,
+    **tokens: Any,
+) -> list[np.ndarray]:
+    """The best ``nbest`` outputs of each sentence of a batch, one after another: ids, the end token last.
+
+    :param ids: what the model reads, ``[rows, columns]``, with its ``mask``.
+    :param limits: the most tokens of each output before its end; ``more``: forced ones, which come on top.
+    :param begin: tokens that come before an output's target; ``ends``: tokens that end it, ``end`` being the usual.
+    :param tokens: other ids, by their names in transformers' ``GenerationConfig``.
+    """
+    from transformers import GenerationConfig, LogitsProcessorList
+
+    own = model.generation_config
+    settings = GenerationConfig(
+        num_beams=beam,
+        num_return_sequences=nbest,
+        do_sample=False,
+        max_new_tokens=int(limits.max()) + 1 + more,
+        early_stopping=beam > 1,
+        length_penalty=length_penalty,
+        bos_token_id=own.bos_token_id,
+        eos_token_id=list(ends),
+        bad_words_ids=own.bad_words_ids,
+        suppress_tokens=own.suppress_tokens,
+        **tokens,
+    )
+    model.generation_config = GenerationConfig()  # generate takes from it whatever is not set otherwise
+    try:
+        output = model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            generation_config=settings,
+            logits_processor=LogitsProcessorList([_EndAtLimit(limits, ends, end, begin)]),
+        )
+    finally:
+        model.generation_config = own
+    found = []
+    for path in output[:, begin:].cpu().numpy():
+        over = np.flatnonzero(np.isin(path, ends))
+        found.append((path[: over[0] + 1] if len(over) else np.append(path, end)).astype(np.int32))
+    return found
+
+
+class _EndAtLimit:
+    """A processor of scores that lets nothing but the end follow where a sentence has reached its own limit."""
+
+    def __init__(self, limits: np.ndarray, ends: Sequence[int], end: int, begin: int) -> None:
+        self._limits, self._ends, self._end, self._begin = limits, list(ends), end, begin
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """``[rows, tokens so far]``, ``[rows, vocabulary]`` -> the scores, changed."""
+        written = input_ids.shape[1] - self._begin
+        if written < 0:
+            return scores  # what is forced comes next
+        over = np.repeat(self._limits <= written, len(scores) // len(self._limits))
+        if over.any():
+            rows = torch.from_numpy(np.flatnonzero(over)).to(scores.device)
+            end = scores[rows, self._end]
+            scores = scores.index_fill(0, rows, -torch.inf)
+            scores[rows, self._end] = torch.where(torch.isfinite(end), end, 0)
+        if written == 0:
+            scores = scores.clone()
+            scores[:, self._ends] = -torch.inf
+        return scores
