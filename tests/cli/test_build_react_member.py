@@ -97,12 +97,6 @@ def spoilt(work, out, engine):
         path.write_text("".join(json.dumps(row | {"rmi": row["rmi"] * 1.01}) + "\n" for row in rows))
 
 
-def test_code_that_comes_with_a_member_is_not_run_again(corpora, members, run, tmp_path):
-    run("build-react", *corpora, *BUILD, *members[:3], f"{members[3]}?remote_code=yes", "--out", tmp_path / "r")
-    found = checks(run, tmp_path / "r")
-    assert found["ok"] is None and "runs code that came with it" in found["detail"]
-
-
 def test_an_ensemble_trained_here_says_nothing_of_that(small_release):
     assert "Smolensky" not in (small_release.folder / "README.md").read_text(encoding="utf-8")
     assert "members" not in small_release.manifest["inputs"]

@@ -116,8 +116,7 @@ def test_code_that_comes_with_a_model(model, refused):
     change(model / "config.json", auto_map={"AutoModelForSeq2SeqLM": "evil.Model"})
     (model / "evil.py").write_text("raise SystemExit('it ran')\n")
     said = refused(f"hf:{model}")
-    assert "config.json asks for code that comes with the model (auto_map), which is not run" in said
-    assert "remote_code=yes" in said
+    assert "config.json asks for code that comes with the model (auto_map), which is never run" in said
 
 
 def test_folders_that_are_no_models(model, refused, tmp_path):
@@ -164,7 +163,7 @@ def test_options(model, refused):
     assert "NAME=VALUE" in refused(f"{address}?dtype")
     assert "seed belongs to mc:" in refused(f"{address}?seed=1")
     assert "needs the seed of its masks" in refused(f"mc:{address}")
-    assert "remote_code is yes" in refused(f"{address}?remote_code=no")
+    assert "unknown option .remote_code." in refused(f"{address}?remote_code=yes").replace("'", ".")
     assert "is no adapter" in refused(f"{address}?adapter={model}")
 
 

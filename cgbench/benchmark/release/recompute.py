@@ -153,8 +153,6 @@ def _by_outside(release: Release) -> Measure | str:
     for name, given in zip(names, recorded, strict=True):
         identity = given["identity"]
         try:
-            if "remote_code" in parse_address(name).options:
-                return f"{given['name']}: runs code that came with it, which is not run here"
             prompt = None if "prompt" in parse_address(name).options else identity.get("prompt")
             members.append(plan_member(name, prompt, fetch=False))
         except (InputError, OSError) as error:

@@ -19,7 +19,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 PLACE = "{source}"  # in a prompt template: where the sentence goes
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _OPTIONS = {
-    "hf": ("adapter", "chat", "device_map", "dtype", "prompt", "remote_code", "source", "target"),
+    "hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"),
     "own": (),
 }
 _SEED = "seed"
@@ -68,9 +68,8 @@ def parse_address(text: str) -> Address:
             raise InputError(f"{text}: unknown option {option!r}{more}")
     if options.get("dtype", DTYPES[0]) not in DTYPES:
         raise InputError(f"{text}: dtype is one of {', '.join(DTYPES)}")
-    for switch in ("chat", "remote_code"):
-        if options.get(switch, "yes") != "yes":
-            raise InputError(f"{text}: {switch} is yes, or left out")
+    if options.get("chat", "yes") != "yes":
+        raise InputError(f"{text}: chat is yes, or left out")
     if not name:
         raise InputError(f"{text}: names no model; write {FORM}")
     if kind == "own":

@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
-import re
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, require
 from cgbench.files import read_json
+from cgbench.models.external.adapters import find_adapter, merge_adapter
 from cgbench.models.external.addresses import PLACE, Address, read_template
 from cgbench.models.external.hugging_face import HuggingFaceMember
-from cgbench.models.external.snapshot import ADAPTER_CONFIG, find_adapter
 from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
 
 COMPUTED = 1 << 22  # parameters that a model may have beside those that are stored
-PATTERN_SECONDS = 10
 
 
 def load_member(
@@ -48,7 +43,7 @@ def load_member(
     with quietly():
         model = _load_model(address, folder, device, dropout)
         if adapter := find_adapter(address):
-            model = _with_adapter(address, model, adapter)
+            model = merge_adapter(address, model, adapter)
         if address.seed is None:
             kind: Any = HuggingFaceMember
         else:
@@ -82,9 +77,7 @@ def load_tokenizer(address: Address, folder: Path) -> Any:
             check_tokenizer(read_tokenizer_file(folder / "tokenizer.json"), folder / "tokenizer.json")
         with quietly(), quiet_panics():
             transformers: Any = require("transformers", "hf")
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder, trust_remote_code="remote_code" in address.options, local_files_only=True
-            )
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
             with contextlib.suppress(Exception):  # a tokeniser that panics does so at once
                 tokenizer(["a \u00e9 1", ""], verbose=False)
     except BaseException as error:
@@ -157,18 +150,16 @@ def _load_model(address: Address, folder: Path, device: str, dropout: float | No
     import torch
 
     transformers: Any = require("transformers", "hf")
-    trusted = "remote_code" in address.options
     settings: dict[str, Any] = {
         "dtype": getattr(torch, address.options.get("dtype", "float32")),
         "local_files_only": True,
-        "trust_remote_code": trusted,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,  # they are listed, and refused below by name
     }
     if device_map := address.options.get("device_map"):
         settings["device_map"] = device_map
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trusted)
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         if dropout is not None:
             for name in ("dropout", "dropout_rate"):  # BART and its kin; T5
                 if hasattr(config, name):
@@ -216,59 +207,6 @@ def _check_size(kind: Any, config: Any, folder: Path) -> None:
             f"{folder / 'config.json'}: asks for {asked:,} parameters, which {held:,} bytes of weights cannot hold: it "
             "is another model's"
         )
-
-
-def _with_adapter(address: Address, model: Any, adapter: Path) -> Any:
-    """A model with a LoRA adapter in its weights."""
-    peft: Any = require("peft", "hf")
-    _check_patterns(adapter, [name for name, _ in model.named_modules()])
-    try:
-        return peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
-    except Exception as error:
-        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({_said(error)})") from None
-
-
-def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:
-    """Check that the patterns of an adapter's configuration end on the names of a model's modules.
-
-    A pattern may take years on one name, and nothing stops it once it runs; so it runs in a child process first.
-
-    :raises InputError: they do not end within :data:`PATTERN_SECONDS`, or one is no pattern.
-    """
-    path = adapter / ADAPTER_CONFIG
-    config = read_json(path)
-    fields = ("target_modules", "exclude_modules", "layers_pattern", "modules_to_save", "rank_pattern", "alpha_pattern")
-    patterns: set[str] = set()
-    for value in map(config.get, fields):
-        found = [value] if isinstance(value, str) else value if isinstance(value, (list, dict)) else []
-        patterns |= {one for one in found if isinstance(one, str) and re.search(r"[^\w.]", one)}
-    if not patterns:
-        return
-    given = json.dumps([sorted(patterns), list(modules)])
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _MATCH],
-            input=given, capture_output=True, encoding="utf-8", timeout=PATTERN_SECONDS, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise InputError(
-            f"{path}: its patterns for names of modules ({', '.join(fields)}) take more than {PATTERN_SECONDS} s on "
-            "this model; give the names as a list"
-        ) from None
-    if done.returncode:
-        said = (done.stderr.splitlines() or ["it ended the process that tried it"])[-1]
-        raise InputError(f"{path}: a pattern for names of modules is none ({said[:200]})")
-
-
-_MATCH = r"""
-import json, re, sys
-patterns, names = json.load(sys.stdin)
-for one in patterns:
-    # as peft puts them together
-    for whole in (one, rf"(.*\.)?({one})$", rf"(^|.*\.){one}($|\..*)", rf"(?:^|.*?\.){one}\.(?P<idx>\d+)\."):
-        for name in names:
-            re.fullmatch(whole, name), re.match(whole, name)
-"""
 
 
 def _said(error: Exception) -> str:

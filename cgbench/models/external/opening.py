@@ -99,8 +99,9 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
         return Planned(address, Path(address.name), _with_seed(identity, address), vocabulary, size)
     require("torch", "models")
     require("transformers", "hf")
+    from cgbench.models.external.adapters import find_adapter
     from cgbench.models.external.loading import chat_of, load_tokenizer, output_size, vocabulary_of
-    from cgbench.models.external.snapshot import find_adapter, find_snapshot, identity_of
+    from cgbench.models.external.snapshot import find_snapshot, identity_of
 
     template = template_of(address, prompt)
     folder, commit = find_snapshot(address, fetch)

@@ -1,7 +1,7 @@
 """The files of a Hugging Face model: found or fetched, looked at before anything is loaded, and known by their bytes.
 
 Weights are read from safetensors alone: a pickle runs whatever its author wrote. Nor does the code run that some
-models bring with them, unless somebody allows it.
+models bring with them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cgbench.shapes import check_shape
 from cgbench.steps import hash_value
 
 WEIGHTS = "*.safetensors"
-ADAPTER_CONFIG, ADAPTER = "adapter_config.json", "adapter_model.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
 # No pickles (.bin, .pt, .h5) and no code. spm, model: SentencePiece; txt, vocab, bpe: dictionaries and merges.
 _FETCHED = ("*.json", WEIGHTS, "*.txt", "*.model", "*.spm", "*.vocab", "*.bpe", "*.jinja")
 _BESIDE = (STATE, BEST)  # what a training of ours leaves beside a model
@@ -45,8 +45,7 @@ def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
     if not address.revision:
         folder, commit = Path(address.name), ""
     else:
-        patterns = [*_FETCHED, *(["*.py"] if "remote_code" in address.options else [])]
-        folder = _fetch(address, patterns, local_files_only=not fetch)
+        folder = _fetch(address, fetch)
         commit = folder.name
     _check(address, folder)
     return folder, commit
@@ -54,11 +53,11 @@ def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
 
 def identity_of(folder: Path) -> str:
     """A hash of the files of a model that decide what it answers: configuration, weights, tokeniser, code."""
-    return hash_value({name: known_digest(folder / name) for name in _deciding(folder)})
+    return hash_value({name: known_digest(folder / name) for name in deciding_files(folder)})
 
 
-def _deciding(folder: Path) -> list[str]:
-    """The names of those files.
+def deciding_files(folder: Path) -> list[str]:
+    """The names of the files of a model that decide what it answers.
 
     :raises InputError: one is a device, a pipe or a folder.
     """
@@ -74,71 +73,22 @@ def _deciding(folder: Path) -> list[str]:
     return names
 
 
-def find_adapter(address: Address) -> Path | None:
-    """The folder of the LoRA adapter that an address names; None if it names none.
-
-    :raises InputError: it is none, its weights are no safetensors, or it was trained over another model.
-    """
-    if (named := address.options.get("adapter")) is None:
-        return None
-    folder = Path(named)
-    if not (folder / ADAPTER_CONFIG).is_file():
-        raise InputError(f"{address.text}: {folder} is no adapter: it has no {ADAPTER_CONFIG}")
-    if not (folder / ADAPTER).is_file():
-        raise InputError(f"{address.text}: {folder} has no {ADAPTER}; {_convert('PeftModel.save_pretrained')}")
-    _deciding(folder)
-    config = read_json(folder / ADAPTER_CONFIG)
-    base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
-    if not isinstance(base, str) or not base:
-        raise InputError(f"{folder / ADAPTER_CONFIG}: does not say which model it belongs to (base_model_name_or_path)")
-    # Folders move and IDs lose their owner; the last part of the name stays.
-    if Path(base).name != Path(address.name).resolve().name and Path(base).name != Path(address.name).name:
-        raise InputError(
-            f"{address.text}: the adapter {folder} belongs to {base}, not to {address.name}; if these are the same "
-            f"model, say so in {folder / ADAPTER_CONFIG} (base_model_name_or_path)"
-        )
-    _check_ranks(folder, config)
-    return folder
-
-
-def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
-    """Check that no rank of an adapter is above what its weights have: its matrices are allocated before they are read.
-
-    :raises InputError: one is.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(folder / ADAPTER, "np") as file:
-            shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{folder / ADAPTER}: not a whole safetensors file ({error})") from None
-    most = max((size for shape in shapes for size in shape), default=0)
-    for name in ("r", "rank_pattern"):
-        for _, rank in _sizes(config.get(name)):
-            if rank > most:
-                raise InputError(f"{folder / ADAPTER_CONFIG}: {name} has rank {rank}, and its weights at most {most}")
-
-
 def _check(address: Address, folder: Path) -> None:
-    if not folder.is_dir() or "config.json" not in (names := _deciding(folder)):
+    if not folder.is_dir() or "config.json" not in (names := deciding_files(folder)):
         raise InputError(f"{address.text}: {folder} has no config.json: it is no Hugging Face model")
     config: Any = read_json(folder / "config.json")
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise InputError(f"{folder / 'config.json'}: not the configuration of a Hugging Face model (no model_type)")
-    if "remote_code" not in address.options:
-        told = [folder / name for name in ("config.json", "tokenizer_config.json") if (folder / name).is_file()]
-        for path in told:
-            found = read_json(path)
-            if isinstance(found, dict) and found.get("auto_map"):
-                raise InputError(
-                    f"{address.text}: {path.name} asks for code that comes with the model (auto_map), which is not "
-                    "run; if you have read it and trust it, add remote_code=yes behind a ?"
-                )
+    for path in (folder / "config.json", folder / "tokenizer_config.json"):
+        found = read_json(path) if path.is_file() else None
+        if isinstance(found, dict) and found.get("auto_map"):
+            raise InputError(
+                f"{address.text}: {path.name} asks for code that comes with the model (auto_map), which is never run"
+            )
     if not any(folder.glob(WEIGHTS)):
         pickles = [path.name for kind in _PICKLES for path in sorted(folder.glob(kind))]
         what = f"its weights are in {pickles[0]}, and" if pickles else "it has no weights as safetensors;"
-        raise InputError(f"{address.text}: {what} no pickle is loaded; {_convert('PreTrainedModel.save_pretrained')}")
+        raise InputError(f"{address.text}: {what} no pickle is loaded; {convert('PreTrainedModel.save_pretrained')}")
     if ADAPTER_CONFIG in names:  # transformers would load it as well, and perhaps another base
         raise InputError(
             f"{address.text}: {folder} has an adapter beside the model ({ADAPTER_CONFIG}); move its files to a folder "
@@ -172,7 +122,7 @@ def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> No
             if name not in names or not name.endswith(".safetensors"):
                 raise InputError(
                     f"{path}: names {name!r} as weights, which is no .safetensors file of the folder; "
-                    f"{_convert('PreTrainedModel.save_pretrained')}"
+                    f"{convert('PreTrainedModel.save_pretrained')}"
                 )
 
 
@@ -190,7 +140,7 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
                 tensors += len(file.keys())
         except (SafetensorError, OSError, ValueError) as error:
             raise InputError(f"{folder / name}: not a whole safetensors file ({error})") from None
-    for name, value in _sizes(config):
+    for name, value in numbers_in(config):
         if name == "num_labels":
             most = MOST_LABELS
         elif _COUNTS.search(name) and not _WIDTHS.search(name):
@@ -208,29 +158,33 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
             )
 
 
-def _sizes(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
+def numbers_in(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
     """Every number of a configuration, by the last name that it has."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _sizes(inner, str(key))
+            yield from numbers_in(inner, str(key))
     elif isinstance(value, list):
         for inner in value:
-            yield from _sizes(inner, name)
+            yield from numbers_in(inner, name)
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         yield name, value
 
 
-def _convert(saved_by: str) -> str:
+def convert(saved_by: str) -> str:
+    """The remedy for weights in a pickle."""
     return (
         f"where you trust its author, load it with transformers and write it again ({saved_by}), which writes "
         "safetensors"
     )
 
 
-def _fetch(address: Address, patterns: list[str], **how: bool) -> Path:
+def _fetch(address: Address, fetch: bool) -> Path:
     hub: Any = require("huggingface_hub", "hf")
     try:
-        return Path(hub.snapshot_download(address.name, revision=address.revision, allow_patterns=patterns, **how))
+        found = hub.snapshot_download(
+            address.name, revision=address.revision, allow_patterns=list(_FETCHED), local_files_only=not fetch
+        )
+        return Path(found)
     except Exception as error:
         if (reason := _reason(error, address)) is None:
             raise

@@ -14,8 +14,8 @@ from cgbench.models.config.outside import OUTSIDE, HuggingFaceConfig
 from cgbench.models.config.presets import Preset, load_preset
 
 if TYPE_CHECKING:
+    from cgbench.models.external.fine_tuning import TokenizerText, TrainableModel
     from cgbench.models.external.opening import Planned
-    from cgbench.models.external.trainable import TokenizerText, TrainableModel
     from cgbench.models.text.subwords import Subwords
 
 PRESET = "fine_tuning"  # where none is named
@@ -49,8 +49,9 @@ class Start:
         :param max_length: of the longest side that is trained on.
         :raises InputError: its files do not fit together, or it cannot be trained so.
         """
+        from cgbench.models.external.adapters import add_adapter
+        from cgbench.models.external.fine_tuning import TokenizerText, TrainableModel, check_fit
         from cgbench.models.external.loading import load_member
-        from cgbench.models.external.trainable import TokenizerText, TrainableModel, add_adapter, check_fit
 
         planned = self.planned
         member = load_member(

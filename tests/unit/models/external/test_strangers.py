@@ -14,7 +14,7 @@ import torch
 from external_models import LINES, PROMPT, forced_log_probs, write_model
 
 from cgbench.errors import InputError
-from cgbench.models.external import loading
+from cgbench.models.external import adapters, loading
 from cgbench.models.external.opening import plan_member
 
 
@@ -226,7 +226,7 @@ def test_patterns_of_an_adapter_are_read_as_before(whole, adapter):
     ],
 )
 def test_a_pattern_without_end_ends(whole, adapter, monkeypatch, values):
-    monkeypatch.setattr(loading, "PATTERN_SECONDS", 1)
+    monkeypatch.setattr(adapters, "PATTERN_SECONDS", 1)
     change(adapter / "adapter_config.json", **values)
     refuses(whole / "t5", "take more than 1 s", adapter=adapter)
 

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.checksums import SUMS, digests_of, write_sums
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.models.checkpoints import CONFIG, MODEL, OURS, CheckpointConfig, config_dict, write_tensors
+from cgbench.models.external.adapters import save_adapter
 from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.external.loading import quietly
-from cgbench.models.external.snapshot import ADAPTER_CONFIG
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import Hypothesis, length_limits
 
@@ -34,7 +34,7 @@ class TrainableModel(nn.Module):
     """A model that the loop trains: logits under teacher forcing, search, and its checkpoint.
 
     :param member: the model with its tokeniser; ``freeze``: see :class:`.config.outside.HuggingFaceConfig`.
-    :param adapter: peft's model around it, where its adapter alone is trained (:func:`add_adapter`).
+    :param adapter: peft's model around it, where its adapter alone is trained (:func:`.adapters.add_adapter`).
     """
 
     def __init__(self, member: HuggingFaceMember, freeze: str = "none", adapter: Any = None) -> None:
@@ -92,7 +92,10 @@ class TrainableModel(nn.Module):
         shutil.rmtree(made, ignore_errors=True)
         given: dict[str, Any] = {}
         if self._adapter:
-            self._save_adapter(made, tensors)
+            self.load_state_dict(dict(tensors))
+            with quietly():
+                save_adapter(self._adapter[0], made)
+            write_tensors(made / MODEL, tensors)  # by our names: the run may be made longer
         else:
             given = self._save_whole(made, tensors, subwords)
         text = to_json({**given, OURS: config_dict(config)} if given else config_dict(config))
@@ -112,22 +115,6 @@ class TrainableModel(nn.Module):
             subwords.save(made)
         config: dict[str, Any] = read_json(made / CONFIG)
         return config
-
-    def _save_adapter(self, made: Path, tensors: Mapping[str, Tensor]) -> None:
-        """Write an adapter: as peft reads it, and its parameters by our names, for the run to be made longer."""
-        self.load_state_dict(dict(tensors))
-        with quietly():
-            # Otherwise peft asks the hub whether the vocabulary is still the base's.
-            self._adapter[0].save_pretrained(made, save_embedding_layers=False)
-        (made / "README.md").unlink(missing_ok=True)
-        config = read_json(made / ADAPTER_CONFIG)
-        # What is a set there has another order in every process.
-        ordered = {
-            key: sorted(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
-            for key, value in config.items()
-        }
-        write_atomic(made / ADAPTER_CONFIG, to_json(dict(sorted(ordered.items()))))
-        write_tensors(made / MODEL, tensors)
 
     def state_dict(self, *arguments: Any, prefix: str = "", **options: Any) -> Any:
         """See :class:`torch.nn.Module`; what has several names has its first alone."""
@@ -208,20 +195,6 @@ def _frozen(model: Any, what: str) -> list[nn.Module]:
     if what == "embeddings":
         return [part for part in (embeddings, encoder.get_input_embeddings()) if part is not None]
     return [encoder]
-
-
-def add_adapter(model: Any, rank: int, dropout: float, base: str) -> Any:
-    """Add a LoRA adapter to a model, in place, and leave nothing else of it to be trained; return peft's model around.
-
-    :param base: the name that the adapter says it belongs to.
-    """
-    peft: Any = require("peft", "hf")
-    settings = peft.LoraConfig(
-        r=rank, lora_alpha=2 * rank, lora_dropout=dropout, target_modules="all-linear", task_type="SEQ_2_SEQ_LM"
-    )
-    found = peft.get_peft_model(model, settings)
-    found.peft_config["default"].base_model_name_or_path = base
-    return found
 
 
 def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, shown: str) -> None:
