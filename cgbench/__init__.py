@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
     from cgbench.models.ensemble import Ensemble, translate
-    from cgbench.models.external.functions import uncertainty
+    from cgbench.models.external.uncertainty import uncertainty
     from cgbench.models.lexicons.lexicon import Lexicon
     from cgbench.models.training.single import train
     from cgbench.models.uncertainty import token_measures
@@ -77,7 +77,7 @@ _MODULES = {
     "token_measures": "cgbench.models.uncertainty",
     "train": "cgbench.models.training.single",
     "translate": "cgbench.models.ensemble",
-    "uncertainty": "cgbench.models.external.functions",
+    "uncertainty": "cgbench.models.external.uncertainty",
     "validate": "cgbench.benchmark.validity.validate",
     **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.evaluate"),
 }

@@ -69,8 +69,8 @@ def uncertainty_command(
     if not members:
         raise InputError("--member: give one at least: hf:ID@REVISION, hf:FOLDER, or the folder of a checkpoint")
     check_output(output, [split_name(path)[0] for path in (source, hypotheses) if path and not is_stdin(path)])
-    from cgbench.models.external.functions import measure_text
     from cgbench.models.external.opening import plan_member
+    from cgbench.models.external.uncertainty import measure_text
 
     chosen = choose_device(device)
     lines = list(read_text(source))

@@ -12,8 +12,8 @@ from small_build import release_bytes
 
 from cgbench.benchmark.release import recompute
 from cgbench.benchmark.release.release import Release
-from cgbench.models.external import running
-from cgbench.models.external.running import measure_outside
+from cgbench.models.external import token_space
+from cgbench.models.external.token_space import measure_in_token_space
 
 BUILD = ("--preset", "demo", "--set", "candidates=40", "--set", "beam=2", "--jobs", 1)
 
@@ -30,10 +30,10 @@ def members(addresses):
 
 
 def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "SHARD", 15)
+    monkeypatch.setattr(token_space, "SHARD", 15)
     command = ("build-react", *corpora, *BUILD, *members)
     run(*command, "--out", tmp_path / "whole")
-    meet, calls = running._meet, []
+    meet, calls = token_space._meet, []
 
     def stop(*given):
         calls.append(given[2])
@@ -42,7 +42,7 @@ def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp
         return meet(*given)
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "_meet", stop)
+        patch.setattr(token_space, "_meet", stop)
         run(*command, "--out", tmp_path / "stopped", status=130)
     run(*command, "--out", tmp_path / "stopped")
     assert calls == [0, 1]
@@ -77,7 +77,7 @@ def test_their_figures_are_made_again_where_they_are(corpora, run, tmp_path, mon
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert checks(run, tmp_path / "r")["ok"] is True
     table = Release.open(tmp_path / "r").table().to_pylist()
-    monkeypatch.setattr(recompute, "measure_outside", spoilt)
+    monkeypatch.setattr(recompute, "measure_in_token_space", spoilt)
     found = checks(run, tmp_path / "r", status=1)
     assert found["ok"] is False and "3 of 3 are another translation" in found["detail"] and len(table) == 40
     monkeypatch.undo()
@@ -91,7 +91,7 @@ def test_their_figures_are_made_again_where_they_are(corpora, run, tmp_path, mon
 
 def spoilt(work, out, engine):
     """Measures a little beside what they were."""
-    measure_outside(work, out, engine)
+    measure_in_token_space(work, out, engine)
     for path in out.glob("part-*.jsonl"):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         path.write_text("".join(json.dumps(row | {"rmi": row["rmi"] * 1.01}) + "\n" for row in rows))

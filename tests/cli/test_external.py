@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 from external_models import LINES, PROMPT, write_model
 from fake_openai import Fake, serving, translation
 
-from cgbench.models.external import hugging_face, running, systems
+from cgbench.models.external import hugging_face, systems, token_space
 
 SCHEME = ("t5", "gpt2", "marian")
 
@@ -87,10 +87,10 @@ def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, mo
 
 
 def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "SHARD", 2)
+    monkeypatch.setattr(token_space, "SHARD", 2)
     command = ("uncertainty", source, "--member", models["t5"][0], "--member", models["t5"][1], "--jobs", 1)
     run(*command, "-o", tmp_path / "whole")
-    forced = running._force
+    forced = token_space._force
     calls = []
 
     def stop(*given):
@@ -99,7 +99,7 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
             raise KeyboardInterrupt
         return forced(*given)
 
-    monkeypatch.setattr(running, "_force", stop)
+    monkeypatch.setattr(token_space, "_force", stop)
     error = run(*command, "-o", tmp_path / "stopped", status=130).stderr
     assert "given again, goes on" in error
     run(*command, "-o", tmp_path / "stopped")

@@ -18,8 +18,8 @@ from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import ensemble_identity
 from cgbench.models.config.presets import load_preset
-from cgbench.models.external.functions import uncertainty_step
 from cgbench.models.external.opening import Planned
+from cgbench.models.external.uncertainty import uncertainty_step
 from cgbench.models.training.ensemble import EnsemblePlan, plan_ensemble
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text

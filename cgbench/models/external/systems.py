@@ -15,11 +15,11 @@ from cgbench.errors import InputError
 from cgbench.files import read_json, to_json, write_atomic
 from cgbench.locks import locked
 from cgbench.models.external.addresses import parse_address, read_template
-from cgbench.models.external.functions import work_beside
 from cgbench.models.external.opening import Planned, plan_member
-from cgbench.models.external.running import SHARD
 from cgbench.models.external.server import Server, ask_all, parse_server
 from cgbench.models.external.sidecar import FORMAT, sidecar_path
+from cgbench.models.external.token_space import SHARD
+from cgbench.models.external.uncertainty import work_beside
 from cgbench.progress import bar
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 

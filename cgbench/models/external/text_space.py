@@ -14,7 +14,6 @@ They are not the measures of the same kind over tokens, and have names of their 
 
 from __future__ import annotations
 
-import functools
 import itertools
 import json
 from collections.abc import Sequence
@@ -25,38 +24,30 @@ import numpy as np
 from cgbench.engines import Engine, Needs
 from cgbench.errors import require
 from cgbench.files import write_atomic
-from cgbench.models.external.member import Member
-from cgbench.models.external.opening import Planned
-from cgbench.models.external.running import SHARD, Work, part_path
+from cgbench.models.external.token_space import SHARD, Work, open_member, part_of, part_path
 from cgbench.progress import bar
 
 
 def measure_in_text_space(work: Work, out: Path, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and the measures; go on with what is there."""
     require("sacrebleu", "scores")
-    shards = range(-(-len(work.lines) // SHARD))
-    members = range(len(work.members))
+    shards, members = range(-(-len(work.lines) // SHARD)), range(len(work.members))
+    every = [(member, shard) for member in members for shard in shards]
     out.mkdir(parents=True, exist_ok=True)
     try:
-        for title, task in (("translations", _translate), ("likelihoods", _score)):
-            # The first member's translations come first: all members score them.
-            tasks = [
-                (work, member, shard, out)
-                for member in members
-                for shard in shards
-                if not _path(out, task.__name__, member, shard).is_file()
-            ]
-            with bar(
-                len(members) * len(shards), title, "part", initial=len(members) * len(shards) - len(tasks)
-            ) as seen:
+        # The first member's translations come first: all members score them.
+        for name, task in (("translate", _translate), ("score", _score)):
+            waiting = [(member, shard) for member, shard in every if not _path(out, name, member, shard).is_file()]
+            with bar(len(every), name, "part", initial=len(every) - len(waiting)) as shown:
+                tasks = [(part_of(work, shard), member, shard, out) for member, shard in waiting]
                 for _ in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
-                    seen.update(1)
+                    shown.update(1)
     finally:
-        _open.cache_clear()
+        open_member.cache_clear()
     for shard in shards:
-        own = [_read(out, "_translate", member, shard) for member in members]
-        hypotheses = own[0] if work.hypotheses is None else list(work.hypotheses)[_part(shard)]
-        scores = np.array([_read(out, "_score", member, shard) for member in members])
+        own = [_read(out, "translate", member, shard) for member in members]
+        hypotheses = own[0] if work.hypotheses is None else part_of(work, shard).hypotheses
+        scores = np.array([_read(out, "score", member, shard) for member in members])
         columns = {
             "hypothesis": hypotheses,
             "text_log_prob": scores.mean(0).tolist(),
@@ -81,12 +72,8 @@ def chrf_disagreement(translations: Sequence[Sequence[str]]) -> list[float]:
     ]
 
 
-def _part(shard: int) -> slice:
-    return slice(shard * SHARD, (shard + 1) * SHARD)
-
-
 def _path(out: Path, name: str, member: int, shard: int) -> Path:
-    return out / f"{name.strip('_')}-{member}-{shard:05d}.json"
+    return out / f"{name}-{member}-{shard:05d}.json"
 
 
 def _read(out: Path, name: str, member: int, shard: int) -> list:
@@ -94,28 +81,21 @@ def _read(out: Path, name: str, member: int, shard: int) -> list:
 
 
 def _translate(work: Work, member: int, shard: int, out: Path) -> None:
-    found = _open(work.members[member], work.device).translate(work.lines[_part(shard)], **work.search)
-    texts = [best.text for best, *_ in found]
-    write_atomic(_path(out, "_translate", member, shard), json.dumps(texts, ensure_ascii=False))
+    found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
+    write_atomic(_path(out, "translate", member, shard), json.dumps([best.text for best, *_ in found]))
 
 
 def _score(work: Work, member: int, shard: int, out: Path) -> None:
     """Log-probability a character of every hypothesis under one member, by its own tokens."""
     import torch
 
-    opened = _open(work.members[member], work.device)
-    lines = work.lines[_part(shard)]
-    hypotheses = _read(out, "_translate", 0, shard) if work.hypotheses is None else work.hypotheses[_part(shard)]
+    opened = open_member(work.members[member], work.device)
+    hypotheses = _read(out, "translate", 0, shard) if work.hypotheses is None else work.hypotheses
     targets = opened.encode_targets(hypotheses)
     head = opened.head().to("cpu")
-    states = opened.states(lines, targets).split([len(target) for target in targets])
+    states = opened.states(work.lines, targets).split([len(target) for target in targets])
     values = []
     for text, target, part in zip(hypotheses, targets, states, strict=True):
         log_p = torch.log_softmax(head.logits(part), 1)[torch.arange(len(target)), torch.from_numpy(target).long()]
         values.append(float(log_p.double().sum()) / (len(text) + 1))
-    write_atomic(_path(out, "_score", member, shard), json.dumps(values))
-
-
-@functools.lru_cache(maxsize=1)
-def _open(member: Planned, device: str) -> Member:
-    return member.open(device)
+    write_atomic(_path(out, "score", member, shard), json.dumps(values))

@@ -13,8 +13,8 @@ from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.opening import check_together, plan_member
-from cgbench.models.external.running import Work, measure_outside
 from cgbench.models.external.text_space import chrf_disagreement, measure_in_text_space
+from cgbench.models.external.token_space import Work, measure_in_token_space
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def own(tmp_path_factory):
 def test_checkpoints_of_ours_measure_what_their_ensemble_does(own, tmp_path):
     members = tuple(plan_member(str(own / f"member-{seed}")) for seed in range(2))
     check_together(members)
-    measure_outside(Work(members, SOURCE, TARGET), tmp_path, Local(1))
+    measure_in_token_space(Work(members, SOURCE, TARGET), tmp_path, Local(1))
     rows = [json.loads(line) for line in (tmp_path / "part-00000.jsonl").read_text().splitlines()]
     ensemble = Ensemble.open(own)
     expected = ensemble.score(SOURCE, ensemble.subwords.encode_target(TARGET))

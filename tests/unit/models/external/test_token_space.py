@@ -11,10 +11,10 @@ from external_models import LINES, forced_log_probs, write_model
 
 from cgbench.engines import Local
 from cgbench.models import checkpoints, teacher_forcing
-from cgbench.models.external import running
+from cgbench.models.external import token_space
 from cgbench.models.external.member import Head
 from cgbench.models.external.opening import plan_member
-from cgbench.models.external.running import Work, measure_outside, measure_states
+from cgbench.models.external.token_space import Work, measure_in_token_space, measure_states
 from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
 
 REFERENCES = ["the dog sleeps", "the cat sees the bird", "the bird sings", "the cat", "the dog sees the cat"]
@@ -30,7 +30,7 @@ def members(tmp_path_factory):
 def small(monkeypatch):
     """Two sentences a file, two files a block, a few tokens at a time: several of everything."""
     for name, value in (("SHARD", 2), ("BLOCK", 2), ("TOKENS", 5)):
-        monkeypatch.setattr(running, name, value)
+        monkeypatch.setattr(token_space, name, value)
 
 
 def rows_of(folder):
@@ -42,7 +42,7 @@ def files_of(folder):
 
 
 def test_measures_are_those_of_an_ensemble_in_memory(members, small, tmp_path):
-    measure_outside(Work(members, LINES, references=REFERENCES, search={"beam": 2}), tmp_path / "out", Local(1))
+    measure_in_token_space(Work(members, LINES, references=REFERENCES, search={"beam": 2}), tmp_path / "out", Local(1))
     rows = rows_of(tmp_path / "out")
     opened = [member.open() for member in members]
     translations = [best for best, *_ in opened[0].translate(LINES, beam=2)]
@@ -64,7 +64,7 @@ class Killed(BaseException):
 
 def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(members, small, tmp_path, monkeypatch):
     work = Work(members, LINES, references=REFERENCES, search={"beam": 2})
-    measure_outside(work, tmp_path / "whole", Local(1))
+    measure_in_token_space(work, tmp_path / "whole", Local(1))
     expected = files_of(tmp_path / "whole")
     assert len(expected) == 3  # and no states are left behind
     written, loads = [], []
@@ -79,14 +79,16 @@ def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(members, smal
 
         return call
 
-    monkeypatch.setattr(running, "write_atomic", dying(running.write_atomic))
+    monkeypatch.setattr(token_space, "write_atomic", dying(token_space.write_atomic))
     monkeypatch.setattr(checkpoints, "write_tensors", dying(checkpoints.write_tensors))
-    opened = running.Planned.open
-    monkeypatch.setattr(running.Planned, "open", lambda self, device: loads.append(self.key) or opened(self, device))
+    opened = token_space.Planned.open
+    monkeypatch.setattr(
+        token_space.Planned, "open", lambda self, device: loads.append(self.key) or opened(self, device)
+    )
     kills = 0
     while True:
         try:
-            measure_outside(work, tmp_path / "killed", Local(1))
+            measure_in_token_space(work, tmp_path / "killed", Local(1))
             break
         except Killed:
             kills += 1
@@ -99,7 +101,7 @@ def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(members, smal
 
 def test_one_member_is_in_memory_at_a_time(members, tmp_path, monkeypatch):
     alive, most = set(), []
-    opened = running.Planned.open
+    opened = token_space.Planned.open
 
     def watch(self, device):
         import gc
@@ -112,17 +114,17 @@ def test_one_member_is_in_memory_at_a_time(members, tmp_path, monkeypatch):
         most.append(len(alive))
         return member
 
-    monkeypatch.setattr(running.Planned, "open", watch)
-    measure_outside(Work(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1))
+    monkeypatch.setattr(token_space.Planned, "open", watch)
+    measure_in_token_space(Work(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1))
     assert len(most) == 3 and max(most) <= 2  # the next is loaded before the cache lets the last one go
 
 
 def test_given_hypotheses_are_measured_and_nothing_is_translated(members, tmp_path):
-    measure_outside(Work(members, LINES, REFERENCES), tmp_path / "out", Local(1))
+    measure_in_token_space(Work(members, LINES, REFERENCES), tmp_path / "out", Local(1))
     rows = rows_of(tmp_path / "out")
     assert [row["hypothesis"] for row in rows] == REFERENCES
     both = Work(members, LINES, REFERENCES, REFERENCES)
-    measure_outside(both, tmp_path / "both", Local(1))
+    measure_in_token_space(both, tmp_path / "both", Local(1))
     for row in rows_of(tmp_path / "both"):
         assert row["reference_rmi"] == row["rmi"]
 

@@ -59,7 +59,7 @@ def part_path(folder: Path, number: int) -> Path:
     return folder / f"part-{number:05d}.jsonl"
 
 
-def measure_outside(work: Work, out: Path, engine: Engine) -> None:
+def measure_in_token_space(work: Work, out: Path, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and every sequence measure; go on with what is
     there."""
     shards = range(-(-len(work.lines) // SHARD))
@@ -72,12 +72,12 @@ def measure_outside(work: Work, out: Path, engine: Engine) -> None:
             if work.hypotheses is None:
                 _run("translations", _translate, work, block, range(1), scratch, engine)
             _run("members", _force, work, block, range(len(work.members)), scratch, engine)
-            _open.cache_clear()  # what is in this process goes before the last layers come
+            open_member.cache_clear()  # what is in this process goes before the last layers come
             _run("measures", _meet, work, block, range(1), out, engine)
             _heads.cache_clear()
             shutil.rmtree(scratch)
     finally:
-        _open.cache_clear()
+        open_member.cache_clear()
         _heads.cache_clear()
     shutil.rmtree(scratch, ignore_errors=True)
 
@@ -94,11 +94,11 @@ def _run(
     """One kind of task for every member and shard of a block; member after member, so that a worker loads few."""
     every = [(member, shard) for member in members for shard in block]
     tasks = [
-        (_part_of(work, shard), member, shard, folder)
+        (part_of(work, shard), member, shard, folder)
         for member, shard in every
         if not _made(task, folder, member, shard).is_file()
     ]
-    total = sum(len(_part_of(work, shard).lines) for _, shard in every)
+    total = sum(len(part_of(work, shard).lines) for _, shard in every)
     there = total - sum(len(part.lines) for part, *_ in tasks)
     with bar(total, title, "sentence", initial=there) as progress:
         for done in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
@@ -111,8 +111,8 @@ def _made(task: Callable[..., int], folder: Path, member: int, shard: int) -> Pa
     return folder / f"member-{member}-{shard:05d}.safetensors" if task is _force else part_path(folder, shard)
 
 
-def _part_of(work: Work, shard: int) -> Work:
-    """The part of the work that is a shard's."""
+def part_of(work: Work, shard: int) -> Work:
+    """What is asked of one shard."""
     part = slice(shard * SHARD, (shard + 1) * SHARD)
     hypotheses = None if work.hypotheses is None else work.hypotheses[part]
     references = None if work.references is None else work.references[part]
@@ -120,7 +120,7 @@ def _part_of(work: Work, shard: int) -> Work:
 
 
 def _translate(work: Work, member: int, shard: int, scratch: Path) -> int:
-    found = _open(work.members[member], work.device).translate(work.lines, **work.search)
+    found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
     rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in found]
     write_atomic(_made(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
     return len(work.lines)
@@ -130,7 +130,7 @@ def _force(work: Work, member: int, shard: int, scratch: Path) -> int:
     """Write the states of one member at every token that is measured, and its last layer, if it is the first time."""
     from cgbench.models.checkpoints import write_tensors
 
-    opened = _open(work.members[member], work.device)
+    opened = open_member(work.members[member], work.device)
     head = _head_path(scratch, member)
     if not head.is_file():
         opened.head().to("cpu").save(head)
@@ -223,7 +223,7 @@ def _head_path(scratch: Path, member: int) -> Path:
 
 
 @functools.lru_cache(maxsize=1)
-def _open(member: Planned, device: str) -> Member:
+def open_member(member: Planned, device: str) -> Member:
     """The one member that a worker has in memory."""
     return member.open(device)
 
