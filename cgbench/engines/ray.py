@@ -254,10 +254,7 @@ def _keep_off_stdout() -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Whether anything listens there: Ray itself would wait for two minutes, and end the process.
-
-    :raises InputError: nothing does.
-    """
+    """Whether anything listens there: Ray itself would wait for two minutes, and end the process."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=PATIENCE).close()

@@ -80,8 +80,6 @@ def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:
     """Check that the patterns of an adapter's configuration end on the names of a model's modules.
 
     A pattern may take years on one name, and nothing stops it once it runs; so it runs in a child process first.
-
-    :raises InputError: they do not end within :data:`PATTERN_SECONDS`, or one is no pattern.
     """
     path = adapter / ADAPTER_CONFIG
     config = read_json(path)

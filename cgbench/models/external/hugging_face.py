@@ -85,10 +85,7 @@ class HuggingFaceMember:
         self.most = _positions(config)
 
     def _check_ids(self) -> None:
-        """Check the ids that configuration, ``generation_config.json`` and tokeniser give: the model has their rows.
-
-        :raises InputError: it has not, or one is no id.
-        """
+        """Check the ids that configuration, ``generation_config.json`` and tokeniser give: the model has their rows."""
         settings = self.model.generation_config
         first, last = self.model.get_input_embeddings(), self.model.get_output_embeddings()
         self._rows = tuple(len(layer.weight) for layer in (first, first if last is None else last))
@@ -450,10 +447,7 @@ def _line_breaks(tokenizer: Any) -> list[int]:
 
 
 def _language(tokenizer: Any, code: str, shown: str) -> int:
-    """The id of a language code's token.
-
-    :raises InputError: the tokeniser has none.
-    """
+    """The id of a language code's token."""
     from cgbench.settings import did_you_mean
 
     vocabulary = tokenizer.get_vocab()

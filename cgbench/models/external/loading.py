@@ -187,10 +187,7 @@ def _load_model(address: Address, folder: Path, device: str, dropout: float | No
 
 
 def _check_size(kind: Any, config: Any, folder: Path) -> None:
-    """Check that a configuration asks for no more parameters than the weights can have, before any is allocated.
-
-    :raises InputError: it does.
-    """
+    """Check that a configuration asks for no more parameters than the weights can have, before any is allocated."""
     import torch
 
     unset: Any = contextlib.nullcontext

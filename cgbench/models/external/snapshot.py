@@ -102,10 +102,7 @@ def _check(address: Address, folder: Path) -> None:
 
 
 def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> None:
-    """Check that all files that weights are read from are safetensors of the folder, which its identity counts in.
-
-    :raises InputError: one is not.
-    """
+    """Check that all files that weights are read from are safetensors of the folder, which its identity counts in."""
     if config.get("configuration_files"):
         raise InputError(f"{folder / 'config.json'}: names other files of configuration (configuration_files)")
     indices = [name for name in names if name.endswith(INDEX)]
@@ -127,10 +124,7 @@ def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> No
 
 
 def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> None:
-    """Check how many layers and such a configuration asks for: each has tensors of its own, and is made before them.
-
-    :raises InputError: it is more than there can be.
-    """
+    """Check how many layers and such a configuration asks for: each has tensors of its own, and is made before them."""
     from safetensors import SafetensorError, safe_open
 
     tensors = 0

@@ -176,10 +176,7 @@ _NAMES = {
 
 
 def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
-    """What the settings of a model over an encoder (or over BART) are, by its configuration.
-
-    :raises InputError: it is another model, or one of another depth than the preset's layers are.
-    """
+    """What the settings of a model over an encoder (or over BART) are, by its configuration."""
     model = preset.model
     assert isinstance(model, OverEncoderConfig)
     if config["model_type"] not in _KINDS[model.encoder]:

@@ -250,10 +250,7 @@ def _updates_of_state(out: Path) -> int | None:
 
 
 def _check_settings(out: Path, preset: Preset, seed: int, valid: CorpusSpec | None) -> None:
-    """Check as much of a trained model as is known before the text is read.
-
-    :raises InputError: it has other settings than these.
-    """
+    """Check as much of a trained model as is known before the text is read."""
     if not (out / CONFIG).is_file():
         return
     from cgbench.models.training.trainer import is_finished

@@ -163,10 +163,7 @@ def train_model(
 
 
 def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
-    """Return the parameters of a checkpoint that a model may start from.
-
-    :raises InputError: it is no checkpoint, or one of another architecture or vocabulary.
-    """
+    """Return the parameters of a checkpoint that a model may start from."""
     found = read_config(init)
     # How much is dropped is no part of what a model computes once it is trained.
     free = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
@@ -184,10 +181,7 @@ def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor
 
 
 def _from_outside(outside: Start, preset: Preset, device: str) -> tuple[Any, Any]:
-    """A model from outside and what stands for subwords, before the loop draws its first random number.
-
-    :raises InputError: it cannot be loaded, or not be trained so.
-    """
+    """A model from outside and what stands for subwords, before the loop draws its first random number."""
     model, config = preset.model, preset.training
     assert isinstance(model, HuggingFaceConfig)
     return outside.open(model, config.max_length, device)
