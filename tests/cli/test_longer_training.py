@@ -1,9 +1,8 @@
-"""A finished run is made longer: train, train-ensemble and the members of build-react."""
+"""A finished run is made longer: train, and train-ensemble, whose members are those of build-react, too."""
 
 import json
 
 import pytest
-from small_build import SMALL, release_bytes
 from training_runs import contents
 
 from cgbench.models.checkpoints import BEST, STATE
@@ -107,15 +106,3 @@ def test_an_ensemble_goes_on(corpus, run, tmp_path):
     run(*words, tmp_path / "e", *updates(6))
     run(*words, tmp_path / "whole", *updates(6))
     assert files(tmp_path / "e") == files(tmp_path / "whole")
-
-
-def test_the_members_of_a_build_go_on(corpora, run, tmp_path):
-    words = ["build-react", *corpora, *SMALL, "--set", "candidates=60", "--jobs", "1", "--out"]
-    run(*words, tmp_path / "b", *updates(3))
-    plan = run(*words, tmp_path / "b", *updates(5), "--dry-run").stderr
-    assert "member-0: goes on from an earlier result (changed: config.training.max_updates 3 -> 5)" in plan
-    for name in ("b", "whole"):
-        run(*words, tmp_path / name, *updates(5))
-    assert contents(tmp_path / "b.work/ensemble") == contents(tmp_path / "whole.work/ensemble")
-    assert release_bytes(tmp_path / "b").keys() == release_bytes(tmp_path / "whole").keys()
-    assert run("verify", tmp_path / "b").stdout

@@ -16,7 +16,8 @@ def ensemble(tmp_path_factory, demo):
     out = tmp_path_factory.mktemp("ensemble") / "e"
     words = [
         *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),
-        *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", out, "--format", "json", *SETTINGS),
+        *(demo / "valid.en", "--members", "2", "--model", "tiny", "--out", out, "--jobs", "1", *SETTINGS),
+        *("--format", "json"),
     ]
     result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output + result.stderr

@@ -136,19 +136,6 @@ def test_models_of_whole_answers_are_translated_as_they_are_validated(corpus, ru
     assert f"--model {tmp_path / 'm'} --beam 1 --output" in said and "cgbench score exact" in said
 
 
-def test_two_processes_train_one_model(corpus, tmp_path):
-    """Under torchrun the first process alone prints; the text and the subwords are made once."""
-    words = [*("train", *corpus, *TINY, "--lowercase", "--device", "cpu", "--out"), tmp_path / "m"]
-    launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "cgbench"]
-    done = subprocess.run(
-        [sys.executable, *launch, *map(str, words)], capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("next:") == 1
-    assert json.loads((tmp_path / "m/config.json").read_text())["processes"] == 2
-    assert len(list((tmp_path / "m/.cgbench/subwords").glob("*/step.json"))) == 1
-
-
 def test_the_last_checkpoints_of_a_run_are_averaged(corpus, text, run, tmp_path):
     keep = ("--set", "training.keep_checkpoints=3", "--set", "training.checkpoint_every=2")
     run("train", *corpus, *TINY, *keep, "--out", tmp_path / "m")

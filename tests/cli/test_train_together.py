@@ -15,8 +15,8 @@ from cgbench.models.checkpoints import member_folders
 
 CPU = ("--device", "cpu", "--gpus-per-member", "2")
 TINY = (
-    *("--model", "tiny", "--set", "training.max_updates=120", "--set", "text.merges=60"),
-    *("--set", "training.checkpoint_every=5", "--set", "training.log_every=2"),
+    *("--model", "tiny", "--set", "training.max_updates=200", "--set", "text.merges=60"),
+    *("--set", "training.checkpoint_every=10", "--set", "training.log_every=2"),
 )
 
 
@@ -41,10 +41,11 @@ def of_torchrun(corpus, tmp_path_factory):
     """What torchrun makes."""
     out = tmp_path_factory.mktemp("torchrun") / "model"
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "cgbench"]
-    words = map(str, ["train", *corpus, *TINY, "--device", "cpu", "--seed", "2", "--out", out])
+    words = map(str, ["train", *corpus, *TINY, "--lowercase", "--device", "cpu", "--seed", "2", "--out", out])
     done = subprocess.run([sys.executable, *launch, *words], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
-    return files_of(out)
+    done.out = out
+    return done
 
 
 def start(words):
@@ -66,7 +67,8 @@ def wait_for(process, condition):
 def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
     """Stopped, then one of the processes killed, each time given again: the bytes of torchrun."""
     out = tmp_path / "ensemble"
-    words = ["train-ensemble", *corpus, *TINY, *CPU, "--members", "1", "--seed", "2", "--jobs", "1", "--out", out]
+    words = ["train-ensemble", *corpus, *TINY, *CPU, "--lowercase", "--members", "1"]
+    words += ["--seed", "2", "--jobs", "1", "--out", out]
     saved = lambda: list((out / ".cgbench").glob("member-*/*.partial/training_state.safetensors"))  # noqa: E731
     done = 0
     for kind, status, line in (
@@ -83,7 +85,7 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
         assert one.returncode == status and said.strip().startswith(line) and "Traceback" not in said, said
         assert not any(map(is_there, ranks))
         before, done = done, _updates(saved()[0].parent)
-        assert before < done < 120
+        assert before < done < 200
 
     two = start(words)
     wait_for(two, lambda: _updates(saved()[0].parent) > done)
@@ -97,8 +99,7 @@ def test_two_processes_a_member(corpus, of_torchrun, tmp_path):
     three = start(words)
     said = three.communicate(timeout=240)[1]
     assert three.returncode == 0 and not said, said
-    assert files_of(member_folders(out)[0]) == of_torchrun
-    assert json.loads(of_torchrun["config.json"])["processes"] == 2
+    assert files_of(member_folders(out)[0]) == files_of(of_torchrun.out)
 
 
 def _updates(folder):
@@ -121,15 +122,27 @@ def test_their_number_is_part_of_what_a_member_is(corpus):
     assert keys[0] == plan_ensemble(load_preset("tiny"), train, None, 1, 1, "cpu").members[0].key
 
 
-def test_a_build_trains_its_members_so(corpora, run, tmp_path):
+def test_torchrun_trains_one_model_and_its_first_process_alone_prints(of_torchrun):
+    assert of_torchrun.stdout.count("next:") == 1
+    assert json.loads((of_torchrun.out / "config.json").read_text())["processes"] == 2
+    assert len(list((of_torchrun.out / ".cgbench/subwords").glob("*/step.json"))) == 1
+
+
+def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
+    from cgbench.models.training import ensemble
+
+    asked = []
+
+    def alone(function, arguments, *, count, device, title, failed):
+        asked.append((count, device))
+        function(*arguments)
+
+    monkeypatch.setattr(ensemble, "train_together", alone)
     out = tmp_path / "release"
-    words = ["build-react", *corpora, *SMALL, *CPU, "--jobs", "1", "--until", "uncertainty", "--out", out, "--explain"]
+    words = ["build-react", *corpora, *SMALL, *CPU, "--jobs", "1", "--until", "uncertainty", "--out", out]
     run(*words, "--set", "candidates=40")
+    assert asked == [(2, "cpu")] * 2
     assert "--gpus-per-member 2 --device cpu" in json.loads((out / "manifest.json").read_text())["command"]
-    for folder in member_folders(tmp_path / "release.work/ensemble"):
-        assert json.loads((folder / "config.json").read_text())["processes"] == 2
-    again = run(*words, "--set", "candidates=40").stderr
-    assert "member-0: kept" in again and "member-1: kept" in again
 
 
 def test_gpus_that_are_not_there(corpus, corpora, run, tmp_path, monkeypatch):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -27,11 +26,10 @@ class Progress:
     :param stage: the objective that is being minimised, from 0; ``update``: updates of it done; ``earlier``: updates of
         the stages before.
     :param epoch and batch: the next batch to read.
-    :param loss, plain, count: sums since the last line of the log, of the loss and of the nll loss (``plain`` in files
-        of earlier versions, too), and what they are divided by.
-    :param best: goodness of the best validation so far; ``best_loss``: its loss, by which one that is as good is better
-        (-infinity where a state of an earlier version does not say it: the earlier one stays); ``best_update``: where;
-        ``stale``: validations since ``best`` rose.
+    :param loss, plain, count: sums since the last line of the log, of the loss and of the nll loss, and what they are
+        divided by.
+    :param best: goodness of the best validation so far; ``best_loss``: its loss, by which one that is as good is
+        better; ``best_update``: where; ``stale``: validations since ``best`` rose.
     :param log_bytes: length of the log that belongs to this state.
     :param reported: whether the log, the validation and the checkpoint that are due at ``update`` have been seen to;
         not in the last state of a run, since a longer one may have none there.
@@ -100,8 +98,7 @@ def write_state(
     for name, parameter in objective.named_parameters():
         for part, moment in optimizer.state[parameter].items():
             tensors[f"optimizer.{part}.{name}"] = moment
-    made = {"key": _key(made_of), "made_of": made_of}
-    text = json.dumps({**made, "processes": processes.world_size, **asdict(progress)})
+    text = json.dumps({"made_of": made_of, "processes": processes.world_size, **asdict(progress)})
     write_tensors(folder / STATE, tensors, text)
 
 
@@ -127,9 +124,9 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> St
     except (ValueError, RecursionError):
         stored = None
     check_shape(stored, _SHAPE, path, f"no state of training; remove {folder}")
-    theirs = stored.pop("made_of", None)  # versions before this had the key alone
-    if stored.pop("key", None) != _key(made_of) and not (theirs and may_become(theirs, made_of, path)):
-        raise InputError(f"{path}: belongs to a run {differences(theirs, made_of)}; remove {folder} or name another")
+    theirs, ours = stored.pop("made_of"), json.loads(json.dumps(made_of))
+    if theirs != ours and not may_become(theirs, ours, path):
+        raise InputError(f"{path}: belongs to a run {differences(theirs, ours)}; remove {folder} or name another")
     if (count := stored.pop("processes")) != processes.world_size:
         raise InputError(
             f"{path}: belongs to a run of {count} process{'es' if count > 1 else ''}, and this is one of "
@@ -164,37 +161,32 @@ def may_become(theirs: Sequence[Any], ours: Sequence[Any], where: Path) -> bool:
     return True
 
 
-def differences(theirs: Sequence[Any] | None, ours: Sequence[Any]) -> str:
+def differences(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
     """``with other settings, data or seed``, and which: the values there and here.
 
     :param theirs: what a run was made of, as :func:`write_state` has it: settings, then digests of the training and of
-        the validation text, and the device; trailing parts may be left out. None where that is not known.
+        the validation text, and the device; trailing parts may be left out.
     """
-    found = []
-    if theirs:
-        there, here = _flat(theirs[0]), _flat(ours[0])
-        for name in sorted({*there, *here}):
-            if there.get(name) != here.get(name):
-                found.append(f"{name} is {_shown(there.get(name))} there and {_shown(here.get(name))} here")
-        for name, old, new in zip(("training text", "validation text"), theirs[1:3], ours[1:3], strict=False):
-            if old != new:
-                found.append(f"another {name}" if old and new else f"{'a' if old else 'no'} {name} there")
-        if theirs[3:] != ours[3:]:
-            found.append(f"device is {theirs[3]} there and {ours[3]} here")
+    there, here = _flat(theirs[0]), _flat(ours[0])
+    found = [
+        f"{name} is {_shown(there.get(name))} there and {_shown(here.get(name))} here"
+        for name in sorted({*there, *here})
+        if there.get(name) != here.get(name)
+    ]
+    for name, old, new in zip(("training text", "validation text"), theirs[1:3], ours[1:3], strict=False):
+        if old != new:
+            found.append(f"another {name}" if old and new else f"{'a' if old else 'no'} {name} there")
+    if theirs[3:] != ours[3:]:
+        found.append(f"device is {theirs[3]} there and {ours[3]} here")
     more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
     return "with other settings, data or seed" + (f" ({'; '.join(found[:MOST])}{more})" if found else "")
 
 
 MOST = 6  # differences that are named
 _SHAPE = {
-    "key": str,
     "processes": int,
-    "made_of?": lambda made: isinstance(made, list) and bool(made) and isinstance(made[0], dict),
+    "made_of": lambda made: isinstance(made, list) and bool(made) and isinstance(made[0], dict),
 }
-
-
-def _key(made_of: Sequence[Any]) -> str:
-    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
 def _flat(values: Mapping[str, Any], section: str = "") -> dict[str, Any]:

@@ -16,7 +16,7 @@ from cgbench.models.config.common import to_dict
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import beam_search, greedy_search
 from cgbench.models.text.subwords import Subwords
-from cgbench.models.training import state, validation
+from cgbench.models.training import validation
 from cgbench.models.training.data import Data
 from cgbench.models.training.validation import Validation
 
@@ -173,18 +173,6 @@ def test_of_validations_that_are_as_good_the_one_of_lower_loss_is_the_best(
     assert validated(tmp_path / "whole") == [4, 8, 12, 14]
     assert read_config(tmp_path / "whole").updates == best
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-
-
-def test_a_state_that_does_not_say_the_loss_of_its_best_goes_on(corpus, tmp_path, monkeypatch):
-    """As states of earlier versions: what they call the best stays it until the metric is better."""
-    real = state.asdict
-    monkeypatch.setattr(state, "asdict", lambda progress: {k: v for k, v in real(progress).items() if k != "best_loss"})
-    monkeypatch.setattr(Validation, "_score", lambda self, model: 0.0)
-    preset = PRESET.replace({"training.validate_metric": "exact_match"})
-    train(corpus, tmp_path / "model", preset, stop_after_updates=6)
-    monkeypatch.setattr(state, "asdict", real)
-    train(corpus, tmp_path / "model", preset)
-    assert read_config(tmp_path / "model").updates == 4
 
 
 def validated(folder):
