@@ -21,7 +21,7 @@ from model_work import Setting, in_turn, spread
 
 from cgbench.engines import Local
 from cgbench.models.external.opening import plan_member
-from cgbench.models.external.token_space import Work, measure_in_token_space
+from cgbench.models.external.token_space import Measurement, measure_in_token_space
 
 SPECIALS = ("<pad>", "</s>", "<unk>")
 MEMBERS = 5
@@ -108,7 +108,7 @@ def uncertainty(folder: Path, setting: Setting) -> tuple[str, str, str]:
     def ours() -> None:
         out = folder / f"measures-{next(calls)}"
         out.mkdir()
-        measure_in_token_space(Work(tuple(planned), source, target), out, Local(1))
+        measure_in_token_space(Measurement(tuple(planned), source, target), out, Local(1))
 
     def theirs() -> None:
         order = sorted(range(count), key=lambda row: len(target[row].split()))
@@ -155,7 +155,7 @@ def measure(folder: Path, count: int) -> None:
     out = folder / f"memory-{count}"
     out.mkdir()
     members = tuple(plan_member(f"hf:{folder / f'memory-{seed}'}") for seed in range(MEMBERS))
-    measure_in_token_space(Work(members, source, target), out, Local(1))
+    measure_in_token_space(Measurement(members, source, target), out, Local(1))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 

@@ -49,7 +49,7 @@ from cgbench.errors import InputWarning
 from cgbench.files import read_json, write_json
 from cgbench.locks import locked
 from cgbench.models.checkpoints import member_folders
-from cgbench.models.external.token_space import Work, measure_in_token_space
+from cgbench.models.external.token_space import Measurement, measure_in_token_space
 from cgbench.models.training.ensemble import (
     check_beside,
     check_trained_on,
@@ -386,7 +386,7 @@ def _measurer(
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates)
         search = {"beam": plan.config.beam, **limits}
-        work = Work(plan.inputs.members, sources, None, targets, plan.device, search)
+        work = Measurement(plan.inputs.members, sources, None, targets, plan.device, search)
         return lambda out: measure_in_token_space(work, out, engine)
     members = _members(plan, workspace, train, engine)
     return lambda out: uncertainty_of_candidates(

@@ -34,7 +34,7 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, member_folders
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.opening import plan_member
-from cgbench.models.external.token_space import Work, measure_in_token_space
+from cgbench.models.external.token_space import Measurement, measure_in_token_space
 
 if TYPE_CHECKING:
     from cgbench.benchmark.release.release import Release
@@ -164,7 +164,7 @@ def _by_outside(release: Release) -> Measure | str:
 
     def measure(sources: Sequence[str], references: Sequence[str] | None) -> list[dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder:
-            work = Work(tuple(members), sources, None, references, device, search)
+            work = Measurement(tuple(members), sources, None, references, device, search)
             measure_in_token_space(work, Path(folder), Local(1))
             return read_uncertainty(Path(folder))
 

@@ -24,11 +24,11 @@ import numpy as np
 from cgbench.engines import Engine, Needs
 from cgbench.errors import require
 from cgbench.files import write_atomic
-from cgbench.models.external.token_space import SHARD, Work, open_member, part_of, part_path
+from cgbench.models.external.token_space import SHARD, Measurement, open_member, part_of, part_path
 from cgbench.progress import bar
 
 
-def measure_in_text_space(work: Work, out: Path, engine: Engine) -> None:
+def measure_in_text_space(work: Measurement, out: Path, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and the measures; go on with what is there."""
     require("sacrebleu", "scores")
     shards, members = range(-(-len(work.lines) // SHARD)), range(len(work.members))
@@ -80,12 +80,12 @@ def _read(out: Path, name: str, member: int, shard: int) -> list:
     return list(json.loads(_path(out, name, member, shard).read_text(encoding="utf-8")))
 
 
-def _translate(work: Work, member: int, shard: int, out: Path) -> None:
+def _translate(work: Measurement, member: int, shard: int, out: Path) -> None:
     found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
     write_atomic(_path(out, "translate", member, shard), json.dumps([best.text for best, *_ in found]))
 
 
-def _score(work: Work, member: int, shard: int, out: Path) -> None:
+def _score(work: Measurement, member: int, shard: int, out: Path) -> None:
     """Log-probability a character of every hypothesis under one member, by its own tokens."""
     import torch
 

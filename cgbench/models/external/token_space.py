@@ -38,7 +38,7 @@ _SCRATCH = "states"
 
 
 @dataclass(frozen=True)
-class Work:
+class Measurement:
     """What is asked of an ensemble.
 
     :param members: the first translates where there are no ``hypotheses``.
@@ -59,7 +59,7 @@ def part_path(folder: Path, number: int) -> Path:
     return folder / f"part-{number:05d}.jsonl"
 
 
-def measure_in_token_space(work: Work, out: Path, engine: Engine) -> None:
+def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and every sequence measure; go on with what is
     there."""
     shards = range(-(-len(work.lines) // SHARD))
@@ -85,7 +85,7 @@ def measure_in_token_space(work: Work, out: Path, engine: Engine) -> None:
 def _run(
     title: str,
     task: Callable[..., int],
-    work: Work,
+    work: Measurement,
     block: Sequence[int],
     members: range,
     folder: Path,
@@ -111,7 +111,7 @@ def _made(task: Callable[..., int], folder: Path, member: int, shard: int) -> Pa
     return folder / f"member-{member}-{shard:05d}.safetensors" if task is _force else part_path(folder, shard)
 
 
-def part_of(work: Work, shard: int) -> Work:
+def part_of(work: Measurement, shard: int) -> Measurement:
     """What is asked of one shard."""
     part = slice(shard * SHARD, (shard + 1) * SHARD)
     hypotheses = None if work.hypotheses is None else work.hypotheses[part]
@@ -119,14 +119,14 @@ def part_of(work: Work, shard: int) -> Work:
     return replace(work, lines=work.lines[part], hypotheses=hypotheses, references=references)
 
 
-def _translate(work: Work, member: int, shard: int, scratch: Path) -> int:
+def _translate(work: Measurement, member: int, shard: int, scratch: Path) -> int:
     found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
     rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in found]
     write_atomic(_made(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
     return len(work.lines)
 
 
-def _force(work: Work, member: int, shard: int, scratch: Path) -> int:
+def _force(work: Measurement, member: int, shard: int, scratch: Path) -> int:
     """Write the states of one member at every token that is measured, and its last layer, if it is the first time."""
     from cgbench.models.checkpoints import write_tensors
 
@@ -144,7 +144,7 @@ def _force(work: Work, member: int, shard: int, scratch: Path) -> int:
 
 
 def _targets(
-    work: Work, shard: int, scratch: Path, member: Member
+    work: Measurement, shard: int, scratch: Path, member: Member
 ) -> dict[str, tuple[Sequence[str], list[np.ndarray]]]:
     """What is measured, by the beginning of the names of its measures: the texts and their ids."""
     if work.hypotheses is None:
@@ -158,7 +158,7 @@ def _targets(
     return found
 
 
-def _meet(work: Work, member: int, shard: int, out: Path) -> int:
+def _meet(work: Measurement, member: int, shard: int, out: Path) -> int:
     """Write the measures of a shard: the members' distributions, side by side."""
     from cgbench.models.checkpoints import read_tensors
 
@@ -182,7 +182,7 @@ def _meet(work: Work, member: int, shard: int, out: Path) -> int:
     return len(work.lines)
 
 
-def _check_tokens(work: Work, tokens: Sequence[Any], shard: int) -> None:
+def _check_tokens(work: Measurement, tokens: Sequence[Any], shard: int) -> None:
     from cgbench.errors import InputError
 
     for number, other in enumerate(tokens):

@@ -15,7 +15,7 @@ from cgbench.files import write_atomic
 from cgbench.locks import locked
 from cgbench.models.devices import choose_device
 from cgbench.models.external.opening import Planned, check_together, plan_member
-from cgbench.models.external.token_space import SHARD, Work, measure_in_token_space
+from cgbench.models.external.token_space import SHARD, Measurement, measure_in_token_space
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import AnyPath, Texts, as_column
 
@@ -112,7 +112,7 @@ def measure_text(
         inputs["hypotheses"] = hash_value(list(hypotheses))
     step = uncertainty_step(members, config, inputs)
     workspace = Workspace(work_beside(output) / STEPS, say)
-    work = Work(tuple(members), lines, hypotheses, None, device, searched)
+    work = Measurement(tuple(members), lines, hypotheses, None, device, searched)
     engine = engine or Local(1)
     measure = measure_in_token_space
     if text_space:

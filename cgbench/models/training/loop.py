@@ -44,14 +44,14 @@ from cgbench.models.training.distributed import Processes
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.prototypes import make_prototypes, prototypes_are_due
 from cgbench.models.training.schedule import learning_rate
-from cgbench.models.training.state import Progress, State, read_state, write_state
+from cgbench.models.training.state import Progress, TrainingState, read_state, write_state
 from cgbench.models.training.validation import Validation, perplexity
 from cgbench.progress import bar
 
 CHECKPOINTS = "checkpoints"
 
 
-class Run:
+class TrainingRun:
     """One training run: the objective of its stage, its optimiser, and where it is.
 
     :param made_of: settings, digests of the texts, device; a saved state of another run is refused.
@@ -88,7 +88,7 @@ class Run:
         self.pending: list[Tensor] = []
         self.batches: list[np.ndarray] = []
 
-    def _begin_stage(self, state: State | None = None) -> None:
+    def _begin_stage(self, state: TrainingState | None = None) -> None:
         self.objective = self.objectives[self.progress.stage]
         self.optimizer = build_optimizer(self.objective, self.checkpoint)
         if state:

@@ -52,7 +52,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class State:
+class TrainingState:
     """What :func:`write_state` wrote."""
 
     progress: Progress
@@ -102,7 +102,7 @@ def write_state(
     write_tensors(folder / STATE, tensors, text)
 
 
-def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> State | None:
+def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> TrainingState | None:
     """Read the last state of the run in ``folder``, if there is one: of this run, or of one that is this but shorter.
 
     :raises InputError: the file is damaged, or belongs to another run.
@@ -133,7 +133,7 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> St
             f"{processes.world_size}: start as many (torchrun --nproc-per-node {count}), or remove {folder}"
         )
     try:
-        return State(Progress(**stored), tensors)
+        return TrainingState(Progress(**stored), tensors)
     except TypeError:
         raise InputError(f"{path}: no state of training; remove {folder}") from None
 

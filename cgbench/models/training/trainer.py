@@ -30,7 +30,7 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
 from cgbench.models.training.distributed import init_process_group
 from cgbench.models.training.interruption import held_signals
-from cgbench.models.training.loop import Run, remove_leftovers
+from cgbench.models.training.loop import TrainingRun, remove_leftovers
 from cgbench.models.training.objective import build_objectives
 from cgbench.models.training.reproducible import reproducible, resolve_precision
 from cgbench.models.training.state import differences, may_become
@@ -134,7 +134,7 @@ def train_model(
             Validation(config, held_out, subwords, precision == "bfloat16", processes.device) if held_out else None
         )
         made_of = _made_of(checkpoint, data, held_out, device)
-        run = Run(
+        run = TrainingRun(
             objectives,
             data,
             validation,

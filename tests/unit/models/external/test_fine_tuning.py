@@ -17,7 +17,7 @@ from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
 from cgbench.models.external.opening import check_together, plan_member
 from cgbench.models.external.start import default_preset, plan_start
-from cgbench.models.external.token_space import Work, measure_in_token_space
+from cgbench.models.external.token_space import Measurement, measure_in_token_space
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.training.ensemble import build_ensemble
 from cgbench.models.training.single import preset_of
@@ -136,7 +136,7 @@ def test_an_ensemble_of_seeds_is_measured(corpus, folders, tmp_path):
     members = tuple(plan_member(f"hf:{tmp_path / 'ensemble' / row['folder']}") for row in found)
     check_together(members)
     (tmp_path / "measures").mkdir()
-    measure_in_token_space(Work(members, LINES, TARGET), tmp_path / "measures", Local(1))
+    measure_in_token_space(Measurement(members, LINES, TARGET), tmp_path / "measures", Local(1))
     rows = [json.loads(line) for line in (tmp_path / "measures" / "part-00000.jsonl").read_text().splitlines()]
     assert len(rows) == len(LINES) and all(row["rmi"] > 0 for row in rows)
 

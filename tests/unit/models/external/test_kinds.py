@@ -14,7 +14,7 @@ from cgbench.errors import InputError
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.opening import check_together, plan_member
 from cgbench.models.external.text_space import chrf_disagreement, measure_in_text_space
-from cgbench.models.external.token_space import Work, measure_in_token_space
+from cgbench.models.external.token_space import Measurement, measure_in_token_space
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def own(tmp_path_factory):
 def test_checkpoints_of_ours_measure_what_their_ensemble_does(own, tmp_path):
     members = tuple(plan_member(str(own / f"member-{seed}")) for seed in range(2))
     check_together(members)
-    measure_in_token_space(Work(members, SOURCE, TARGET), tmp_path, Local(1))
+    measure_in_token_space(Measurement(members, SOURCE, TARGET), tmp_path, Local(1))
     rows = [json.loads(line) for line in (tmp_path / "part-00000.jsonl").read_text().splitlines()]
     ensemble = Ensemble.open(own)
     expected = ensemble.score(SOURCE, ensemble.subwords.encode_target(TARGET))
@@ -154,7 +154,7 @@ def test_members_that_share_no_vocabulary_are_compared_as_texts(own, tmp_path):
         check_together(members)
     with pytest.raises(InputError, match="the same member as"):
         check_together((members[0], plan_member(str(own / "member-0"))))
-    measure_in_text_space(Work(members, SOURCE, TARGET, search={"beam": 1}), tmp_path / "out", Local(1))
+    measure_in_text_space(Measurement(members, SOURCE, TARGET, search={"beam": 1}), tmp_path / "out", Local(1))
     rows = [json.loads(line) for line in (tmp_path / "out" / "part-00000.jsonl").read_text().splitlines()]
     assert [row["hypothesis"] for row in rows] == TARGET
     for number, (line, text) in enumerate(zip(SOURCE, TARGET, strict=True)):

@@ -14,7 +14,7 @@ from cgbench.models import checkpoints, teacher_forcing
 from cgbench.models.external import token_space
 from cgbench.models.external.member import Head
 from cgbench.models.external.opening import plan_member
-from cgbench.models.external.token_space import Work, measure_in_token_space, measure_states
+from cgbench.models.external.token_space import Measurement, measure_in_token_space, measure_states
 from cgbench.models.uncertainty import SEQUENCE_MEASURES, sequence_measures
 
 REFERENCES = ["the dog sleeps", "the cat sees the bird", "the bird sings", "the cat", "the dog sees the cat"]
@@ -42,7 +42,9 @@ def files_of(folder):
 
 
 def test_measures_are_those_of_an_ensemble_in_memory(members, small, tmp_path):
-    measure_in_token_space(Work(members, LINES, references=REFERENCES, search={"beam": 2}), tmp_path / "out", Local(1))
+    measure_in_token_space(
+        Measurement(members, LINES, references=REFERENCES, search={"beam": 2}), tmp_path / "out", Local(1)
+    )
     rows = rows_of(tmp_path / "out")
     opened = [member.open() for member in members]
     translations = [best for best, *_ in opened[0].translate(LINES, beam=2)]
@@ -63,7 +65,7 @@ class Killed(BaseException):
 
 
 def test_killed_between_any_two_files_it_goes_on_to_the_same_bytes(members, small, tmp_path, monkeypatch):
-    work = Work(members, LINES, references=REFERENCES, search={"beam": 2})
+    work = Measurement(members, LINES, references=REFERENCES, search={"beam": 2})
     measure_in_token_space(work, tmp_path / "whole", Local(1))
     expected = files_of(tmp_path / "whole")
     assert len(expected) == 3  # and no states are left behind
@@ -115,15 +117,15 @@ def test_one_member_is_in_memory_at_a_time(members, tmp_path, monkeypatch):
         return member
 
     monkeypatch.setattr(token_space.Planned, "open", watch)
-    measure_in_token_space(Work(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1))
+    measure_in_token_space(Measurement(members, LINES, search={"beam": 1}), tmp_path / "out", Local(1))
     assert len(most) == 3 and max(most) <= 2  # the next is loaded before the cache lets the last one go
 
 
 def test_given_hypotheses_are_measured_and_nothing_is_translated(members, tmp_path):
-    measure_in_token_space(Work(members, LINES, REFERENCES), tmp_path / "out", Local(1))
+    measure_in_token_space(Measurement(members, LINES, REFERENCES), tmp_path / "out", Local(1))
     rows = rows_of(tmp_path / "out")
     assert [row["hypothesis"] for row in rows] == REFERENCES
-    both = Work(members, LINES, REFERENCES, REFERENCES)
+    both = Measurement(members, LINES, REFERENCES, REFERENCES)
     measure_in_token_space(both, tmp_path / "both", Local(1))
     for row in rows_of(tmp_path / "both"):
         assert row["reference_rmi"] == row["rmi"]

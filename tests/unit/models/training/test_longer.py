@@ -86,13 +86,13 @@ def test_the_bytes_are_those_of_a_run_as_long_from_the_start(corpus, tmp_path, n
 def test_a_best_that_only_the_end_had_seen_is_forgotten_and_an_earlier_one_kept(corpus, tmp_path, monkeypatch):
     """What a validation finds is set: 8 is better than 4, then the end of the short run, 10, then nothing."""
     goodness = {4: 1.0, 8: 2.0, 10: 3.0, 12: 0.5, 16: 0.4, 18: 0.3}
-    real = loop.Run._validate
+    real = loop.TrainingRun._validate
 
     def validate(self, validation):
         found = goodness[self.progress.update]
         real(self, lambda model: Validated({"valid_loss": 1.0}, found))
 
-    monkeypatch.setattr(loop.Run, "_validate", validate)
+    monkeypatch.setattr(loop.TrainingRun, "_validate", validate)
     for updates, best in ((10, 10), (12, 8), (18, 8)):
         train(corpus, tmp_path / "grown", long(updates))
         assert updates_of(tmp_path / "grown") == best
