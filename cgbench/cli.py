@@ -27,7 +27,6 @@ from cgbench.commands.score import score_group
 from cgbench.commands.score_import import import_command
 from cgbench.commands.split import split_command
 from cgbench.commands.stats import stats_command
-from cgbench.commands.tagger import tagger_group
 from cgbench.commands.train import train_command, train_ensemble_command
 from cgbench.commands.translate import translate_command
 from cgbench.commands.uncertainty import uncertainty_command
@@ -48,7 +47,6 @@ for command in (
     stats_command,
     overlap_command,
     lm_group,
-    tagger_group,
     models_command,
     train_command,
     train_ensemble_command,

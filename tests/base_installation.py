@@ -52,7 +52,6 @@ LACKS = {  # command: what it says instead
     "lm score --lm out/lm.arpa pool.en": "kenlm is not installed; run: pip install kenlm",
     "degree --train raw.en --tokenize moses raw.en": "sacremoses is not installed; run: pip install sacremoses",
     "degree --train train.zst pool.en": "zstandard is not installed; run: pip install zstandard",
-    "tagger train bank.conllu --dev bank.conllu --out tagger": "spacy is not installed; run: pip install spacy",
     "lexicon learn train.de train.en --out other.tsv --show lexicon.png": "pip install matplotlib",
 }
 FILES = {

@@ -42,7 +42,7 @@ def prepare_multi30k(sources: Sources, out: Writer) -> None:
 
 
 def prepare_treebank(sources: Sources, out: Writer) -> None:
-    """Write the treebank as it is: what ``cgbench tagger train`` reads."""
+    """Write the treebank as it is: what a tagger is trained on."""
     for part in TREEBANK_PARTS:
         if found := sources.find(f"en_ewt-ud-{part}.conllu"):
             lines = list(read_lines(found[0]))

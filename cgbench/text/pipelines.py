@@ -74,7 +74,7 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
     remedy = "" if "/" in model else f"run: python -m spacy download {model}, or "
     raise InputError(
         f"{model}: no spaCy pipeline of this name is installed and there is no such folder; {remedy}"
-        "train one: cgbench tagger train TREEBANK.conllu --dev DEV.conllu --out DIR"
+        "train one with `python -m spacy train`"
     )
 
 

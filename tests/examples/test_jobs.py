@@ -20,11 +20,11 @@ SMALL = {"MEMBERS": "2", "JOBS": "1", "UPDATES": "2", "CANDIDATES": "60"}
 
 def run(name, tmp_path, **variables):
     """The script's standard output and standard error; its command is the package at hand."""
-    command = tmp_path / "bin" / "cgbench"
-    command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m cgbench "$@"\n')
-    command.chmod(0o755)
-    paths = {"PATH": f"{command.parent}:{os.environ['PATH']}", "PYTHONPATH": str(FOLDER.parent)}
+    (tmp_path / "bin").mkdir()
+    for command, words in (("cgbench", "-m cgbench"), ("python", "")):
+        (tmp_path / "bin" / command).write_text(f'#!/bin/sh\nexec {sys.executable} {words} "$@"\n')
+        (tmp_path / "bin" / command).chmod(0o755)
+    paths = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(FOLDER.parent)}
     done = subprocess.run(
         ["bash", FOLDER / name, tmp_path / "data", tmp_path / "out"],
         env={**os.environ, **paths, **SMALL, **variables},
@@ -197,7 +197,7 @@ def test_statistics_with_tags(data, tmp_path):
     for part in ("train", "dev"):
         write(data / f"en_ewt-ud-{part}.conllu.gz", bank.splitlines())
     printed, said = run("stats.sh", tmp_path, STEPS="20")
-    assert "after 20 of 20 updates" in printed + said
+    assert "TAG_ACC" in printed + said
     assert "POS 2" in printed
 
 

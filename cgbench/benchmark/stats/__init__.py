@@ -1,1 +1,1 @@
-"""All of ``cgbench stats`` and ``cgbench tagger``: rows, texts, novel n-grams, tags."""
+"""All of ``cgbench stats``: rows, texts, novel n-grams, tags."""

@@ -109,7 +109,7 @@ def test_the_name_tells_pipelines_apart(pipeline, tmp_path):
 
 
 def test_pipelines_that_will_not_do(pipeline, tmp_path):
-    with pytest.raises(InputError, match=r"python -m spacy download en_none_sm, or train one: cgbench tagger train"):
+    with pytest.raises(InputError, match=r"spacy download en_none_sm, or train one with `python -m spacy train`"):
         load_pipeline("en_none_sm")
     with pytest.raises(InputError, match=r"no/such: no spaCy pipeline .* no such folder; train one"):
         load_pipeline("no/such")
