@@ -35,8 +35,8 @@ else:
 
 
 P = ParamSpec("P")
-R = TypeVar("R")
-T = TypeVar("T")
+R = TypeVar("R", contravariant=True)
+T = TypeVar("T", covariant=True)
 C = TypeVar("C", bound=type)
 
 
@@ -242,7 +242,17 @@ def _short(value: Any) -> Any:
     return _Shown("None") if value is None else _Shown(_short_text(repr(value)))
 
 
-def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
+class Accepts(typing.Protocol[P, R, T]):
+    """A function of a request's fields, or of a request."""
+
+    @typing.overload
+    def __call__(self, request: R, /) -> T: ...
+
+    @typing.overload
+    def __call__(self, *values: P.args, **named: P.kwargs) -> T: ...
+
+
+def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Accepts[P, R, T]]:
     """Make a function of a request one that takes the request's fields as arguments.
 
     Editors and type checkers see the fields, their types and defaults; so does :func:`inspect.signature`. A request may
@@ -250,7 +260,7 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]
     """
     cls: Any = kind
 
-    def decorate(function: Callable[[R], T]) -> Callable[P, T]:
+    def decorate(function: Callable[[R], T]) -> Accepts[P, R, T]:
         @functools.wraps(function)
         def call(*values: Any, **named: Any) -> T:
             ready = len(values) == 1 and isinstance(values[0], cls) and not named
@@ -259,7 +269,7 @@ def accepts(kind: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]
         signature = inspect.signature(cls).replace(return_annotation=inspect.signature(function).return_annotation)
         call.__signature__ = signature  # type: ignore[attr-defined]
         call.__doc__ = f"{function.__doc__ or ''}\n\n{arguments_of(cls)}"
-        return typing.cast(Callable[P, T], call)
+        return typing.cast(Accepts[P, R, T], call)
 
     return decorate
 
@@ -286,9 +296,14 @@ def _is_text(value: Any) -> bool:
     return _is_path(value) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)))
 
 
+def _are_paths(value: Any) -> bool:
+    return _is_path(value) or (isinstance(value, (list, tuple)) and bool(value) and all(map(_is_path, value)))
+
+
 AnyPath: TypeAlias = str | os.PathLike[str]
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
+Files: TypeAlias = Annotated[Any, Kind("files", "the name of a file, or a list of names", _are_paths)]
 Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", _is_text)]
 """One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas Series)."""
 

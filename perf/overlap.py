@@ -74,7 +74,7 @@ def loops(folder: Path, words: int, pairs: int) -> None:
     """Processor time of the loops over one file, beside those of the scan over the same."""
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.overlap.automaton import Automaton
-    from cgbench.benchmark.overlap.units import Reading, units_of
+    from cgbench.benchmark.overlap.units import UnitRules, units_of
     from cgbench.text.shards import Faults, Shard, read_shard
 
     corpus, train = folder / "corpus", folder / "train"
@@ -84,7 +84,7 @@ def loops(folder: Path, words: int, pairs: int) -> None:
     for seed in (100, 101):
         write_words(folder / "test", segments(pairs * LENGTH, seed))
         lines += (folder / "test").read_text().splitlines()
-    units, ids, lengths = units_of(lines, Reading())
+    units, ids, lengths = units_of(lines, UnitRules())
     automaton = Automaton.build(ids, lengths, len(units))
     known = KnownNgrams.learn(train, min_count=3)
     matches = automaton.no_matches(3)

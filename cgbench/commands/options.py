@@ -18,7 +18,7 @@ import click
 
 from cgbench.commands.lines import FROM_FILE, Failure, Stopped, as_options, text_alone, warnings_as_lines, with_file
 from cgbench.commands.lines import note as note  # read from here by many
-from cgbench.errors import InputError, InputWarning, missing_package, printable
+from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
 from cgbench.progress import EVERY, said_aloud
 from cgbench.settings import parse_assignments, read_yaml
 from cgbench.text.formats import CorpusSpec, language_suffixes
@@ -375,6 +375,22 @@ def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
         split = Release.open(paths[0])
         return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
     return CorpusSpec(paths, column_pair(columns) if len(paths) == 1 else None)
+
+
+def ranges(words: str) -> list[int]:
+    """The numbers of ``1-3,13``.
+
+    :raises InputError: it is no such list.
+    """
+    numbers: set[int] = set()
+    for part in words.split(","):
+        first, sign, last = part.partition("-")
+        if not (first.isdecimal() and (last.isdecimal() or not sign)) or len(part) > 12:
+            raise InputError(f"{argument('orders', words, text=words)}: numbers are needed, such as 1-13 or 2,3,13")
+        if not 1 <= int(first) <= int(last or first) <= 1000:
+            raise InputError(f"{argument('orders', words, text=words)}: lengths go from 1 to 1000, the lower first")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return sorted(numbers)
 
 
 def column_pair(columns: str | None) -> tuple[str, str] | None:

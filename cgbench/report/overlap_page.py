@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.overlap.result import Overlap, Side
+from cgbench.benchmark.overlap.result import Overlap, SideOverlap
 from cgbench.report import charts
 from cgbench.report.page import render_page
 
@@ -111,7 +111,7 @@ def _charts(found: Overlap) -> list[tuple[Any, str]]:
     return drawn
 
 
-def _examples(side: Side) -> dict[str, Any]:
+def _examples(side: SideOverlap) -> dict[str, Any]:
     """The examples most of which is in the corpus in one span; the longer ones, then the first, among equals. One
     without a word is left out.
     """
@@ -127,7 +127,6 @@ def _examples(side: Side) -> dict[str, Any]:
             "before": side.around[place][0],
             "span": side.spans[place],
             "after": side.around[place][1],
-            "documents": "  ".join(side.documents[place]) if side.documents is not None else "",
         }
         for place in order.tolist()
     ]

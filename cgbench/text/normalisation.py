@@ -107,15 +107,17 @@ class TextOptions:
 
     _: KW_ONLY
     tokenize: str = option(
-        "none",
+        default="none",
         help="Normalise all text with a tokeniser: moses, 13a, zh, ja, char, jieba, spacy:LANG; or one per language, "
         "de=moses,zh=jieba",
         group="Text",
         metavar="NAME|L=NAME,...",
     )
-    detokenize: bool = option(False, help="Undo Moses tokenisation in all text, before anything else", group="Text")
-    language: str = option("en", help="Language code, for moses and --detokenize", group="Text")
-    lowercase: bool = option(False, help="Lowercase all text", group="Text")
+    detokenize: bool = option(
+        default=False, help="Undo Moses tokenisation in all text, before anything else", group="Text"
+    )
+    language: str = option(default="en", help="Language code, for moses and --detokenize", group="Text")
+    lowercase: bool = option(default=False, help="Lowercase all text", group="Text")
 
     @property
     def normalisation(self) -> Normalisation:

@@ -17,7 +17,7 @@ def texts(tmp_path):
 
 def test_totals_and_a_row_an_example(texts, run):
     words = ("overlap", texts / "test.en", "--corpus", texts / "corpus", "--orders", "1-2,13", "--jobs", 1)
-    result = run(*words, "--per-example", texts / "rows.tsv", "--documents", 2)
+    result = run(*words, "--per-example", texts / "rows.tsv")
     assert result.stdout.splitlines()[:7] == [
         "2 files, 4 documents, 16 words; known: at least 1 times",
         "",
@@ -32,7 +32,6 @@ def test_totals_and_a_row_an_example(texts, run):
     assert (first["pieces"], first["longest"], first["longest_text"]) == ("3", "3", "dog ate the")
     assert (second["pieces"], second["longest_text"], second["known_2"]) == ("1", "the dog slept", "2")
     assert (second["containment_2"], second["containment_13"]) == ("1.0000", "")
-    assert second["documents"] == f"{texts / 'corpus' / 'b.jsonl'}:1"
     found = json.loads(run(*words, "--format", "json", "--min-count", 2).stdout)
     assert found["sides"]["text"]["orders"]["2"] == {
         "ngrams": 6,
@@ -90,7 +89,7 @@ def test_what_is_wrong(texts, run):
         ((test, test, test, "--corpus", corpus), "3 test texts are named"),
         ((test, "--corpus", corpus, "--orders", "3-1"), "--orders 3-1: lengths go from 1"),
         ((test,), "name what the text is looked for in: --corpus FILES, or --infini-gram INDEX"),
-        ((test, "--infini-gram", "x", "--documents", 2), "--documents belongs to --corpus"),
+        ((test, "--infini-gram", "x", "--skip-bad"), "--skip-bad belongs to --corpus"),
         ((test, "--infini-gram", "x@http://127.0.0.1:1/nothing", "--tokenizer", test), "--tokenizer belongs to"),
         ((test, "--corpus", corpus, "--report", texts), "a folder, where a file should be written"),
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),

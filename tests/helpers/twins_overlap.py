@@ -43,10 +43,3 @@ def figures(words, counts, min_count, orders):
         "pieces": least_pieces(words, counts, min_count),
         "covered": len(inside),
     }
-
-
-def documents_of(span, documents, most):
-    """The numbers of the first documents (lists of words) that hold a span."""
-    n = len(span)
-    held = [i for i, words in enumerate(documents) if any(words[j : j + n] == span for j in range(len(words)))]
-    return held[:most]

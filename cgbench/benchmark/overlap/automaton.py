@@ -74,8 +74,8 @@ class Automaton:
         """
         from cgbench.benchmark.overlap.automaton_kernels import walk
 
-        arrays = self._arrays()
-        return int(walk(ids, lengths, *arrays, matches, np.zeros(len(arrays[0]), np.uint8)))
+        said = np.zeros(len(self.firsts), np.uint8)
+        return int(walk(ids, lengths, self.firsts, self.table, self._nodes, self.pairs, matches, said))
 
     def known(self, matches: np.ndarray, min_count: int) -> np.ndarray:
         """The words of the longest n-gram that ends in each state and occurred ``min_count`` times, int32 ``[states]``.
@@ -113,38 +113,6 @@ class Automaton:
         stranger = find_ends(ids, lengths, self.firsts, self.table, self._nodes, known, ends)
         return ends, int(stranger)
 
-    def marks(self, spans: np.ndarray) -> np.ndarray:
-        """The nearest state with a span (``spans`` int32 ``[states]``, words or 0) along the links of each, itself
-        included; 0 for none. Int32 ``[states]``."""
-        marks = np.zeros(len(self), np.int32)
-        for state in np.argsort(self.lens, kind="stable")[1:].tolist():
-            marks[state] = state if spans[state] else marks[self.links[state]]
-        return marks
-
-    def find(
-        self,
-        ids: np.ndarray,
-        lengths: np.ndarray,
-        begin: int,
-        spans: np.ndarray,
-        marks: np.ndarray,
-        documents: np.ndarray,
-        filled: np.ndarray,
-    ) -> None:
-        """Note which sentences of a corpus, the first being number ``begin``, hold spans.
-
-        :param spans: int32 ``[states]``, words of the one that ends in each state; ``marks``: of :meth:`marks`.
-        :param documents: int64 ``[states, n]``, the first n of each, and ``filled`` int32 ``[states]``, how many there
-            are; both brought up to date.
-        """
-        from cgbench.benchmark.overlap.automaton_kernels import find_spans
-
-        found = spans, marks, documents, filled
-        find_spans(ids, lengths, begin, *self._arrays(), *found)
-
-    def _arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.firsts, self.table, self._nodes, self.pairs
-
     @cached_property
     def _nodes(self) -> np.ndarray:
         """What a walk needs of each state (``automaton_kernels.py``), int32 ``[states, 4]``."""
@@ -158,24 +126,6 @@ class Automaton:
         more = np.bincount(states, minlength=len(self)) > 1
         nodes[:, 2], nodes[:, 3] = self.links, np.where(more, ~self.lens, self.lens)
         return nodes
-
-    def state_of(self, ids: np.ndarray) -> int:
-        """The state of an n-gram of the test text."""
-        state = int(self.firsts[ids[0]])
-        for word in ids[1:].tolist():
-            state = self._next(state, word)
-        return state
-
-    def _next(self, state: int, word: int) -> int:
-        from cgbench.benchmark.overlap.automaton_kernels import _MIX, FREE
-
-        key = (state << 32) | word
-        last = len(self.table) - 1
-        row = ((((key ^ (key >> 32)) * int(_MIX)) & (2**64 - 1)) >> 32) & last
-        while int(self.table[row, 0]) != key:
-            assert self.table[row, 0] != FREE, "no n-gram of the test text"
-            row = (row + 1) & last
-        return int(self.table[row, 1])
 
     def save(self, folder: Path) -> None:
         """Write the arrays into a folder."""

@@ -199,16 +199,6 @@ def _step(word, state, matched, firsts, table, nodes):
 
 
 @part
-def _step_by_pairs(before, word, state, matched, firsts, table, nodes, pairs):
-    """The same of a word of a corpus behind ``before``, which is the word of the test text that led to ``state``."""
-    if state > 0:
-        place, bit = _bit(pairs, before, word)
-        if pairs[place] & bit != _0:
-            return _step(word, state, matched, firsts, table, nodes)
-    return np.int64(firsts[word]), np.int64(1)
-
-
-@part
 def _note(matches, state, matched):
     """Keep a match of a state if it is among the longest."""
     place = matches.shape[1] - 1
@@ -352,38 +342,3 @@ def measure(ends, lengths, orders, counts, pieces, covered, longest, longest_end
                 covered[sentence] += i + 1 - start
                 free = i + 1
         position = end
-
-
-@kernel
-def find_spans(ids, lengths, begin, firsts, table, nodes, pairs, spans, marks, documents, filled):
-    """Note which documents hold spans, each the longest of some example: the first ``documents.shape[1]`` of each.
-
-    :param begin: the number of the first sentence: a sentence is a document.
-    :param spans: int32 ``[states]``: words of the span that ends in a state, 0 for none; ``marks`` int32 ``[states]``:
-        the nearest state with one, along the links, itself included; 0 for none.
-    :param documents: int64 ``[states, n]`` and ``filled`` int32 ``[states]``, in and out.
-    """
-    position = 0
-    for sentence in range(lengths.size):
-        state = np.int64(0)
-        matched = np.int64(0)
-        for i in range(position, position + lengths[sentence]):
-            word = np.int64(ids[i])
-            if word >= firsts.size:
-                state = np.int64(0)
-                continue
-            before = np.int64(ids[max(0, i - 1)])
-            state, matched = _step_by_pairs(before, word, state, matched, firsts, table, nodes, pairs)
-            held = np.int64(marks[state])
-            while held > 0:
-                count = filled[held]
-                fits = held != state or spans[held] <= matched
-                if (
-                    fits
-                    and count < documents.shape[1]
-                    and (count == 0 or documents[held, count - 1] != begin + sentence)
-                ):
-                    documents[held, count] = begin + sentence
-                    filled[held] = count + 1
-                held = np.int64(marks[nodes[held, 2]])
-        position += lengths[sentence]

@@ -14,7 +14,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.benchmark.known_ngrams.learning import grow
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.overlap.saved import KnownOfTest, check_count
 from cgbench.benchmark.overlap.units import Words
 from cgbench.machine import check_memory
 from cgbench.text.blocks import Block
@@ -60,7 +60,7 @@ def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tupl
     each word of the result."""
     from cgbench.text import word_kernels
 
-    known.check_count(max(min_count, word_min_count))
+    check_count(known.folder, known.matches.shape[1], max(min_count, word_min_count))
     counts = known.automaton.count_words(known.matches)
     order = np.argsort(-counts, kind="stable")
     order = order[: int(np.count_nonzero(counts >= min(min_count, word_min_count)))]

@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.arguments import check_choice
+from cgbench.errors import InputError, argument
 from cgbench.tables import render, safe_tsv
 
 
 @dataclass(frozen=True)
-class Side:
+class SideOverlap:
     """The figures of one side of a test text, a row an example.
 
     :param lengths: units (words, or ids of a tokeniser), int32 ``[examples]``.
     :param known: int32 ``[examples, orders]``, how many n-grams of each order are known.
     :param pieces: of a least cover by known n-grams; ``covered``: units within known n-grams of the highest order.
-    :param longest: units of the longest known n-gram, and ``spans`` its text; ``ends``: where the first of them ends;
-        ``around``: the text before and after.
-    :param documents: the places of the first documents that hold it, if they were asked for.
+    :param longest: units of the longest known n-gram, and ``spans`` its text; ``around``: the text before and after.
     """
 
     name: str
@@ -30,10 +28,8 @@ class Side:
     pieces: np.ndarray
     covered: np.ndarray
     longest: np.ndarray
-    ends: np.ndarray
     spans: list[str]
     around: list[tuple[str, str]]
-    documents: list[list[str]] | None
 
     def ngrams(self, orders: tuple[int, ...]) -> np.ndarray:
         """The n-grams that each example has of each order, int32 ``[examples, orders]``."""
@@ -53,7 +49,7 @@ class Overlap:
         left out, ``skipped`` and ``first``) and the totals.
     """
 
-    sides: tuple[Side, ...]
+    sides: tuple[SideOverlap, ...]
     orders: tuple[int, ...]
     min_count: int
     unit: str
@@ -68,7 +64,7 @@ class Overlap:
             "corpus": self.corpus,
         }
 
-    def _side(self, side: Side) -> dict[str, Any]:
+    def _side(self, side: SideOverlap) -> dict[str, Any]:
         size, units = len(side.lengths), int(side.lengths.sum())
         has_words = side.lengths > 0
         ngrams = side.ngrams(self.orders)
@@ -95,7 +91,8 @@ class Overlap:
 
     def report(self, form: str = "text") -> str:
         """Totals as ``text`` or ``json``."""
-        check_choice(("text", "json"), form=form)
+        if form not in ("text", "json"):
+            raise InputError(f"{argument('form', form)}: it must be text or json")
         if form == "json":
             return json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
         read = self.corpus
@@ -140,7 +137,6 @@ class Overlap:
         """A row an example and side, as TSV with a header; ``safe``: no cell is a formula to a spreadsheet."""
         head = ["example", "side", self.unit, "pieces", "degree", "longest", "longest_text", "covered"]
         head += [f"known_{order}" for order in self.orders] + [f"containment_{order}" for order in self.orders]
-        with_documents = any(side.documents is not None for side in self.sides)
         rows = []
         ngrams = [side.ngrams(self.orders) for side in self.sides]
         for example in range(len(self.sides[0].lengths)):
@@ -150,9 +146,8 @@ class Overlap:
                 row = [str(example + 1), side.name, str(side.lengths[example]), str(side.pieces[example])]
                 degree = float(side.degrees[example]) if side.lengths[example] else None
                 row += [_shown(degree), str(side.longest[example]), side.spans[example]]
-                row += [str(side.covered[example]), *map(str, known), *(_shown(share) for share in shares)]
-                rows.append([*row, " ".join(side.documents[example])] if side.documents is not None else row)
-        text = render([*head, *(["documents"] if with_documents else [])], rows, "tsv")
+                rows.append([*row, str(side.covered[example]), *map(str, known), *map(_shown, shares)])
+        text = render(head, rows, "tsv")
         return (safe_tsv(text) if safe else text) + "\n"
 
 

@@ -18,18 +18,17 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
-from cgbench.benchmark.overlap.units import Reading, Words
+from cgbench.benchmark.overlap.units import UnitRules, Words
 from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
 from cgbench.files import ordinary_file, ordinary_folder, read_json, write_json
 from cgbench.shapes import check_shape
-from cgbench.text.blocks import join_blocks
 
 FORMAT = 1
 REMEDY = "run cgbench overlap --out again"
 
 
-def save_known(folder: Path, test: Path, matches: np.ndarray, reading: Reading) -> None:
+def save_known(folder: Path, test: Path, matches: np.ndarray, rules: UnitRules) -> None:
     """Write what a corpus knows of a test text.
 
     :param test: the folder of its words and automaton.
@@ -40,7 +39,7 @@ def save_known(folder: Path, test: Path, matches: np.ndarray, reading: Reading) 
     for name in names:
         shutil.copyfile(test / name, folder / name)
     np.save(folder / "matches.npy", matches)
-    write_json(folder / "known.json", {"format": FORMAT, "units": reading.units, "counts_up_to": reading.most})
+    write_json(folder / "known.json", {"format": FORMAT, "units": rules.units, "counts_up_to": rules.most})
     names += ["matches.npy", "known.json"]
     write_sums(folder, digests_of(folder, names))
 
@@ -79,13 +78,8 @@ class KnownOfTest:
 
         :raises InputError: a line is not within one of the test text, or counts are not known so high.
         """
-        self.check_count(min_count)
-        units = Words(self.words)
-        parts = [tuple(array.copy() for array in units.read(block)) for block in join_blocks(lines)]
-        empty = np.zeros(0, np.int32)
-        ids, lengths = (
-            np.concatenate([empty, *column]) for column in zip(*parts, strict=True)
-        ) if parts else (empty, empty)  # fmt: skip
+        check_count(self.folder, self.matches.shape[1], min_count)
+        ids, lengths = Words(self.words).read_lines(lines)
         ends, stranger = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
         if stranger >= 0:
             raise self.unknown(f"row {stranger + 1} of the text")
@@ -132,19 +126,8 @@ class KnownOfTest:
         return found
 
     def check_normalisation(self, settings: dict[str, Any]) -> None:
-        """Check that words are separated as they were.
-
-        :param settings: of :class:`~cgbench.text.normalisation.Normalisation`.
-        :raises InputError: they are not.
-        """
+        """:func:`check_words_alike` of this result."""
         check_words_alike(self.folder, self.units, settings)
-
-    def check_count(self, min_count: int) -> None:
-        """Check that counts are known up to ``min_count``.
-
-        :raises InputError: they are not.
-        """
-        check_count(self.folder, self.matches.shape[1], min_count)
 
     def unknown(self, row: str) -> InputError:
         """What to say of a row that is not in the text that this is of."""

@@ -49,6 +49,12 @@ class InfiniGram:
     index: str
     url: str = URL
 
+    @classmethod
+    def named(cls, given: str) -> InfiniGram:
+        """``INDEX``, or ``INDEX@URL``."""
+        index, _, url = given.partition("@")
+        return cls(index, url or URL)
+
     @property
     def name(self) -> str:
         """The index and where it is."""

@@ -13,8 +13,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.automaton import read_array
 from cgbench.errors import InputError, argument
-from cgbench.models.text import tokenized
-from cgbench.models.text.tokenized import encode_lines, read_tokenizer_file
+from cgbench.models.text.tokenized import encode_lines, open_tokenizer, read_tokenizer_file
 from cgbench.text.blocks import Block, join_blocks
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.shards import Change
@@ -23,7 +22,7 @@ UNKNOWN = 0x7FFFFFFE
 
 
 @dataclass(frozen=True)
-class Reading:
+class UnitRules:
     """How text is read: normalised, or cut by the ``tokenizer.json`` of a model; and the column of a corpus's tables.
 
     ``most``: counts are told apart up to it.
@@ -84,6 +83,11 @@ class Words:
         )
         return self._ids[:filled], self._lengths[:lines]
 
+    def read_lines(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The same of lines: ids int32 ``[words of all]``, lengths int32 ``[lines]``."""
+        parts = [tuple(array.copy() for array in self.read(block)) for block in join_blocks(lines)]
+        return _joined([ids for ids, _ in parts], np.int32), _joined([lengths for _, lengths in parts], np.int32)
+
     def text(self, ids: Sequence[int]) -> str:
         """The words with these ids."""
         return " ".join(map(self.vocabulary.word, ids))
@@ -93,11 +97,11 @@ class Words:
         self.vocabulary.save(folder)
 
 
-class Subwords:
+class TokenIds:
     """The ids of a tokeniser that a test text has, numbered anew: ``numbers`` int32 ``[ids]``, ``ids`` the way back."""
 
     def __init__(self, path: Path, ids: np.ndarray) -> None:
-        self.tokenizer = open_tokenizer(path)
+        self.tokenizer = _open(path)
         self.ids = ids
         self.numbers = np.full(max(self.tokenizer.get_vocab_size(), int(ids.max(initial=0)) + 1), UNKNOWN, np.int32)
         self.numbers[ids] = np.arange(len(ids))
@@ -107,7 +111,7 @@ class Subwords:
 
     def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the ids of a block's lines, and the ids a line."""
-        ids, lengths = encode(self.tokenizer, block)
+        ids, lengths = _encode(self.tokenizer, block)
         return self.numbers[ids], lengths
 
     def text(self, ids: Sequence[int]) -> str:
@@ -119,41 +123,34 @@ class Subwords:
         np.save(folder / "units.npy", self.ids)
 
 
-def open_tokenizer(path: Path) -> Any:
-    """A Hugging Face tokeniser, by its ``tokenizer.json``.
-
-    :raises InputError: it is missing or none, or the library is not installed.
-    """
-    return tokenized.open_tokenizer(read_tokenizer_file(path), path)
-
-
-def encode(tokenizer: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
+def _encode(tokenizer: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
     """The ids of a block's lines, int64, and how many each has, int32; without special tokens."""
     lines = block.buffer[: block.size - 1].tobytes().decode().split("\n")
-    found = encode_lines(tokenizer, lines, "the tokenizer.json")
-    lengths = np.array([len(one.ids) for one in found], np.int32)
-    return _joined([np.array(one.ids, np.int64) for one in found], np.int64), lengths
+    found = [np.array(one.ids, np.int64) for one in encode_lines(tokenizer, lines, "the tokenizer.json")]
+    return _joined(found, np.int64), np.array([len(one) for one in found], np.int32)
 
 
-def units_of(lines: Sequence[str], reading: Reading) -> tuple[Words | Subwords, np.ndarray, np.ndarray]:
+def _open(path: Path) -> Any:
+    return open_tokenizer(read_tokenizer_file(path), path)
+
+
+def units_of(lines: Sequence[str], rules: UnitRules) -> tuple[Words | TokenIds, np.ndarray, np.ndarray]:
     """The units of a test text, and the text as them: ids int32 ``[all]``, lengths int32 ``[lines]``."""
-    units: Words | Subwords
-    if reading.tokenizer:
-        tokenizer = open_tokenizer(reading.tokenizer)
-        found = [encode(tokenizer, block) for block in join_blocks(lines)]
-        ids, numbers = np.unique(_joined([one for one, _ in found], np.int64), return_inverse=True)
-        units, numbers = Subwords(reading.tokenizer, ids), numbers.astype(np.int32)
-        return units, numbers, _joined([lengths for _, lengths in found], np.int32)
-    units = Words(Vocabulary.learn_lines(lines, min_count=1))
-    parts = [tuple(array.copy() for array in units.read(block)) for block in join_blocks(lines)]
-    return units, _joined([one for one, _ in parts], np.int32), _joined([one for _, one in parts], np.int32)
+    if rules.tokenizer:
+        tokenizer = _open(rules.tokenizer)
+        found = [_encode(tokenizer, block) for block in join_blocks(lines)]
+        known, numbers = np.unique(_joined([ids for ids, _ in found], np.int64), return_inverse=True)
+        lengths = _joined([sizes for _, sizes in found], np.int32)
+        return TokenIds(rules.tokenizer, known), numbers.astype(np.int32), lengths
+    words = Words(Vocabulary.learn_lines(lines, min_count=1))
+    return words, *words.read_lines(lines)
 
 
 def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype), *arrays])
 
 
-def load_units(folder: Path, tokenizer: Path | None) -> Words | Subwords:
+def load_units(folder: Path, tokenizer: Path | None) -> Words | TokenIds:
     """The units that were saved in a folder.
 
     :raises InputError: something is missing or damaged.
@@ -163,4 +160,4 @@ def load_units(folder: Path, tokenizer: Path | None) -> Words | Subwords:
     ids = read_array(folder / "units.npy")
     if ids.dtype != np.int64 or ids.ndim != 1 or (ids < 0).any() or (ids >= UNKNOWN).any():
         raise InputError(f"{folder / 'units.npy'}: not the ids that were written; it is damaged")
-    return Subwords(tokenizer, ids)
+    return TokenIds(tokenizer, ids)

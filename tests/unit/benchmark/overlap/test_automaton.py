@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins_overlap import count_ngrams, documents_of, ends_of, figures
+from twins_overlap import count_ngrams, ends_of, figures
 
 from cgbench.benchmark.overlap import automaton_kernels as kernels
 from cgbench.benchmark.overlap.automaton import Automaton
@@ -56,32 +56,6 @@ def test_as_counted(test, parts, min_count):
     kernels.measure(ends, lengths, np.array(ORDERS, np.int32), *found.values())
     for i, words in enumerate(test):
         assert {name: values[i].tolist() for name, values in found.items()} == figures(words, counts, min_count, ORDERS)
-
-
-@settings(max_examples=60, deadline=None)
-@given(SENTENCES, SENTENCES)
-def test_which_documents_hold_the_longest_span(test, corpus):
-    test = with_each_word(test)
-    automaton = Automaton.build(*flat(test), 3)
-    known = automaton.known(read(automaton, [corpus], 1), 1)
-    ids, lengths = flat(test)
-    ends, _ = automaton.ends(ids, lengths, known)
-    spans = np.zeros(len(automaton), np.int32)
-    wanted, position = [], 0
-    for words in test:
-        if words and (longest := max(ends[position : position + len(words)])):
-            end = ends[position : position + len(words)].tolist().index(longest) + 1
-            span = words[end - longest : end]
-            wanted.append((automaton.state_of(np.array(span)), span))
-            spans[wanted[-1][0]] = longest
-        position += len(words)
-    marks = automaton.marks(spans)
-    documents, filled = np.zeros((len(automaton), 2), np.int64), np.zeros(len(automaton), np.int32)
-    half = len(corpus) // 2
-    for begin, part in ((0, corpus[:half]), (half, corpus[half:])):
-        automaton.find(*flat(part), begin, spans, marks, documents, filled)
-    for state, span in wanted:
-        assert documents[state, : filled[state]].tolist() == documents_of(span, corpus, 2)
 
 
 def test_by_eye():

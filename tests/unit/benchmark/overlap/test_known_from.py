@@ -14,7 +14,7 @@ from cgbench.benchmark.overlap.automaton import Automaton
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.overlap.units import Reading, units_of
+from cgbench.benchmark.overlap.units import UnitRules, units_of
 from cgbench.benchmark.react.build_react import build_react, explain_react
 from cgbench.benchmark.stats.stats import stats
 from cgbench.checksums import SUMS, digests_of, write_sums
@@ -30,7 +30,7 @@ MOST = 3
 
 def known_of(pool, corpus, tmp_path):
     """What ``overlap`` finds, without its files."""
-    units, ids, lengths = units_of(pool, Reading())
+    units, ids, lengths = units_of(pool, UnitRules())
     automaton = Automaton.build(ids, lengths, len(units))
     matches = automaton.no_matches(MOST)
     for block in join_blocks(corpus):

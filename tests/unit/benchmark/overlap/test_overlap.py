@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from twins_overlap import count_ngrams, documents_of, figures
+from twins_overlap import count_ngrams, figures
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap import counting
@@ -32,9 +32,8 @@ def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
     path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
     path.write_text("".join(line + "\n" for line in corpus))
     sides = [list(side) for side in zip(*pairs, strict=True)]
-    found = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, documents=2, engine=ONE)
-    documents = [line.split() for line in corpus]
-    counts = count_ngrams(documents)
+    found = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, engine=ONE)
+    counts = count_ngrams([line.split() for line in corpus])
     for number, row in enumerate(rows(found)):
         words = sides[number % 2][number // 2].split()
         expected = figures(words, counts, min_count, (1, 2, 5))
@@ -45,9 +44,7 @@ def test_as_defined(tmp_path_factory, pairs, corpus, min_count):
             expected[name] for name in ("pieces", "covered", "longest")
         ]
         assert row["longest_text"].split() == span
-        places = documents_of(span, documents, 2) if span else []
-        assert row["documents"] == " ".join(f"{path}:{place + 1}" for place in places)
-    again = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, documents=2, engine=ONE, shard_bytes=7)
+    again = overlap(tuple(sides), path, orders=(1, 2, 5), min_count=min_count, engine=ONE, shard_bytes=7)
     assert again.table() == found.table()
     assert again.report("json") == found.report("json")
 
@@ -89,8 +86,8 @@ def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
         ours, theirs = known.measure(test, min_count)
         assert ours.tolist() == pieces.tolist()
         assert theirs.tolist() == lengths.tolist()
-    usual = stats(texts / "all.txt", texts / "test.txt", curve=6).to_json()[0]
-    kept = stats(known_from=out, tests=texts / "test.txt", curve=6).to_json()[0]
+    usual = stats(texts / "all.txt", texts / "test.txt", orders=range(1, 7)).to_json()[0]
+    kept = stats(known_from=out, tests=texts / "test.txt", orders=range(1, 7)).to_json()[0]
     for name in ("train", "signature", "signature_short"):
         assert usual.pop(name) != kept.pop(name)
     assert kept == usual

@@ -8,7 +8,7 @@ import pytest
 from twins_overlap import count_ngrams, ends_of
 
 from cgbench.benchmark.overlap import sources
-from cgbench.benchmark.overlap.overlap import overlap, overlap_from
+from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.sources import InfiniGram, ends_from
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -68,7 +68,7 @@ def test_what_it_counts(service, monkeypatch, tmp_path):
     assert service.asked[0] == {"index": "v4_test", "query_type": "count", "query": "a"}
     (tmp_path / "corpus.txt").write_text("\n".join(CORPUS) + "\n")
     read = overlap(TEST, tmp_path / "corpus.txt", orders=(1, 2, 3), engine=Local(1))
-    asked = overlap_from(TEST, index, orders=(1, 2, 3))
+    asked = overlap(TEST, infini_gram=index, orders=(1, 2, 3))
     assert asked.table() == read.table()
     assert asked.as_dict()["sides"] == read.as_dict()["sides"]
     assert asked.report().startswith(f"counts of infini-gram index v4_test of {service.url}; known: at least 1 times")
