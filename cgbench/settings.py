@@ -151,9 +151,9 @@ class Range:
     most: float | None = None
 
     def holds(self, value: object) -> bool:
-        """Whether a value is within; lists are where each of theirs is, and what is no number is."""
+        """Whether a value is within; a list is where it has values and each of them is, and what is no number is."""
         if isinstance(value, (list, tuple)):
-            return all(map(self.holds, value))
+            return self == Range() or (len(value) > 0 and all(map(self.holds, value)))
         if isinstance(value, (str, bool)) or not isinstance(value, (int, float)):
             return True
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)

@@ -23,7 +23,7 @@ from cgbench.benchmark.release.card import COUNTS
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.benchmark.stats.novelty import novel_ngrams
-from cgbench.benchmark.stats.of_release import Origin, check_input, open_release, training_text
+from cgbench.benchmark.stats.of_release import ReleaseOrigin, check_input, open_release, training_text
 from cgbench.benchmark.stats.rows import phrases_of
 from cgbench.benchmark.stats.texts import Text
 from cgbench.errors import InputError
@@ -90,7 +90,7 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     return found
 
 
-def _learn(origin: Origin, training: Text, change: Change | None) -> KnownNgrams:
+def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> KnownNgrams:
     release, side = origin.release, origin.degree_side
     words = {"word_min_count": release.configuration["word_min_count"]}
     if folder := origin.known.get(side):
@@ -107,7 +107,7 @@ def _of(kind: Any, text: Text, **counts: int) -> Any:
     return kind.learn(text.path, **counts) if text.path is not None else kind.learn_lines(text.lines or [], **counts)
 
 
-def _pool_sample(origin: Origin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:
+def _pool_sample(origin: ReleaseOrigin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:
     """As many pairs of the pool as the test set has, drawn by a hash of their place; normalised as the build had it."""
     release = origin.release
     entries = release.manifest["inputs"]["pool"]

@@ -106,7 +106,7 @@ def test_what_is_wrong(texts, run):
     for words, said in (
         (("degree", texts / "other", "--known-from", texts / "out"), "of row 2 of the text nothing is known"),
         (("degree", test, "--known-from", texts / "out", "--lowercase"), "made with other words (lowercase)"),
-        (("degree", test, "--known-from", texts / "out", "--train", test), "--known-from stands for --train"),
+        (("degree", test, "--known-from", texts / "out", "--train", test), "or --known-from instead of these"),
         (("degree", test, "--known-from", corpus), "no result of cgbench overlap --out"),
         (("degree", test, "--known-from", texts / "out", "--min-count", 9), "counts are known up to 3"),
         (("stats", "--test", test, "--known-from", texts / "out", "--train", test), "--known-from stands for --train"),

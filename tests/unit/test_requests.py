@@ -135,7 +135,7 @@ def test_every_field_of_every_request_refuses_what_it_is_not(kind):
             wrong += [field.range.least - 1] if field.range.least is not None else []
             wrong += [field.range.most + 1] if field.range.most is not None else []
             wrong += ["no such choice"] if field.choices else []
-            wrong += [""] if field.choices or ("number" in parts and not field.takes_none) else []
+            wrong += [""] if (field.choices or "number" in parts) and not field.takes_none else []
         wrong += [] if field.takes_none else [None]
         for value in wrong:
             with pytest.raises(InputError) as error:

@@ -59,7 +59,7 @@ class Elements:
 
 
 @dataclass(frozen=True)
-class Kind:
+class ElementKind:
     """What atoms and compounds are: a name of :data:`KINDS`, lengths of n-grams, files or a spaCy pipeline (its package
     or folder), and how compounds weigh."""
 
@@ -83,7 +83,7 @@ class Kind:
         return hash_folder(find_pipeline(self.pipeline, self.trust))
 
 
-def kind_of(given: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> Kind:
+def kind_of(given: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> ElementKind:
     """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``tags:spacy:PIPELINE``, ``scan``.
 
     :param name: what the argument is called, in messages.
@@ -96,17 +96,17 @@ def kind_of(given: str, weights: str = "specific", name: str = "elements", trust
     if weights not in WEIGHTS:
         raise InputError(f"{argument('weights', weights)}: no such weights{did_you_mean(weights, WEIGHTS)}")
     if kind in COMPONENTS and rest.startswith(SPACY):
-        found = Kind(kind, (), (), weights, rest.removeprefix(SPACY), trust)
+        found = ElementKind(kind, (), (), weights, rest.removeprefix(SPACY), trust)
         find_pipeline(found.pipeline, trust)  # before any text is read
         return found
     if kind in OF_FILES:
         if not all(rest.split(",")) or not rest:
             raise InputError(f"{argument(name, given)}: name the file, as {kind}:FILE")
-        return Kind(kind, (), tuple(map(Path, rest.split(","))), weights)
+        return ElementKind(kind, (), tuple(map(Path, rest.split(","))), weights)
     if kind != "words":
         if sign:
             raise InputError(f"{argument(name, given)}: {kind} is read from the text itself; leave {sign}{rest} out")
-        return Kind(kind, (), (), weights)
+        return ElementKind(kind, (), (), weights)
     try:
         orders = tuple(sorted({int(one) for one in rest.split(",")})) if sign else (2,)
     except ValueError:
@@ -115,10 +115,10 @@ def kind_of(given: str, weights: str = "specific", name: str = "elements", trust
         raise InputError(
             f"{argument(name, given)}: lengths of n-grams are numbers from 2 to {LONGEST}, such as words:2,3"
         )
-    return Kind("words", orders, (), weights)
+    return ElementKind("words", orders, (), weights)
 
 
-def elements_of(kind: Kind, texts: Sequence[tuple[str, Sequence[str]]]) -> Elements:
+def elements_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) -> Elements:
     """The elements of several texts, one after the other, over the same names.
 
     :param texts: each with its name, a line an example; of kinds of files, each text has one, in this order.
@@ -185,7 +185,7 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
 
 
 def _rows_of(
-    kind: Kind, texts: Sequence[tuple[str, Sequence[str]]], read: Callable[[Any, object], Iterator[Row]]
+    kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]], read: Callable[[Any, object], Iterator[Row]]
 ) -> Iterator[Row]:
     """What ``read`` makes of the files of texts, or of what a pipeline says of these."""
     if kind.pipeline:

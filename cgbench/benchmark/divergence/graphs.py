@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import Names, Occurrences, from_entries, from_weights
+from cgbench.benchmark.divergence.occurrences import Numbering, Occurrences, from_entries, from_weights
 from cgbench.benchmark.divergence.specificity import occurrence_weights
 
 
@@ -63,7 +63,7 @@ def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occ
     :param specific: weight the compounds (:mod:`cgbench.benchmark.divergence.specificity`), the greatest weight in a
         graph; else each occurrence counts 1.
     """
-    atom_names, compound_names = Names(), Names()
+    atom_names, compound_names = Numbering(), Numbering()
     atoms: list[list[int]] = []
     compounds: list[list[int]] = []
     parts, wholes, templates, seen = [], [], [], 0

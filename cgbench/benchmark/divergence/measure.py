@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA, divergence
-from cgbench.benchmark.divergence.elements import Elements, Kind, elements_of, part
+from cgbench.benchmark.divergence.elements import ElementKind, Elements, elements_of, part
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Divergences:
         }
 
 
-def divergences(found: Elements, train: np.ndarray, test: np.ndarray, kind: Kind) -> Divergences:
+def divergences(found: Elements, train: np.ndarray, test: np.ndarray, kind: ElementKind) -> Divergences:
     """The divergences of two sets of examples.
 
     :param train: which examples train, bool ``[examples]``; ``test`` likewise.
@@ -63,7 +63,9 @@ def divergences(found: Elements, train: np.ndarray, test: np.ndarray, kind: Kind
     )
 
 
-def text_divergences(train: tuple[str, Sequence[str]], test: tuple[str, Sequence[str]], kind: Kind) -> Divergences:
+def text_divergences(
+    train: tuple[str, Sequence[str]], test: tuple[str, Sequence[str]], kind: ElementKind
+) -> Divergences:
     """The divergences of two texts, each with its name.
 
     Weights are those within both texts together, as a full sample set.

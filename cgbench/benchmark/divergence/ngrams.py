@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import Names, Occurrences, from_entries, from_weights
+from cgbench.benchmark.divergence.occurrences import Numbering, Occurrences, from_entries, from_weights
 from cgbench.benchmark.divergence.specificity import occurrence_weights
 from cgbench.text.plain_text import words_of
 
@@ -33,7 +33,7 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
     :param specific: weight them (:mod:`cgbench.benchmark.divergence.specificity`), the greatest weight in a line; else
         each occurrence counts 1.
     """
-    names, found, lengths = Names(), [], []
+    names, found, lengths = Numbering(), [], []
     for line in lines:
         words = words_of(line)
         found.append(np.array(names.all(words), np.int32))

@@ -76,7 +76,7 @@ def _from_keys(keys: np.ndarray, weights: np.ndarray, examples: int, names: Sequ
     return Occurrences(starts, (keys % max(len(names), 1)).astype(np.int32), weights, names)
 
 
-class Names:
+class Numbering:
     """Elements by number, in the order in which they are met."""
 
     def __init__(self) -> None:

@@ -125,10 +125,6 @@ class KnownOfTest:
                 found.append(" ".join(words[position + 1 - end : position + 1]))
         return found
 
-    def check_normalisation(self, settings: dict[str, Any]) -> None:
-        """:func:`check_words_alike` of this result."""
-        check_words_alike(self.folder, self.units, settings)
-
     def unknown(self, row: str) -> InputError:
         """What to say of a row that is not in the text that this is of."""
         return InputError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.benchmark.splits.state_kernels import Counts, change, change_sides, move, now, refresh, score_of
+from cgbench.benchmark.splits.state_kernels import ElementCounts, change, change_sides, move, now, refresh, score_of
 from cgbench.compiled import kernel, part
 
 REFRESHED = 20_000  # steps between two fresh sums
@@ -24,8 +24,8 @@ def draw(random: np.ndarray, below: int) -> int:
 
 @part
 def move_best(
-    atoms: Counts,
-    compounds: Counts,
+    atoms: ElementCounts,
+    compounds: ElementCounts,
     goal: np.ndarray,
     sizes: np.ndarray,
     random: np.ndarray,
@@ -59,8 +59,8 @@ def move_best(
 
 @kernel
 def grow(
-    atoms: Counts,
-    compounds: Counts,
+    atoms: ElementCounts,
+    compounds: ElementCounts,
     goal: np.ndarray,
     wanted: np.ndarray,
     sizes: np.ndarray,
@@ -119,8 +119,8 @@ def grow(
 
 @kernel
 def exchange(
-    atoms: Counts,
-    compounds: Counts,
+    atoms: ElementCounts,
+    compounds: ElementCounts,
     goal: np.ndarray,
     covered: bool,
     train: np.ndarray,

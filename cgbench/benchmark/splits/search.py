@@ -18,7 +18,7 @@ from cgbench.benchmark.divergence.elements import Elements
 from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.benchmark.splits.greedy_kernels import exchange, grow
 from cgbench.benchmark.splits.split_config import SplitConfig
-from cgbench.benchmark.splits.state_kernels import Counts
+from cgbench.benchmark.splits.state_kernels import ElementCounts
 from cgbench.errors import InputError, argument
 
 TRAIN, TEST, REST = 0, 1, -1
@@ -27,13 +27,13 @@ STEPS = 20_000  # of a call of a kernel, between two words of progress
 Progress = Callable[[int], object]
 
 
-def counts_of(found: Occurrences, alpha: float, side_of: np.ndarray) -> Counts:
+def counts_of(found: Occurrences, alpha: float, side_of: np.ndarray) -> ElementCounts:
     """The state of a split: which example is on which side, int8 ``[examples]``."""
     tables = np.stack([np.arange(TABLE, dtype=np.float64) ** power for power in (alpha, 1 - alpha)])
     train, test = (found.counts(side_of == side) for side in (TRAIN, TEST))
     state = np.stack([train, test, train**alpha, test ** (1 - alpha)], axis=1)
     totals = np.array([train.sum(), test.sum(), (state[:, 2] * state[:, 3]).sum()])
-    return Counts(found.starts, found.ids, found.weights, np.ascontiguousarray(state), totals, tables, alpha)
+    return ElementCounts(found.starts, found.ids, found.weights, np.ascontiguousarray(state), totals, tables, alpha)
 
 
 def generator(seed: int, use: int) -> np.ndarray:
@@ -109,11 +109,11 @@ def search(
     return side_of
 
 
-def _both(found: Elements, side_of: np.ndarray) -> tuple[Counts, Counts]:
+def _both(found: Elements, side_of: np.ndarray) -> tuple[ElementCounts, ElementCounts]:
     return counts_of(found.atoms, ATOM_ALPHA, side_of), counts_of(found.compounds, COMPOUND_ALPHA, side_of)
 
 
-def _atoms_above(atoms: Counts, limit: float) -> bool:
+def _atoms_above(atoms: ElementCounts, limit: float) -> bool:
     """Whether the atom divergence is above a limit: as it will be printed, not as the kernels keep it."""
     return divergence(atoms.state[:, 0], atoms.state[:, 1], ATOM_ALPHA) > limit
 
@@ -134,7 +134,7 @@ def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:
     return order[chosen]
 
 
-def _holds_lone(found: Occurrences, atoms: Counts, examples: np.ndarray) -> np.ndarray:
+def _holds_lone(found: Occurrences, atoms: ElementCounts, examples: np.ndarray) -> np.ndarray:
     """Which examples have an atom that training lacks."""
     lone = np.bincount(found.rows, atoms.state[found.ids, 0] == 0, minlength=found.examples) > 0
     held: np.ndarray = lone[examples]

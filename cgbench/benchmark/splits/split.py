@@ -13,7 +13,7 @@ import numpy as np
 
 from cgbench import __version__
 from cgbench.arguments import check_choice, check_flag
-from cgbench.benchmark.divergence.elements import SPACY, Elements, Kind, elements_of, kind_of
+from cgbench.benchmark.divergence.elements import SPACY, ElementKind, Elements, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.splits.search import TEST, TRAIN, search
@@ -227,11 +227,11 @@ def _inputs(paths: Sequence[Path]) -> list[dict[str, str]]:
     return [{"path": path.name, "sha256": hash_file(path)} for path in paths]
 
 
-def _pipeline(kind: Kind) -> list[dict[str, str]]:
+def _pipeline(kind: ElementKind) -> list[dict[str, str]]:
     return [{"path": Path(kind.pipeline).name, "sha256": kind.pipeline_digest}] if kind.pipeline else []
 
 
-def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: Kind, config: SplitConfig, side: str) -> str:
+def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementKind, config: SplitConfig, side: str) -> str:
     """The command that makes this split again, every setting spelled out, files by their names alone."""
     words = ["cgbench", "split", "--corpus", *(path.name for path in corpus.paths)]
     if train is not None:

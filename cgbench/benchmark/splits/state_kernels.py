@@ -15,7 +15,7 @@ import numpy as np
 from cgbench.compiled import part
 
 
-class Counts(NamedTuple):
+class ElementCounts(NamedTuple):
     """Rows of examples (:class:`~cgbench.benchmark.divergence.occurrences.Occurrences`), and what has been counted.
 
     ``state`` float64 ``[elements, 4]`` and ``totals`` float64 ``[3]`` as above; ``tables`` float64 ``[2, n]``: powers
@@ -49,7 +49,7 @@ def divergence_of(train: float, test: float, product: float, alpha: float) -> fl
 
 
 @part
-def change(counts: Counts, example: int, side: int) -> float:
+def change(counts: ElementCounts, example: int, side: int) -> float:
     """The divergence there would be with an example more in a side."""
     grown, more = 0.0, 0.0
     exponent = counts.alpha if side == 0 else 1.0 - counts.alpha
@@ -69,7 +69,7 @@ def change(counts: Counts, example: int, side: int) -> float:
 
 
 @part
-def change_sides(counts: Counts, example: int, side: int) -> float:
+def change_sides(counts: ElementCounts, example: int, side: int) -> float:
     """The divergence there would be with an example of one side in the other.
 
     :param side: the one that it is in.
@@ -88,7 +88,7 @@ def change_sides(counts: Counts, example: int, side: int) -> float:
 
 
 @part
-def move(counts: Counts, example: int, side: int, sign: float) -> int:
+def move(counts: ElementCounts, example: int, side: int, sign: float) -> int:
     """Put an example into a side (``sign`` 1.0) or take it out (-1.0).
 
     :returns: by how many elements of the test set more training then lacks.
@@ -133,13 +133,13 @@ def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
 
 
 @part
-def now(counts: Counts) -> float:
+def now(counts: ElementCounts) -> float:
     """The divergence as it is."""
     return divergence_of(counts.totals[0], counts.totals[1], counts.totals[2], counts.alpha)
 
 
 @part
-def refresh(counts: Counts) -> None:
+def refresh(counts: ElementCounts) -> None:
     """The sum again, from the counts: what rounding has left in it goes."""
     total = 0.0
     for element in range(len(counts.state)):

@@ -83,6 +83,8 @@ def degrees_from(
 
     :raises InputError: a line is another, words are separated otherwise, or counts are not known so high.
     """
-    known.check_normalisation(normalisation.settings)
+    from cgbench.benchmark.overlap.saved import check_words_alike
+
+    check_words_alike(known.folder, known.units, normalisation.settings)
     change = normaliser(normalisation, normalisation.languages[1])
     yield from map(degree_of, known.covers(list(map(change, lines)), min_count))

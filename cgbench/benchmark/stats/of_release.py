@@ -14,7 +14,7 @@ from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.rows import KnownTraining, Row, Training, Wanted, measure, phrases_of
+from cgbench.benchmark.stats.rows import KnownTraining, StatsRow, Training, Wanted, measure, phrases_of
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
 from cgbench.errors import InputError, argument
 from cgbench.shapes import check_shape
@@ -25,7 +25,7 @@ from cgbench.text.shards import Change
 
 
 @dataclass(frozen=True)
-class Origin:
+class ReleaseOrigin:
     """A release, its training text, and how both were made."""
 
     release: Release
@@ -37,7 +37,7 @@ class Origin:
     degree_side: str
 
 
-def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
+def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
     """Open a release and find its training text.
 
     :param train: where the training text is now, if it has moved.
@@ -55,7 +55,7 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> Origin:
         listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
         given = release.manifest["inputs"].get("known_from", {})
         known = {side: (release.input_path(str(one["path"])), str(one["sha256"])) for side, one in given.items()}
-        origin = Origin(
+        origin = ReleaseOrigin(
             release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
             listed[0] if listed else None,
@@ -91,7 +91,7 @@ def check_input(path: Path, sha256: str, remedy: str = "") -> None:
         raise InputError(f"{path}: not the file that the release was built from (its SHA-256 is another){remedy}")
 
 
-def release_rows(origin: Origin, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[Row]:
+def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
     """A row a side (or of ``side`` alone).
 
     :raises InputError: a text is missing, or a degree is not the one recorded.
@@ -110,7 +110,7 @@ def release_rows(origin: Origin, wanted: Wanted, side: str | None, tags: Tags | 
         yield row
 
 
-def _training(origin: Origin, name: str, change: Change | None, test: Text, tags: Tags | None) -> Training:
+def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Text, tags: Tags | None) -> Training:
     """One side of the training text, or of the corpus that stands for it there."""
     if folder := origin.known.get(name):
         if tags:
@@ -124,7 +124,7 @@ def _training(origin: Origin, name: str, change: Change | None, test: Text, tags
     )
 
 
-def training_text(origin: Origin, side: str, change: Change | None) -> Text:
+def training_text(origin: ReleaseOrigin, side: str, change: Change | None) -> Text:
     """One side of the training text as the build read it: ``change`` normalises its lines."""
     if origin.normalisation.anonymise == "none":
         return read_text(origin.train.paths, origin.train.columns, side, change, keep=False)
@@ -133,7 +133,7 @@ def training_text(origin: Origin, side: str, change: Change | None) -> Text:
     return Text(str(origin.train), side, [pair[SIDES.index(side)] for pair in pairs])
 
 
-def _compare(row: Row, release: Release) -> None:
+def _compare(row: StatsRow, release: Release) -> None:
     split = release.folder / SPLIT
     recorded = release.split()
     if len(recorded) != row.examples:

@@ -1,23 +1,19 @@
-"""What ``cgbench stats`` prints, and a notebook shows: the table, curves, histograms, signatures below."""
+"""What ``cgbench stats`` prints, and a notebook shows: the tables, signatures below."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from cgbench.benchmark.metrics.published import PAPERS
-from cgbench.benchmark.stats.novelty import Novelty
-from cgbench.benchmark.stats.rows import Counts, PublishedRow, Row, as_json
+from cgbench.benchmark.stats.rows import NovelCounts, PublishedRow, StatsRow, as_json
 from cgbench.tables import as_html, render
 
-BAR = 40
 
-
-def report(rows: Sequence[Row], published: Sequence[PublishedRow], bins: int, form: str) -> str:
+def report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
     """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
-        values = [as_json(row, bins) for row in rows]
+        values = list(map(as_json, rows))
         if published:
             for value in values:
                 value["published"] = [row.as_dict() for row in published]
@@ -27,11 +23,7 @@ def report(rows: Sequence[Row], published: Sequence[PublishedRow], bins: int, fo
         parts.append(_divergences(rows, form))
     for row in rows:
         name = f" of {row.name}" if len(rows) > 1 else ""
-        if bins:
-            parts.append(_histogram(row, name, bins, form))
         for what, counts in (("word", row.words), ("POS", row.pos)):
-            if counts and counts.curve:
-                parts.append(_curve(counts.curve, f"{what} n-grams{name}", form))
             if counts and counts.frequent:
                 parts.append(_frequent(counts, f"novel {what} n-grams{name}", form))
     if form != "tsv":  # there the signature is a column
@@ -39,7 +31,7 @@ def report(rows: Sequence[Row], published: Sequence[PublishedRow], bins: int, fo
     return "\n\n".join(part for part in parts if part)
 
 
-def _main_table(rows: Sequence[Row], published: Sequence[PublishedRow], form: str) -> str:
+def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
     """The rows of Table 2, the published ones below one's own; with the quantiles of the degree in TSV."""
     exact = form == "tsv"
     orders = list(rows[0].words.orders)
@@ -68,7 +60,7 @@ def _main_table(rows: Sequence[Row], published: Sequence[PublishedRow], form: st
     return render(head, lines, form)
 
 
-def _divergences(rows: Sequence[Row], form: str) -> str:
+def _divergences(rows: Sequence[StatsRow], form: str) -> str:
     """How far atoms and compounds are apart, a row a test text."""
     exact = form == "tsv"
     head = ["test", "elements", "atom divergence", "compound divergence", "atoms", "not in training"]
@@ -99,44 +91,12 @@ def _share(share: float | None, exact: bool) -> str:
     return repr(share) if exact else f"{100 * share:.1f}"
 
 
-def _bar(share: float | None) -> str:
-    return "#" * round(BAR * (share or 0))
-
-
-def _histogram(row: Row, name: str, bins: int, form: str) -> str:
-    """How many examples have which degree; in text with a bar, the longest for the fullest part."""
-    parts = row.histogram(bins)
-    most = max(part["examples"] for part in parts)
-    exact = form == "tsv"
-    head = [f"degree{name}", "examples", "share" if exact else "%", *([""] if form == "text" else [])]
-    lines: list[list[Any]] = []
-    for number, part in enumerate(parts):
-        close = "]" if number == bins - 1 else ")"
-        cells = [f"[{part['from']:.4g}, {part['to']:.4g}{close}", _count(part["examples"], exact)]
-        cells.append(_share(part["examples"] / row.examples, exact))
-        lines.append([*cells, *([_bar(part["examples"] / most).ljust(BAR)] if form == "text" else [])])
-    return render(head, lines, form)
-
-
-def _curve(curve: dict[int, Novelty], what: str, form: str) -> str:
-    exact = form == "tsv"
-    head = [what, "types", "novel", "share", "occurrences", "novel occurrences", "share of occurrences"]
-    head += [""] if form == "text" else []
-    lines = []
-    for order, found in curve.items():
-        cells = [str(order), _count(found.types, exact), _count(found.novel, exact), _number(found.share, exact, 4)]
-        cells += [_count(found.occurrences, exact), _count(found.novel_occurrences, exact)]
-        cells.append(_number(found.occurrence_share, exact, 4))
-        lines.append([*cells, *([_bar(found.share).ljust(BAR)] if form == "text" else [])])
-    return render(head, lines, form)
-
-
-def _frequent(counts: Counts, what: str, form: str) -> str:
+def _frequent(counts: NovelCounts, what: str, form: str) -> str:
     lines = [[ngram, str(order), str(times)] for order, found in counts.frequent.items() for ngram, times in found]
     return render([what, "n", "occurrences"], lines, form) if lines else ""
 
 
-def _notes(rows: Sequence[Row], published: Sequence[PublishedRow], form: str) -> str:
+def _notes(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
     """Signatures, and what the sources of published rows stand for."""
     lines = []
     for row in rows:

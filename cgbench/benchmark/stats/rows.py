@@ -14,22 +14,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.divergence.elements import OF_FILES, Kind
-from cgbench.benchmark.divergence.measure import Divergences, text_divergences
 from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.metrics.base import Signature
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.stats.novelty import LARGEST_ORDER, NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
-from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.texts import Change, Identity, Text, check_sentences, identify, read_text
+from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
+from cgbench.benchmark.stats.texts import Change, Text, check_sentences, read_text, text_digest
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
+
+if TYPE_CHECKING:
+    from cgbench.benchmark.divergence.elements import ElementKind
+    from cgbench.benchmark.divergence.measure import Divergences
+    from cgbench.benchmark.stats.pos import Tags
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train": "tr", "test": "te"}
@@ -37,37 +39,26 @@ SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is counted: n-grams of ``orders`` words; of 1 to ``curve`` words, too; ``show`` of each order by name.
+    """What is counted: n-grams of ``orders`` words, ascending; ``show`` of each order by name.
 
     ``divergence``: of which elements; a kind of files has that of the training text, then one a test text.
     """
 
     orders: tuple[int, ...] = (2, 3)
-    curve: int = 0
     show: int = 0
-    divergence: Kind | None = None
-
-    def __post_init__(self) -> None:
-        if not self.orders or not all(1 <= order <= LARGEST_ORDER for order in (*self.orders, self.curve or 1)):
-            raise InputError(f"orders of n-grams go from 1 to {LARGEST_ORDER}")
-
-    @property
-    def longest(self) -> int:
-        """The highest order."""
-        return max(*self.orders, self.curve)
+    divergence: ElementKind | None = None
 
 
 @dataclass(frozen=True)
-class Counts:
-    """Novel n-grams over words, or over tags: by order, the curve from order 1 on, the most frequent ones by order."""
+class NovelCounts:
+    """Novel n-grams over words, or over tags: by order, and the most frequent ones by order."""
 
     orders: dict[int, Novelty]
-    curve: dict[int, Novelty]
     frequent: dict[int, list[tuple[str, int]]]
 
 
 @dataclass(frozen=True)
-class Row:
+class StatsRow:
     """The statistics of one test text.
 
     ``pieces`` and ``lengths`` int32 ``[examples]``: a least cover by known n-grams, and the words.
@@ -77,8 +68,8 @@ class Row:
     train: str
     pieces: np.ndarray
     lengths: np.ndarray
-    words: Counts
-    pos: Counts | None
+    words: NovelCounts
+    pos: NovelCounts | None
     signature: Signature
     divergence: Divergences | None = None
 
@@ -108,15 +99,6 @@ class Row:
         points = np.quantile(self.degrees, QUANTILES)
         return {f"q{int(100 * share)}": float(point) for share, point in zip(QUANTILES, points, strict=True)}
 
-    def histogram(self, bins: int) -> list[dict[str, Any]]:
-        """Examples in ``bins`` equal parts of the degrees from 0 to 1; a part has its lower end, the last both."""
-        counts, edges = np.histogram(self.degrees, bins, (0.0, 1.0))
-        return [
-            {"from": round(float(low), 10), "to": round(float(high), 10), "examples": int(count)}
-            | {"share": int(count) / self.examples}
-            for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
-        ]
-
 
 class Training:
     """A training text: what it makes known, and what it is compared with."""
@@ -127,9 +109,13 @@ class Training:
         :raises InputError: the text is empty or not UTF-8.
         """
         self.text, self.min_count, self.is_list = text, min_count, phrases is not None
-        self.identity: Identity = identify(text)
-        self.known: KnownNgrams | _Known = self._learn(phrases)
+        self.digest = text_digest(text)
+        self.known = self._learn(phrases)
         self.tags: list[list[str]] | None = None
+
+    def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Pieces and length of lines, both int32 ``[lines]``."""
+        return self.known.measure(lines)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -155,20 +141,11 @@ class KnownTraining(Training):
         lines = [line for test in tests for line in test.lines or ()]
         text = Text(str(found.folder), None, found.spans(lines, 1))
         self.text, self.min_count, self.is_list = text, min_count, False
-        self.identity = Identity(found.digest, len(text.lines or ()))
-        self.known = _Known(found, min_count)
-        self.tags = None
-
-
-@dataclass(frozen=True)
-class _Known:
-    """Measures as :class:`KnownNgrams` does."""
-
-    found: KnownOfTest
-    min_count: int
+        self.digest = found.digest
+        self.found, self.tags = found, None
 
     def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces and length of lines."""
+        """As :meth:`Training.measure`."""
         return self.found.measure(lines, self.min_count)
 
 
@@ -180,7 +157,7 @@ def measure(
     normalisation: Normalisation,
     tags: Tags | None,
     number: int,
-) -> Row:
+) -> StatsRow:
     """The statistics of one test text.
 
     :param tags: where tags come from, if tags are wanted; ``number`` is that of the test text among them (from 0).
@@ -188,14 +165,14 @@ def measure(
     """
     check_sentences(test)
     assert test.lines is not None
-    pieces, lengths = training.known.measure(test.lines)
-    words = _counts(novel_ngrams(training.text.blocks(), test.lines, wanted.longest), wanted)
+    pieces, lengths = training.measure(test.lines)
+    words = _counts(novel_ngrams(training.text.blocks(), test.lines, max(wanted.orders)), wanted)
     pos = None
     if tags:
         if training.tags is None:
             training.tags = tags.tag_train(training.text.sentences(), training.text.name)
         ours = tags.tag_test(test.sentences(), test.name, number)
-        pos = _counts(novel_tag_ngrams(training.tags, ours, wanted.longest), wanted)
+        pos = _counts(novel_tag_ngrams(training.tags, ours, max(wanted.orders)), wanted)
     items = {
         "orders": "+".join(map(str, wanted.orders)),
         "min": "phrases" if training.is_list else training.min_count,
@@ -203,19 +180,23 @@ def measure(
         "tok": normalisation.signature(normalisation.languages[0]),
         "case": "lc" if normalisation.lowercase else "mixed",
         "pos": tags.name if tags else None,
-        "train": training.identity.sha256[:8],
-        "test": identify(test).sha256[:8],
+        "train": training.digest[:8],
+        "test": text_digest(test)[:8],
     }
     apart = None
     if wanted.divergence:
+        from cgbench.benchmark.divergence.measure import text_divergences
+
         kind = _kind_of(wanted.divergence, number)
         items["div"] = f"{kind.said}+{kind.weights}"
         apart = text_divergences((training.text.name, training.lines), (test.name, test.lines), kind)
-    return Row(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), apart)
+    return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), apart)
 
 
-def _kind_of(kind: Kind, number: int) -> Kind:
+def _kind_of(kind: ElementKind, number: int) -> ElementKind:
     """Of files, those of the training text and of the test text with this number."""
+    from cgbench.benchmark.divergence.elements import OF_FILES
+
     if kind.name not in OF_FILES or kind.pipeline:
         return kind
     if len(kind.files) < number + 2:
@@ -236,7 +217,7 @@ def text_rows(
     normalisation: Normalisation,
     min_count: int,
     tags: Tags | None,
-) -> Iterator[Row]:
+) -> Iterator[StatsRow]:
     """The rows of texts as a user names them (:func:`~cgbench.benchmark.stats.texts.read_text`) or in memory, a row a
     side and test text.
 
@@ -259,10 +240,9 @@ def text_rows(
             yield measure(training, text, label, wanted, normalisation, tags, number)
 
 
-def _counts(found: NovelNgrams, wanted: Wanted) -> Counts:
-    return Counts(
+def _counts(found: NovelNgrams, wanted: Wanted) -> NovelCounts:
+    return NovelCounts(
         found.figures(wanted.orders),
-        found.figures(range(1, wanted.curve + 1)),
         {order: found.most_frequent(order, wanted.show) for order in wanted.orders} if wanted.show else {},
     )
 
@@ -312,8 +292,8 @@ def published_rows() -> list[PublishedRow]:
     ]
 
 
-def as_json(row: Row, bins: int = 0) -> dict[str, Any]:
-    """A row as JSON; the schema is in ``docs/formats.md``. ``bins``: those of the histogram, 0 for none."""
+def as_json(row: StatsRow) -> dict[str, Any]:
+    """A row as JSON; the schema is in ``docs/formats.md``."""
     return {
         "name": row.name,
         "train": row.train,
@@ -321,13 +301,10 @@ def as_json(row: Row, bins: int = 0) -> dict[str, Any]:
         "mean_length": row.mean_length,
         "degree": row.degree,
         "degree_quantiles": row.quantiles,
-        "degree_histogram": row.histogram(bins) if bins else [],
         "novel_words": _novel(row.words),
         "novel_pos": _novel(row.pos),
         "word_ngrams": _details(row.words.orders),
         "pos_ngrams": _details(row.pos.orders) if row.pos else None,
-        "word_curve": _details(row.words.curve),
-        "pos_curve": _details(row.pos.curve) if row.pos else None,
         "word_examples": _frequent(row.words),
         "pos_examples": _frequent(row.pos) if row.pos else None,
         "divergence": row.divergence.as_dict() if row.divergence else None,
@@ -336,7 +313,7 @@ def as_json(row: Row, bins: int = 0) -> dict[str, Any]:
     }
 
 
-def _novel(counts: Counts | None) -> dict[str, int] | None:
+def _novel(counts: NovelCounts | None) -> dict[str, int] | None:
     return {str(order): found.novel for order, found in counts.orders.items()} if counts else None
 
 
@@ -344,7 +321,7 @@ def _details(found: dict[int, Novelty]) -> dict[str, dict[str, Any]]:
     return {str(order): novelty.as_dict() for order, novelty in found.items()}
 
 
-def _frequent(counts: Counts) -> dict[str, list[dict[str, Any]]]:
+def _frequent(counts: NovelCounts) -> dict[str, list[dict[str, Any]]]:
     return {
         str(order): [{"ngram": ngram, "occurrences": times} for ngram, times in found]
         for order, found in counts.frequent.items()

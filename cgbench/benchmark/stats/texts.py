@@ -12,7 +12,6 @@ import numpy as np
 from cgbench.errors import InputError, argument
 from cgbench.text.blocks import Block, join_blocks, read_blocks
 from cgbench.text.columns import read_text as text_lines
-from cgbench.text.columns import short_name
 from cgbench.text.formats import CorpusSpec, has_tab, read_pairs, unequal_sides
 from cgbench.text.plain_text import BLANKS, words_of
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
@@ -49,28 +48,19 @@ class Text:
         return [words_of(line) for line in text_lines(self.path)]
 
 
-@dataclass(frozen=True)
-class Identity:
-    """What a text is: the SHA-256 of its lines (as UTF-8, each ended by a newline), and how many there are."""
-
-    sha256: str
-    lines: int
-
-
-def identify(text: Text) -> Identity:
-    """Hash a text and count its lines.
+def text_digest(text: Text) -> str:
+    """The SHA-256 of a text's lines (as UTF-8, each ended by a newline).
 
     :raises InputError: it holds no word.
     """
     digest = hashlib.sha256()
-    lines, filled = 0, False
+    filled = False
     for block in text.blocks():
         digest.update(block.buffer[: block.size].data)
-        lines += block.count_lines()
         filled = filled or bool(np.any(~np.isin(block.buffer[: block.size], BLANK_BYTES)))
     if not filled:
         raise InputError(f"{text.name}: the text is empty")
-    return Identity(digest.hexdigest(), lines)
+    return digest.hexdigest()
 
 
 def read_text(
@@ -147,17 +137,3 @@ def check_sentences(text: Text) -> None:
     for number, line in enumerate(text.lines, 1):
         if not words_of(line):
             raise InputError(f"{text.name}, row {number}: an empty sentence, whose degree is not defined; remove it")
-
-
-def split_label(paths: Sequence[Path]) -> tuple[str, list[Path]]:
-    """``NAME=FILE`` as name and files; without ``NAME=`` the name of the first file, less what tells its form.
-
-    :raises InputError: the name is empty.
-    """
-    first = str(paths[0])
-    label, sign, rest = first.partition("=")
-    if sign and not split_name(first)[0].exists():
-        if not label or not rest:
-            raise InputError(f"{argument('tests', first)}: write it as NAME=FILE")
-        return label, [Path(rest), *paths[1:]]
-    return short_name(first), list(paths)

@@ -86,8 +86,8 @@ def test_as_known_ngrams_and_novelty_have_it(texts, tmp_path):
         ours, theirs = known.measure(test, min_count)
         assert ours.tolist() == pieces.tolist()
         assert theirs.tolist() == lengths.tolist()
-    usual = stats(texts / "all.txt", texts / "test.txt", orders=range(1, 7)).to_json()[0]
-    kept = stats(known_from=out, tests=texts / "test.txt", orders=range(1, 7)).to_json()[0]
+    usual = stats(texts / "all.txt", texts / "test.txt", orders=list(range(1, 7))).to_json()[0]
+    kept = stats(known_from=out, tests=texts / "test.txt", orders=list(range(1, 7))).to_json()[0]
     for name in ("train", "signature", "signature_short"):
         assert usual.pop(name) != kept.pop(name)
     assert kept == usual

@@ -7,7 +7,6 @@ import twins
 
 from cgbench.benchmark.stats.rows import Training, Wanted, as_json, measure, published_rows
 from cgbench.benchmark.stats.texts import Text
-from cgbench.errors import InputError
 from cgbench.text.normalisation import Normalisation
 
 TRAIN = ["what can we do"] * 3 + ["we can see this"] * 3 + ["a bird"]
@@ -25,6 +24,7 @@ def test_by_eye():
     assert found.pieces.tolist() == [1, 4, 3]
     assert found.lengths.tolist() == [4, 5, 4]
     assert found.degree == pytest.approx((1 / 4 + 4 / 5 + 3 / 4) / 3)
+    assert found.quantiles == {"q0": 0.25, "q25": 0.5, "q50": 0.75, "q75": 0.775, "q100": 0.8}
     assert found.mean_length == pytest.approx(13 / 3)
     assert found.words.orders[2].novel == 4  # we see, see a; this bird, bird can
 
@@ -33,15 +33,6 @@ def test_degrees_as_the_definition_has_it():
     found = row()
     known = twins.known_ngrams(TRAIN, 3)
     assert found.degrees.tolist() == [twins.degree(line.split(), known) for line in TEST]
-
-
-def test_quantiles_and_histogram():
-    found = row()
-    assert found.quantiles == {"q0": 0.25, "q25": 0.5, "q50": 0.75, "q75": 0.775, "q100": 0.8}
-    assert [part["examples"] for part in found.histogram(2)] == [1, 2]
-    assert found.histogram(2)[1] == {"from": 0.5, "to": 1.0, "examples": 2, "share": 2 / 3}
-    assert sum(part["examples"] for part in found.histogram(7)) == 3
-    assert row(test=["new words"]).histogram(10)[9]["examples"] == 1  # a degree of 1 is in the last part
 
 
 def test_min_count_decides_what_is_known():
@@ -77,7 +68,7 @@ def test_signature_changes_with_what_the_figures_depend_on():
 
 
 def test_json_keys():
-    found = as_json(row(wanted=Wanted((2, 3), curve=4, show=1)), bins=2)
+    found = as_json(row(wanted=Wanted(show=1)))
     assert found["examples"] == 3
     assert found["novel_words"] == {"2": 4, "3": 5}
     assert found["novel_pos"] is None
@@ -85,14 +76,7 @@ def test_json_keys():
         "types": 9, "novel": 4, "share": 4 / 9, "occurrences": 10, "novel_occurrences": 4,
         "occurrence_share": 0.4,
     }  # fmt: skip
-    assert list(found["word_curve"]) == ["1", "2", "3", "4"]
     assert found["word_examples"]["2"] == [{"ngram": "bird can", "occurrences": 1}]
-
-
-def test_orders_have_bounds():
-    for orders in ((), (0,), (2, 65)):
-        with pytest.raises(InputError, match="orders of n-grams go from 1 to 64"):
-            Wanted(orders)
 
 
 def test_published_rows_are_those_of_the_paper():

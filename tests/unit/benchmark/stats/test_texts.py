@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cgbench.benchmark.stats.texts import check_sentences, identify, read_text, split_label
+from cgbench.benchmark.stats.texts import check_sentences, read_text, text_digest
 from cgbench.errors import InputError
 
 
@@ -63,24 +63,7 @@ def test_a_plain_file_is_read_where_it_is():
 def test_the_identity_is_that_of_the_lines_whatever_the_file():
     expected = hashlib.sha256(b"the dog\nthe cat\n").hexdigest()
     texts = [read("x.en", keep=False), read("x.en"), read("x.en.gz"), read("x.tsv", side="target")]
-    assert {identify(text).sha256 for text in texts} == {expected}
-    assert identify(texts[0]).lines == 2
-
-
-def test_labels():
-    assert split_label([Path("a/gen.tsv.gz")]) == ("gen", [Path("a/gen.tsv.gz")])
-    assert split_label([Path("cg_test.de"), Path("cg_test.en")])[0] == "cg_test.de"
-    assert split_label([Path("hyp.txt")])[0] == "hyp"
-    assert split_label([Path("h.tsv:english")])[0] == "h:english"
-    assert split_label([Path("COGS=a/gen.tsv.gz")]) == ("COGS", [Path("a/gen.tsv.gz")])
-    Path("a=b.en").write_text("a\n")
-    assert split_label([Path("a=b.en")]) == ("a=b.en", [Path("a=b.en")])
-
-
-@pytest.mark.parametrize("given", ["=x.en", "name="])
-def test_half_a_label(given):
-    with pytest.raises(InputError, match="write it as NAME=FILE"):
-        split_label([Path(given)])
+    assert {text_digest(text) for text in texts} == {expected}
 
 
 def test_sides_that_are_not_there():
@@ -95,7 +78,7 @@ def test_sides_that_are_not_there():
 def test_empty_texts_and_sentences():
     Path("empty").write_text("\n \n")
     with pytest.raises(InputError, match="empty: the text is empty"):
-        identify(read("empty", keep=False))
+        text_digest(read("empty", keep=False))
     Path("hole").write_text("a b\n\t\nc\n")
     with pytest.raises(InputError, match="hole, row 2: an empty sentence"):
         check_sentences(read("hole"))
