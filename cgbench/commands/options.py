@@ -18,6 +18,7 @@ import click
 
 from cgbench.commands.lines import FROM_FILE, Failure, Stopped, as_options, text_alone, warnings_as_lines, with_file
 from cgbench.commands.lines import note as note  # read from here by many
+from cgbench.commands.removed import removed
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
 from cgbench.progress import EVERY, said_aloud
 from cgbench.settings import parse_assignments, read_yaml
@@ -112,6 +113,9 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, joined)
         except click.NoSuchOption as error:
+            path = ctx.command_path.removeprefix(f"{ctx.find_root().command_path} ")
+            if gone := removed(f"{path} {error.option_name}"):
+                raise Failure(gone) from None
             # In the message: of possibilities click shows those alone that are spelled alike.
             near = near_options(error.option_name, self.params)
             meant = f" Did you mean {near[0]!r}?" if near else ""
@@ -198,6 +202,14 @@ class Group(click.Group):
     """The command line: turns what a user can cause into one line and status 2."""
 
     command_class = Command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named, or what stands for it since it was removed."""
+        if args and self.get_command(ctx, args[0]) is None and (gone := removed(args[0])):
+            raise Failure(gone)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
