@@ -8,7 +8,7 @@ import numpy as np
 
 from cgbench.benchmark.overlap.result import Overlap, SideOverlap
 from cgbench.report import charts
-from cgbench.report.page import render_page
+from cgbench.report.page import as_table, render_page
 
 MOST = 200
 """Examples of a side that are shown."""
@@ -23,73 +23,59 @@ def overlap_page(found: Overlap, *, command: str = "") -> str:
     :param command: what made it, to be shown.
     """
     corpus, figures = found.corpus, found.as_dict()["sides"]
-    tables = [_examples(side) for side in found.sides]
-    sections = [("totals", "Totals"), ("histograms", "Histograms")]
-    sections += [(f"side{number}", side.name) for number, side in enumerate(found.sides, 1)]
-    notes = []
+    notes, what = [], corpus.get("source") or f"{corpus['words']:,} {found.unit} of other text"
     if corpus["skipped"]:
         notes.append(("", f"Of the corpus {corpus['skipped']:,} lines or ends of files could not be read: left out."))
     if len(corpus["files"]) > MOST_FILES:
         notes.append(("", f"Of {len(corpus['files']):,} files the first {MOST_FILES} are named below."))
+    totals = [
+        (name, _shown(one["examples"]), _shown(one[found.unit]), _shown(one["degree"], ".4f"),
+         _shown(one["longest_mean"], ".2f"), _shown(one["longest"]), _shown(one["whole"]))
+        for name, one in figures.items()
+    ]  # fmt: skip
+    orders = [
+        [order, *(cell for one in figures.values() for cell in _order(one["orders"][order]))]
+        for order in map(str, found.orders)
+    ]
+    files = [
+        (one["file"], *(_shown(one.get(key, 0)) for key in ("documents", "words", "skipped")))
+        for one in corpus["files"][:MOST_FILES]
+    ]
+    heads = {
+        "totals": ["side", "examples", found.unit, "degree", "longest, mean", "longest", "whole examples"],
+        "orders": ["n", *(f"{name}: {key}" for name in figures for key in ("known", "containment", "examples"))],
+        "files": ["file", "documents", found.unit, "left out"],
+    }
     context = {
         "title": "Overlap with a corpus",
-        "lead": f"How much of {len(found.sides[0].lengths):,} examples is in {_what(found)}, word for word.",
-        "facts": [("files", f"{len(corpus['files']):,}"), ("documents", f"{corpus['documents']:,}")],
-        "sections": [*sections, ("origin", "Origin")],
+        "lead": f"How much of {len(found.sides[0].lengths):,} examples is in {what}, word for word.",
+        "facts": [("files", _shown(len(corpus["files"]))), ("documents", _shown(corpus["documents"]))],
+        "sections": [
+            ("totals", "Totals"),
+            ("histograms", "Histograms"),
+            *((f"side{number}", side.name) for number, side in enumerate(found.sides, 1)),
+            ("origin", "Origin"),
+        ],
         "notes": notes,
         "min_count": found.min_count,
         "unit": found.unit,
-        "totals": {
-            "label": "Totals",
-            "caption": "All examples",
-            "head": ["side", "examples", found.unit, "degree", "longest, mean", "longest", "whole examples"],
-            "rows": [
-                [
-                    name,
-                    f"{one['examples']:,}",
-                    f"{one[found.unit]:,}",
-                    "" if one["degree"] is None else f"{one['degree']:.4f}",
-                    "" if one["longest_mean"] is None else f"{one['longest_mean']:.2f}",
-                    f"{one['longest']:,}",
-                    f"{one['whole']:,}",
-                ]
-                for name, one in figures.items()
-            ],
-        },
-        "orders": {
-            "label": "By order",
-            "caption": "N-grams by order; examples: those with a known one",
-            "head": ["n", *(f"{name}: {what}" for name in figures for what in ("known", "containment", "examples"))],
-            "rows": [_order(str(order), figures) for order in found.orders],
-        },
+        "totals": as_table("Totals", "All examples", heads["totals"], totals),
+        "orders": as_table("By order", "N-grams by order; examples: those with a known one", heads["orders"], orders),
         "charts": _charts(found),
-        "tables": tables,
+        "tables": [_examples(side) for side in found.sides],
         "command": command,
-        "files": {
-            "label": "Files",
-            "caption": "What was read",
-            "head": ["file", "documents", found.unit, "left out"],
-            "rows": [
-                [one["file"], f"{one['documents']:,}", f"{one['words']:,}", f"{one.get('skipped', 0):,}"]
-                for one in corpus["files"][:MOST_FILES]
-            ],
-        },
+        "files": as_table("Files", "What was read", heads["files"], files),
     }
     return render_page("overlap.html", context, {"rows": None})
 
 
-def _what(found: Overlap) -> str:
-    corpus = found.corpus
-    return str(corpus["source"]) if "source" in corpus else f"{corpus['words']:,} {found.unit} of other text"
+def _shown(value: float | None, form: str = ",") -> str:
+    return "" if value is None else f"{value:{form}}"
 
 
-def _order(order: str, figures: dict[str, Any]) -> list[str]:
-    row = [order]
-    for one in figures.values():
-        at = one["orders"][order]
-        share = "" if at["containment"] is None else f"{at['containment']:.4f}"
-        row += [f"{at['known']:,} of {at['ngrams']:,}", share, f"{at['with_known']:,}"]
-    return row
+def _order(at: dict[str, Any]) -> tuple[str, str, str]:
+    """Of n-grams of one order: known ones of all, their share, and examples with one."""
+    return f"{at['known']:,} of {at['ngrams']:,}", _shown(at["containment"], ".4f"), _shown(at["with_known"])
 
 
 def _charts(found: Overlap) -> list[tuple[Any, str]]:

@@ -135,21 +135,19 @@ def _notes(release: Release, checks: Findings, material: Material, examples: dic
 
 
 def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any]:
-    stages = funnel(release, columns)
-    pools = len(release.manifest["inputs"]["pool"])
-    whole = stages[0].pairs or 1
-    rows = []
+    stages, pools = funnel(release, columns), len(release.manifest["inputs"]["pool"])
+    whole, rows = stages[0].pairs or 1, []
     for stage in stages:
         shares = [pairs / whole for pairs in stage.pools or (stage.pairs,)]
         colours = range(len(shares)) if stage.pools or pools == 1 else (6,)
-        label = f"{stage.pairs:,} of {whole:,}"
+        parts = [(share, colour % len(COLOURS)) for share, colour in zip(shares, colours, strict=True)]
         rows.append(
             {
                 "text": stage.text,
                 "pairs": stage.pairs,
                 "share": stage.pairs / whole,
                 "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
-                "bar": charts.bar([(share, c % len(COLOURS)) for share, c in zip(shares, colours, strict=True)], label),
+                "bar": charts.bar(parts, f"{stage.pairs:,} of {whole:,}"),
             }
         )
     return {"rows": rows, "pools": _pool_names(release) if pools > 1 else []}
@@ -165,17 +163,15 @@ def _pool_names(release: Release) -> list[str]:
 
 
 def _quantiles(release: Release) -> list[tuple[str, list[float]]]:
-    figures, measure = release.manifest["figures"], release.configuration["uncertainty"]
-    parts = (
-        ("candidates", figures),
-        ("test set", figures.get("selected", {})),
-        ("control set", figures.get("control", {})),
-    )
-    rows = []
-    for key in ("degree", "uncertainty", "reference", "perplexity"):
-        name = {"uncertainty": measure, "reference": REFERENCE_LIKELIHOOD}.get(key, key)
-        rows += [(f"{name}, {of}", [found[key][one] for one in QUANTILES]) for of, found in parts if key in found]
-    return rows
+    figures = release.manifest["figures"]
+    names = {"uncertainty": release.configuration["uncertainty"], "reference": REFERENCE_LIKELIHOOD}
+    parts = {"candidates": figures, "test set": figures.get("selected", {}), "control set": figures.get("control", {})}
+    return [
+        (f"{names.get(key, key)}, {of}", [found[key][one] for one in QUANTILES])
+        for key in ("degree", "uncertainty", "reference", "perplexity")
+        for of, found in parts.items()
+        if key in found
+    ]
 
 
 def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[Any, str]]:
@@ -248,22 +244,19 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     if material.training is None:
         return None
     side = release.configuration["degree_side"]
-    texts: dict[str, Sequence[str]] = {}
-    if release.finished:
-        texts["test set"] = release.lines(side)
-    if (lines := candidate_lines(release, side)) is not None:
-        texts["candidates"] = lines
-    if release.has_control:
-        texts["control set"] = release.control_lines(side)
-    if material.pool:
-        texts["pool"] = [pair[SIDES.index(side)] for pair in material.pool]
-    found = novelty_curves(material.training, texts, int(release.configuration["seed"]))
-    colours = {"test set": 0, "candidates": 1, "control set": 2, "pool": 6}
+    texts = {
+        "test set": release.lines(side) if release.finished else None,
+        "candidates": candidate_lines(release, side),
+        "control set": release.control_lines(side) if release.has_control else None,
+        "pool": [pair[SIDES.index(side)] for pair in material.pool] or None,
+    }
+    colours = dict(zip(texts, (0, 1, 2, 6), strict=True))
+    there: dict[str, Sequence[str]] = {name: lines for name, lines in texts.items() if lines is not None}
+    found = novelty_curves(material.training, there, int(release.configuration["seed"]))
     series = [charts.Series(name, shares, colours[name]) for name, shares in found.items() if shares]
-    size = min(map(len, texts.values()))
     return {
         "chart": charts.curves(series, "words in the n-gram", "share that is novel", "Novel n-grams by their length"),
-        "size": size,
+        "size": min(map(len, there.values())),
         "rows": [(name, [f"{share:.3f}" for share in shares]) for name, shares in found.items()],
         "orders": list(range(1, max(map(len, found.values()), default=0) + 1)),
         "side": side,
@@ -273,62 +266,53 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
 def _examples(release: Release, columns: dict[str, np.ndarray], material: Material) -> dict[str, Any]:
     """The rows of the table of examples, and how it shows them."""
     config, side = release.configuration, release.configuration["degree_side"]
-    measure = config["uncertainty"]
-    sources, targets = release.lines("source"), release.lines("target")
-    if release.finished:
-        rows: list[dict[str, Any]] = release.split()
-    else:
-        rows = release.table().to_pylist()
-    chosen = np.sort(_draw(np.arange(min(len(rows), len(sources), len(targets))), MOST_EXAMPLES, release)).tolist()
-    covered = (sources, targets)[SIDES.index(side)]
-    figures = ["degree", measure, "rank", "perplexity"]
-    here = [name for name in figures if rows and isinstance(rows[0].get(name), (int, float))]
-    pools = _pool_names(release)
-    fields = ["number", *here, "words", *(["pool"] if len(pools) > 1 else []), "source", "target"]
-    hypothesis = bool(rows) and isinstance(rows[0].get("hypothesis"), str)
-    fields += ["hypothesis"] * hypothesis + ["cover"] * (material.ngrams is not None)
+    measure, languages, pools = config["uncertainty"], release.languages, _pool_names(release)
+    texts = release.lines("source"), release.lines("target")
+    rows: list[dict[str, Any]] = release.split() if release.finished else release.table().to_pylist()
+    chosen = np.sort(_draw(np.arange(min(len(rows), *map(len, texts))), MOST_EXAMPLES, release)).tolist()
+    first = rows[0] if rows else {}
+    figures = [name for name in ("degree", measure, "rank", "perplexity") if isinstance(first.get(name), (int, float))]
+    pool, hypothesis = ["pool"] * (len(pools) > 1), ["hypothesis"] * isinstance(first.get("hypothesis"), str)
+    cover = ["cover"] * (material.ngrams is not None)
+    fields = ["number", *figures, "words", *pool, "source", "target", *hypothesis, *cover]
     found = []
     for place in chosen:
         row = rows[place]
-        values: dict[str, Any] = {name: _number(row.get(name)) for name in here}
+        values: dict[str, Any] = {name: _number(row.get(name)) for name in figures}
         values |= {"number": place + 1, "words": row[f"{side}_length"], "pool": row.get("pool")}
-        values |= {"source": sources[place], "target": targets[place], "hypothesis": row.get("hypothesis")}
+        values |= {"source": texts[0][place], "target": texts[1][place], "hypothesis": row.get("hypothesis")}
         if material.ngrams is not None:
-            values["cover"] = [len(piece) for piece in material.ngrams.cover(covered[place])]
+            values["cover"] = [len(piece) for piece in material.ngrams.cover(texts[SIDES.index(side)][place])]
         found.append([values[name] for name in fields])
-    columns_shown = [{"name": "number", "label": "no.", "digits": 0}]
-    columns_shown += [
-        {"name": name, "label": name, "digits": 0 if name == "rank" else 3, "down": name != "rank"} for name in here
+    shown: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
+    shown += [
+        {"name": name, "label": name, "digits": 0 if name == "rank" else 3, "down": name != "rank"} for name in figures
     ]
-    columns_shown.append({"name": "words", "label": "words", "digits": 0, "down": True})
-    if len(pools) > 1:
-        columns_shown.append({"name": "pool", "label": "pool", "digits": 0})
-    places = {str(column["name"]): place for place, column in enumerate(columns_shown)}
+    shown.append({"name": "words", "label": "words", "digits": 0, "down": True})
+    shown += [{"name": name, "label": name, "digits": 0} for name in pool]
+    places = {str(column["name"]): place for place, column in enumerate(shown)}
     filters: list[dict[str, Any]] = [
-        {"kind": "range", "label": name, "column": places[name]} for name in here if name != "rank"
+        {"kind": "range", "label": name, "column": places[name]} for name in figures if name != "rank"
     ]
-    if len(pools) > 1:
-        filters.append({"kind": "is", "label": "pool", "column": places["pool"], "names": list(enumerate(pools, 1))})
+    filters += [
+        {"kind": "is", "label": name, "column": places[name], "names": list(enumerate(pools, 1))} for name in pool
+    ]
     data = {
         "kind": "release",
         "fields": fields,
         "rows": found,
-        "columns": columns_shown,
+        "columns": shown,
         "sort": [0, False],
-        "searched": [name for name in ("source", "target", "hypothesis") if name in fields],
-        "names": list(release.languages),
-        "langs": [_tag(language) for language in release.languages],
+        "searched": ["source", "target", *hypothesis],
+        "names": list(languages),
+        # As the browser knows them, if they look like languages.
+        "langs": [one if 2 <= len(one) <= 3 and one.isascii() and one.isalpha() else None for one in languages],
         "side": side,
-        "unspaced": is_unspaced(targets),
-        "brush": [places["degree"], places[measure]] if measure in here else None,
+        "unspaced": is_unspaced(texts[1]),
+        "brush": [places["degree"], places[measure]] if measure in figures else None,
     }
-    return {"data": data, "columns": columns_shown, "filters": filters, "shown": len(found), "all": len(rows),
-            "cover": "cover" in fields, "hypothesis": hypothesis}  # fmt: skip
-
-
-def _tag(language: str) -> str | None:
-    """A language as the browser knows it, if it looks like one."""
-    return language if 2 <= len(language) <= 3 and language.isascii() and language.isalpha() else None
+    return {"data": data, "columns": shown, "filters": filters, "shown": len(found), "all": len(rows),
+            "cover": bool(cover), "hypothesis": bool(hypothesis)}  # fmt: skip
 
 
 def _number(value: Any) -> float | int | None:
