@@ -16,7 +16,7 @@ from cgbench.models.architectures.transformer import Transformer
 from cgbench.models.config.architectures import DLCLConfig
 
 
-class Combinations(nn.Module):
+class LayerCombinations(nn.Module):
     """What the layers of one stack read: a row of weights for each, and one for the stack's output.
 
     ``weights`` is square, as in the authors' code; what stands above its diagonal is never read.
@@ -47,8 +47,8 @@ class DLCL(Transformer):
         super().__init__(config, source_size, target_size)
         self.combinations = nn.ModuleDict(
             {
-                "encoder": Combinations(config.encoder_layers, config),
-                "decoder": Combinations(config.decoder_layers, config),
+                "encoder": LayerCombinations(config.encoder_layers, config),
+                "decoder": LayerCombinations(config.decoder_layers, config),
             }
         )
 

@@ -32,7 +32,7 @@ from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, r
 
 
 @dataclass
-class Sources(Encoded):
+class EncodedSources(Encoded):
     """What depends on the sources alone.
 
     :param states: what the mixed layers read of them, [M, width].
@@ -61,7 +61,7 @@ class RDangle(EncoderDecoderDangle):
         if config.values == "separate_anew":
             self.value_top = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
 
-    def encode_embedded(self, x: Tensor, layout: Layout) -> Sources:
+    def encode_embedded(self, x: Tensor, layout: Layout) -> EncodedSources:
         """Run the encoder that does not see the target, if there is one."""
         once = []
         if self.config.values == "separate":
@@ -70,7 +70,7 @@ class RDangle(EncoderDecoderDangle):
         elif self.config.values == "keys_once":
             states = self.encoder_norm(self._encode_once(self.mixed_stack(), self.end, x, layout))
             once = [layer.cross.project_keys(states) for layer in self.decoder_stack()]
-        return Sources(x, layout, once)
+        return EncodedSources(x, layout, once)
 
     def _encode_values(self, x: Tensor, layout: Layout) -> Tensor:
         if self.config.value_encoder == "mixed":

@@ -39,7 +39,7 @@ class Encoded:
 
 
 @dataclass
-class State:
+class DecoderState:
     """Everything that decoding step by step remembers, a row for each sentence.
 
     The hypotheses of a sentence, ``beam`` adjacent ones, share its row: each step stores the keys and values of all
@@ -247,7 +247,7 @@ class Transformer(nn.Module):
         source = [self.source_cache(number, encoded, pairing)[0] for number in range(len(self.decoder_stack()))]
         target = [layer.attention.empty(rows, source[0].keys) for layer in self.decoder_stack()]
         positions = torch.empty(0, dtype=torch.int64, device=device)
-        return State(source, pairing.masks[0], target, positions, beam)
+        return DecoderState(source, pairing.masks[0], target, positions, beam)
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
         """Consume one id per row [rows] and return the logits of the next [rows, target vocabulary]."""

@@ -16,7 +16,7 @@ BYTES_A_WORD = 60  # of both sides: what the simplest learner takes (59 seen)
 
 
 @dataclass(frozen=True)
-class Side:
+class WordSide:
     """One side of a parallel text.
 
     :param words: by id, in the order of their first occurrence.
@@ -45,8 +45,8 @@ class Side:
 class Bitext:
     """Pairs of sentences as ids; words are what ASCII white space separates."""
 
-    source: Side
-    target: Side
+    source: WordSide
+    target: WordSide
 
     @classmethod
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Bitext:
@@ -79,9 +79,9 @@ class _Numbering:
         self.ids.extend([known.setdefault(word, len(known)) for word in words])
         self.lengths.append(len(words))
 
-    def done(self) -> Side:
+    def done(self) -> WordSide:
         words = [word.decode() for word in self.words]
-        return Side(words, np.array(self.ids, np.int32), np.array(self.lengths, np.int64))
+        return WordSide(words, np.array(self.ids, np.int32), np.array(self.lengths, np.int64))
 
 
 @dataclass(frozen=True)

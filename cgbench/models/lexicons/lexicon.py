@@ -31,7 +31,6 @@ from cgbench.text.formats import Pair
 from cgbench.text.streams import read_lines
 
 HEADER = "source\ttarget\tvalue"
-BLOCK = 1 << 20  # entries made into text at a time
 
 
 @dataclass(frozen=True)
@@ -108,33 +107,15 @@ class Lexicon:
         digest beside it."""
         path = Path(path)
         if path.suffix == ".tsv":
-            write_recorded(path, "\n".join([HEADER, *self._texts("\t", "\n")]) + "\n")
+            rows = (f"{source}\t{target}\t{value}" for source, row in self.items() for target, value in row.items())
+            write_recorded(path, "\n".join([HEADER, *rows]) + "\n")
         else:
-            write_recorded(path, "{" + ",\n".join(self._texts(": ", ", ")) + "}\n")
+            rows = (f"{_json(source)}: {_json(row)}" for source, row in self.items())
+            write_recorded(path, "{" + ",\n".join(rows) + "}\n")
 
-    def _texts(self, colon: str, comma: str) -> Iterator[str]:
-        """The entries of each source word as text. PyArrow's numbers are the shortest that give back the value, as
-        Python's are, and several times as fast."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
 
-        tsv = colon == "\t"
-        sources, targets = (
-            pa.array(list(words) if tsv else [json.dumps(word, ensure_ascii=False) for word in words], pa.string())
-            for words in (self.source_words, self.target_words)
-        )
-        firsts = np.unique(np.searchsorted(self.begin, np.arange(0, len(self), BLOCK), side="right") - 1).tolist()
-        for first, last in zip(firsts, [*firsts[1:], len(self.source_words)], strict=True):
-            begin = self.begin[first : last + 1]
-            span = slice(begin[0], begin[-1])
-            values = pa.array(self.values[span]).cast(pa.string())
-            parts = [targets.take(pa.array(self.targets[span])), values]
-            if tsv:
-                parts.insert(0, sources.take(pa.array(np.repeat(np.arange(first, last), np.diff(begin)))))
-            entries = pc.binary_join_element_wise(*parts, colon)
-            rows = pc.binary_join(pa.ListArray.from_arrays((begin - begin[0]).astype(np.int32), entries), comma)
-            words = sources.slice(first, last - first)
-            yield from (rows if tsv else pc.binary_join_element_wise(words, ": {", rows, "}", "")).to_pylist()
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _read_tsv(path: Path) -> dict[str, dict[str, float]]:
