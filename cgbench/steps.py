@@ -92,10 +92,6 @@ class Workspace:
         """Where the result of ``step`` is, or will be."""
         return self.root / step.name / step.key[:KEY_LENGTH]
 
-    def folders(self, step: Step) -> tuple[Path, Path]:
-        """Where the result of ``step`` is, or will be, and where it is in the making."""
-        return self.result(step), self._partial(step)
-
     def done(self, step: Step) -> bool:
         """Whether ``step`` is finished, and every file that it wrote still has the bytes that were written.
 
