@@ -23,7 +23,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
 from cgbench.models.devices import choose_device, one_thread
 from cgbench.models.lengths import check_positions, longer_than_trained
-from cgbench.models.search import Hypothesis, beam_search, greedy_search
+from cgbench.models.search import Hypothesis, beam_search
 from cgbench.models.search import longest as longest_of
 from cgbench.models.special_ids import EOS
 from cgbench.models.teacher_forcing import score_hypotheses
@@ -169,10 +169,7 @@ class Ensemble:
         with self._running(len(rows), "translating", progress) as done:
             for batch in make_batches(lengths, lengths, rows, batch_tokens or self._choose(1024, 16384)):
                 source = packed.take(batch, self.device)
-                if beam == 1:
-                    found = greedy_search(self.members, source, **options)
-                else:
-                    found = beam_search(self.members, source, beam=beam, **options)
+                found = beam_search(self.members, source, beam=beam, **options)
                 for i, hypotheses in zip(batch.tolist(), found, strict=True):
                     result[i] = [self._translation(hypothesis) for hypothesis in hypotheses]
                 done(len(batch))

@@ -1,4 +1,4 @@
-"""Beam and greedy search with one model or an ensemble.
+"""Beam search with one model or an ensemble; with a beam of 1 it is greedy search.
 
 An ensemble's distribution at a step is the mean of its members' *probabilities* (Malinin and Gales, 2021, "product of
 expectations"; what fairseq does with several checkpoints), not of their log-probabilities. The search is fairseq's: at
@@ -96,43 +96,6 @@ def beam_search(
         stepper.keep((row * width + parent).ravel())
         alive = alive[going]
     return [sorted(found, key=lambda h: -h.score) for found in finished]
-
-
-@torch.inference_mode()
-def greedy_search(
-    members: Sequence[nn.Module],
-    source: Ragged,
-    *,
-    max_length_ratio: float = 1.2,
-    max_length_extra: int = 10,
-    length_penalty: float = 1.0,
-) -> list[list[Hypothesis]]:
-    """Take the most probable token at every step; arguments and result as for :func:`beam_search` with a beam of 1."""
-    limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
-    stepper = _Stepper(members, source)
-    tokens: list[list[int]] = [[] for _ in range(len(source.layout))]
-    log_probs = [0.0] * len(source.layout)
-    alive = np.arange(len(source.layout))
-    previous = np.full(len(alive), EOS)
-    step = 0
-    while len(alive):
-        p = stepper.step(previous)
-        _forbid(p, step, limit[alive])
-        best, token = p.max(1)
-        log_prob, previous = torch.stack((best.double().clamp_min(LEAST).log(), token.double())).cpu().numpy()
-        previous = previous.astype(np.int64)
-        for i, one, value in zip(alive.tolist(), previous.tolist(), log_prob.tolist(), strict=True):
-            tokens[i].append(one)
-            log_probs[i] += value
-        going = np.flatnonzero(previous != EOS)
-        if len(going) < len(alive):
-            stepper.keep(going)
-        alive, previous = alive[going], previous[going]
-        step += 1
-    return [
-        [Hypothesis(np.array(path, np.int32), log_prob / len(path) ** length_penalty, log_prob)]
-        for path, log_prob in zip(tokens, log_probs, strict=True)
-    ]
 
 
 class _Stepper:

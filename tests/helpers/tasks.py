@@ -13,7 +13,7 @@ import torch
 from cgbench.models.parts.loss import label_smoothed_nll_loss
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
-from cgbench.models.search import greedy_search
+from cgbench.models.search import beam_search
 from cgbench.models.special_ids import EOS
 
 Pair = tuple[list[int], list[int]]
@@ -97,6 +97,6 @@ def learns(config, task: Task, updates: int = 300, rate: float = 6e-3, rows: int
         if recent < 0.04:
             break
     source, target = task.batch(200, generator, test=True)
-    found = greedy_search([model.eval()], source)
+    found = beam_search([model.eval()], source, beam=1)
     wanted = target.ids.split(target.layout.lengths.tolist())
     return float(np.mean([np.array_equal(best[0].tokens, y) for best, y in zip(found, wanted, strict=True)]))

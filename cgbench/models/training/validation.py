@@ -11,7 +11,7 @@ from torch import nn
 
 from cgbench.errors import require
 from cgbench.models.config.common import TrainingConfig
-from cgbench.models.search import beam_search, greedy_search
+from cgbench.models.search import beam_search
 from cgbench.models.text.batches import count_tokens
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data
@@ -99,8 +99,6 @@ class Validation:
             source = self.data.source.take(batch, self.device)
             if search := getattr(model, "search", None):
                 found = search(source, self.config.validate_beam, extra)
-            elif self.config.validate_beam == 1:
-                found = greedy_search([model], source, max_length_extra=extra)
             else:
                 found = beam_search([model], source, beam=self.config.validate_beam, max_length_extra=extra)
             for row, (best, *_) in zip(batch.tolist(), found, strict=True):

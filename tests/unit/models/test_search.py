@@ -13,7 +13,7 @@ from torch import nn
 from cgbench.models.config.common import TransformerConfig
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.registry import build_model
-from cgbench.models.search import _largest, beam_search, greedy_search
+from cgbench.models.search import _largest, beam_search
 
 
 @pytest.fixture(autouse=True)
@@ -77,16 +77,17 @@ def random_sources(count, size, seed):
     return [np.append(rng.integers(3, size, n), 2) for n in rng.integers(0, 7, count)]
 
 
-def test_beam_of_one_is_greedy():
-    members = [transformer(seed, size=30) for seed in range(2)]
-    source = Ragged.pack(random_sources(20, 30, 0))
-    beam, greedy = beam_search(members, source, beam=1), greedy_search(members, source)
-    assert len({len(one[0].tokens) for one in beam}) > 3
-    for one, other in zip(beam, greedy, strict=True):
-        assert len(one) == len(other) == 1
-        assert one[0].tokens.tolist() == other[0].tokens.tolist() and other[0].tokens.dtype == np.int32
-        assert one[0].log_prob == pytest.approx(other[0].log_prob, abs=1e-5)
-        assert one[0].score == pytest.approx(other[0].score, abs=1e-5)
+def test_a_beam_of_one_takes_the_most_probable_token_at_every_step():
+    model = transformer(0, size=30)
+    found = beam_search([model], Ragged.pack(random_sources(20, 30, 0)), beam=1)
+    assert len({len(one.tokens) for (one,) in found}) > 3
+    for source, (one,) in zip(random_sources(20, 30, 0), found, strict=True):
+        tokens = torch.from_numpy(one.tokens).long()
+        log_p = model(Ragged.pack([source]), Ragged.pack([tokens.numpy()]).shifted()).log_softmax(1)
+        assert one.tokens.dtype == np.int32 and one.score == pytest.approx(one.log_prob / len(tokens))
+        assert one.log_prob == pytest.approx(log_p.gather(1, tokens[:, None]).sum().item(), abs=1e-4)
+        log_p[:, [0, 1]] = log_p[0, 2] = -math.inf
+        assert log_p.argmax(1).tolist()[: len(tokens) - 1] == tokens[:-1].tolist()
 
 
 def test_translations_do_not_depend_on_the_batch():
@@ -148,7 +149,7 @@ def test_members_are_averaged_by_probability():
     first, second = [0, 0, 0, 0.05, 0.30, 0.65], [0, 0, 0, 0.60, 0.35, 0.05]
     end = [0, 0, 1.0, 0, 0, 0]
     members, source = [Scripted(first, end), Scripted(second, end)], Ragged.pack([[4, 2]])
-    assert greedy_search(members, source)[0][0].tokens.tolist() == [5, 2]
+    assert beam_search(members, source, beam=1)[0][0].tokens.tolist() == [5, 2]
     found = beam_search(members, source, beam=3, length_penalty=0)[0]
     assert found[0].tokens.tolist() == [5, 2]
     assert {int(h.tokens[0]): math.exp(h.log_prob) for h in found} == pytest.approx({3: 0.325, 4: 0.325, 5: 0.35})
@@ -157,21 +158,21 @@ def test_members_are_averaged_by_probability():
 def test_what_may_not_be_produced():
     """The model wants <s>, <pad> and an early end, and never to end later."""
     eager = Scripted([0.3, 0.3, 0.3, 0.05, 0.04, 0.01], [0.5, 0.49, 1e-30, 0.001, 0.005, 0.004])
-    for search in (beam_search, greedy_search):
-        best = search([eager], Ragged.pack([[4, 5, 2]]), max_length_ratio=1.0, max_length_extra=2)[0][0]
+    for beam in (5, 1):
+        best = beam_search([eager], Ragged.pack([[4, 5, 2]]), beam=beam, max_length_ratio=1.0, max_length_extra=2)[0][0]
         assert best.tokens.tolist() == [3, 4, 4, 4, 4, 2]  # 1 * 3 + 2 words at most, then a forced end
         assert best.log_prob == pytest.approx(math.log(0.05 * 0.005**4) + math.log(1e-30), rel=1e-4)
 
 
 def test_a_forced_end_of_probability_zero_is_still_a_translation():
     endless = Scripted([0, 0, 0, 0.5, 0.5, 0.0])
-    for search in (beam_search, greedy_search):
-        (found,) = search([endless], Ragged.pack([[2]]), max_length_ratio=1.0, max_length_extra=0)
+    for beam in (5, 1):
+        (found,) = beam_search([endless], Ragged.pack([[2]]), beam=beam, max_length_ratio=1.0, max_length_extra=0)
         assert found and all(len(h.tokens) == 2 and math.isfinite(h.score) for h in found)
 
 
 def test_nothing_to_translate():
-    assert len(greedy_search([transformer(0)], Ragged.pack([[2]]))[0]) == 1
+    assert len(beam_search([transformer(0)], Ragged.pack([[2]]), beam=1)[0]) == 1
     (found,) = beam_search([transformer(0)], Ragged.pack([[2]]), beam=3)
     assert len(found) == 3 and all(len(h.tokens) <= 12 for h in found)
 
