@@ -117,12 +117,6 @@ class TrainingRun:
             self._begin_stage()
         return False
 
-    def update_once(self) -> int:
-        """Make the next update, and nothing that is due after it; return the target tokens that it read."""
-        tokens = self._update(self._next_batches())
-        self._settle()  # which waits for a GPU
-        return tokens
-
     def _train_stage(self) -> bool:
         progress = self.progress
         stopped = self._enough()
