@@ -37,7 +37,7 @@ _DAMAGED = (
 )
 
 
-class Member:
+class ArchiveMember:
     """A regular file in an archive: its ``name``, and its bytes, to be read once."""
 
     def __init__(self, archive: Path, name: str, stream: Any) -> None:
@@ -56,7 +56,7 @@ class Member:
         return f"/{self.name}".endswith(f"/{path}")
 
 
-def members(archive: Path, password: str = "") -> Iterator[Member]:
+def members(archive: Path, password: str = "") -> Iterator[ArchiveMember]:
     """The regular files of a tar archive (compressed or not) or a zip archive, in its order, each readable once.
 
     Links and devices are passed over.
@@ -76,7 +76,7 @@ def members(archive: Path, password: str = "") -> Iterator[Member]:
             if count > MOST_MEMBERS:
                 raise InputError(f"{archive}: more than {MOST_MEMBERS:,} members; it was not used")
             if stream is not None:
-                yield Member(archive, name.removeprefix("./"), stream)
+                yield ArchiveMember(archive, name.removeprefix("./"), stream)
 
 
 def unpack(archive: Path, wanted: Mapping[str, Path], password: str = "") -> set[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from cgbench.data_recipes.archives import Member, members
+from cgbench.data_recipes.archives import ArchiveMember, members
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
 from cgbench.data_recipes.sparql import merge_triples, tokenize_query, tokenize_question
 from cgbench.data_recipes.writer import rows_by_number
@@ -29,7 +29,7 @@ _FIELD = re.compile(rb'"(questionPatternModEntities|sparqlPatternModEntities)"\s
 LONGEST_FIELD = 1 << 16
 
 
-def read_dataset(member: Member) -> Iterator[tuple[str, str]]:
+def read_dataset(member: ArchiveMember) -> Iterator[tuple[str, str]]:
     """The questions and queries of ``dataset.json``, as they are, in a stream.
 
     :raises InputError: a record lacks one of the two.

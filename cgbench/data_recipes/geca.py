@@ -83,7 +83,7 @@ def augment(pairs: Iterable[Pair], settings: Settings | None = None) -> Augmente
     text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
     if not text:
         raise InputError("there is no pair to learn from")
-    table = Table(text, alphabet, settings)
+    table = TemplateTable(text, alphabet, settings)
     seen = [{pair[side] for pair in text} for side in (0, 1)]
     new: dict[tuple[str, str], None] = {}
     for template, fragments in table.proposals(random.Random(settings.seed)):
@@ -139,7 +139,7 @@ class Alphabet:
 
 
 @dataclass
-class Table:
+class TemplateTable:
     """Which templates fit which tuples of fragments.
 
     ``fits[begin[t]:begin[t + 1]]`` are the tuples that template t fits, by number, rising.
@@ -283,7 +283,7 @@ def _fill(template: str, fragments: tuple[str, ...], alphabet: Alphabet) -> list
 
 
 @dataclass(frozen=True)
-class Overlap:
+class SharedRows:
     """What new pairs share with a test text: how many of its pairs, and of its sources, are among them."""
 
     rows: int
@@ -291,12 +291,12 @@ class Overlap:
     sources: int
 
 
-def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> Overlap:
+def overlap(new: Iterable[Pair], test: Iterable[Pair]) -> SharedRows:
     """Count the rows of a test text that the new pairs give away; white space between words makes no difference."""
     made = {_words(pair) for pair in new}
     sources = {source for source, _ in made}
     rows = [_words(pair) for pair in test]
-    return Overlap(len(rows), sum(row in made for row in rows), sum(row[0] in sources for row in rows))
+    return SharedRows(len(rows), sum(row in made for row in rows), sum(row[0] in sources for row in rows))
 
 
 def _words(pair: Pair) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:

@@ -22,7 +22,7 @@ NAMED = 6  # files of a group that a line names one by one
 HEAD = ("set", "files", "from", "digest", "bytes seen")
 
 
-class Origin(NamedTuple):
+class KnownFile(NamedTuple):
     """A row of ``origins.tsv``."""
 
     repository: str
@@ -35,10 +35,10 @@ class Origin(NamedTuple):
 
 
 @cache
-def origins() -> dict[tuple[str, str, str], Origin]:
+def origins() -> dict[tuple[str, str, str], KnownFile]:
     """The rows of ``origins.tsv`` by repository, commit and path."""
     lines = files("cgbench.data_recipes").joinpath(TABLE).read_text("utf-8").splitlines()
-    rows = (Origin(*line.split("\t")) for line in lines[1:])
+    rows = (KnownFile(*line.split("\t")) for line in lines[1:])
     return {row[:3]: row for row in rows}
 
 

@@ -18,7 +18,7 @@ from typing import BinaryIO, TypeVar
 import numpy as np
 
 from cgbench.files import atomic_path
-from cgbench.lm.smoothing import Estimates, Part, Smoothing
+from cgbench.lm.smoothing import Estimates, Smoothing, Stretch
 
 _BUFFER = 4 << 20
 T = TypeVar("T")
@@ -68,7 +68,7 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: T
     shown, rows = arpa_kernels.show_words(corpus.arena, corpus.starts)
     spare: queue.SimpleQueue[np.ndarray] = queue.SimpleQueue()
 
-    def write(part: Part) -> list[tuple[np.ndarray, int]]:
+    def write(part: Stretch) -> list[tuple[np.ndarray, int]]:
         low, node, written = part.low, part.before[order], []
         while low < part.high:
             try:
@@ -89,7 +89,7 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: T
             spare.put(buffer)
 
 
-def ahead(pool: ThreadPoolExecutor, work: Callable[[Part], T], parts: Sequence[Part], most: int) -> Iterator[T]:
+def ahead(pool: ThreadPoolExecutor, work: Callable[[Stretch], T], parts: Sequence[Stretch], most: int) -> Iterator[T]:
     """The results of ``work`` in order, ``most`` parts being worked on ahead of the one that is taken."""
     waiting: deque[Future[T]] = deque()
     for part in parts:

@@ -43,7 +43,7 @@ import numpy as np
 
 from cgbench.files import atomic_path
 from cgbench.lm.arpa import ahead, kept_ngrams, write_all
-from cgbench.lm.smoothing import Estimates, Part, Smoothing
+from cgbench.lm.smoothing import Estimates, Smoothing, Stretch
 
 MAGIC = b"mmap lm http://kheafield.com/code format version 5\n"
 ORDERS = range(2, 7)
@@ -114,7 +114,7 @@ def _write_table(
     weights = np.empty(0, np.float32) if estimates.weights is None else estimates.weights
     above = -1 if highest else model.thresholds[order]
 
-    def make(part: Part) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def make(part: Stretch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         most = part.high - part.low
         keys, logs = np.empty(most, np.uint64), np.empty(most, np.float32)
         backoffs = np.empty(0 if highest else most, np.float32)

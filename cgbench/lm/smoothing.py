@@ -27,7 +27,7 @@ _PART = 1 << 19
 
 
 @dataclass(frozen=True)
-class Part:
+class Stretch:
     """A range of sorted places, cut where no n-gram of two words or more goes on; ``before[n]`` nodes of n words begin
     in front of it.
     """
@@ -84,7 +84,7 @@ def _clear(cells: np.ndarray, part: tuple[int, int]) -> None:
     cells[part[0] : part[1]] = 0
 
 
-def begin_of(order: int) -> Callable[[Part], int]:
+def begin_of(order: int) -> Callable[[Stretch], int]:
     """The number of a part's first node of an order."""
     return lambda part: part.before[order]
 
@@ -168,18 +168,22 @@ class Smoothing:
         return probabilities, weights
 
     def _each(
-        self, pool: ThreadPoolExecutor, kernel: Callable[..., None], *given: Any, parts: Sequence[Part] | None = None
+        self,
+        pool: ThreadPoolExecutor,
+        kernel: Callable[..., None],
+        *given: Any,
+        parts: Sequence[Stretch] | None = None,
     ) -> None:
         """Run a loop over all parts; what is given as a function depends on the part."""
         sort = self.sorted
 
-        def work(part: Part) -> None:
+        def work(part: Stretch) -> None:
             own = (value(part) if callable(value) else value for value in given)
             kernel(sort.places, sort.shared, sort.depths, part.low, part.high, *own)
 
         list(pool.map(work, self.parts if parts is None else parts))
 
-    def _tally(self) -> tuple[list[Part], list[list[int]]]:
+    def _tally(self) -> tuple[list[Stretch], list[list[int]]]:
         """Cut the places into parts and count their nodes: nodes, kept ones and the tally of each order."""
         from cgbench.lm import smoothing_kernels as kernels
 
@@ -200,18 +204,20 @@ class Smoothing:
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(tally, range(len(cuts) - 1)))
         before = np.cumsum(figures[:, :, 0], axis=0) - figures[:, :, 0]
-        parts = [Part(low, high, tuple(row)) for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)]
+        parts = [
+            Stretch(low, high, tuple(row)) for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)
+        ]
         totals = figures.sum(axis=0)
         words = int(totals[1, 0])
         totals[1] = [words, words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
         return parts, totals[1:].tolist()
 
-    def _word_parts(self) -> list[Part]:
+    def _word_parts(self) -> list[Stretch]:
         """Parts that are cut where the last word changes."""
         starts = self.sorted.starts
         present = np.concatenate([[0], np.cumsum(np.diff(starts) > 0)])
         cuts = cut_words(starts, _PART)
-        return [Part(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
+        return [Stretch(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
 
     def unknown(self) -> float:
         """The probability of a word of which nothing is known: that of ``<unk>`` where no word of the text is."""

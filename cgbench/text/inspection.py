@@ -34,7 +34,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Treatment:
     """What is done to all text: the tokeniser and the language of each side, lower case, detokenisation before."""
 
     tokenize: tuple[str, str] = ("none", "none")
@@ -43,13 +43,15 @@ class Asked:
     detokenize: bool = False
 
 
-def asked_of(normalisation: Normalisation) -> Asked:
+def asked_of(normalisation: Normalisation) -> Treatment:
     """What a normalisation does, as :func:`inspect` wants to know it."""
-    return Asked(normalisation.tokenizers, normalisation.lowercase, normalisation.languages, normalisation.detokenize)
+    return Treatment(
+        normalisation.tokenizers, normalisation.lowercase, normalisation.languages, normalisation.detokenize
+    )
 
 
 @dataclass(frozen=True)
-class Sample:
+class CorpusSample:
     """A sample of a corpus: pairs, as the corpus has them."""
 
     spec: CorpusSpec
@@ -80,12 +82,12 @@ class Sample:
         return f"{self.spec}, {SIDES[sides[0]]}"
 
 
-def take_sample(spec: CorpusSpec) -> Sample:
+def take_sample(spec: CorpusSpec) -> CorpusSample:
     """Read a sample of a corpus.
 
     :raises InputError: as :func:`cgbench.text.formats.read_pairs`, of what was read.
     """
-    return Sample(spec, sample_pairs(spec))
+    return CorpusSample(spec, sample_pairs(spec))
 
 
 def look_at(train: CorpusSpec, others: Sequence[CorpusSpec], normalisation: Normalisation) -> list[Finding]:
@@ -109,7 +111,7 @@ def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation
     samples = []
     for given in (train, *filter(_is_single, others)):
         pairs = [(line, "") for line in sample_text(given)]
-        samples.append(Sample(CorpusSpec((Path(given), Path(given))), pairs))
+        samples.append(CorpusSample(CorpusSpec((Path(given), Path(given))), pairs))
     asked = asked_of(normalisation)
     # a text by itself has no name that says its language
     return inspect(samples[0], samples[1:], replace(asked, languages=("source", "target")))
@@ -119,11 +121,11 @@ def _is_single(given: str | Path) -> bool:
     return not is_stdin(given) and (not is_table(given) or split_name(given)[1] is not None)
 
 
-Fault: TypeAlias = "tuple[Sample, list[int]]"
-Wrong: TypeAlias = Callable[[Sample, int], bool]
+Fault: TypeAlias = "tuple[CorpusSample, list[int]]"
+Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 
-def inspect(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding]:
+def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     """What is wrong with the training text and the other texts of a build (pools, what is to be excluded).
 
     Findings that stop come first.
@@ -142,12 +144,12 @@ def inspect(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Findi
     return sorted(found, key=lambda finding: not finding.stops)
 
 
-def _columns(sample: Sample, asked: Asked) -> list[Finding]:
+def _columns(sample: CorpusSample, asked: Treatment) -> list[Finding]:
     faults = find_column_faults(sample.spec, sample.pairs, asked.languages)
     return [Finding(text, stops) for text, stops in faults]
 
 
-def _faults(samples: Iterable[Sample], wrong: Wrong) -> list[Fault]:
+def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
     """The samples in which something is wrong, and on which sides."""
     faults = [(sample, [side for side in (0, 1) if wrong(sample, side)]) for sample in samples]
     return [(sample, sides) for sample, sides in faults if sides]
@@ -162,7 +164,7 @@ def _percent(part: int | float, whole: int | float = 1) -> str:
     return f"{100 * part / whole:.0f} %"
 
 
-def _tokenised(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding]:
+def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     if asked.detokenize:
         return []
     touched = [tokenizer != "none" for tokenizer in asked.tokenize]
@@ -213,7 +215,7 @@ def _tokenised(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Fi
         for sample, sides in _faults([train, *others], lambda one, side: one.profiles[side].mixed)
     ]
 
-    def attached(one: Sample, side: int) -> bool:
+    def attached(one: CorpusSample, side: int) -> bool:
         here = one.profiles[side]
         return not touched[side] and here.tokenised is False and not here.unspaced
 
@@ -236,7 +238,7 @@ def _apart(one: Profile) -> str:
     return f"{_percent(marks.share or 0)} of its {what} stand apart"
 
 
-def _case(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding]:
+def _case(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     if asked.lowercase:
         return []
     found = []
@@ -265,7 +267,7 @@ def _case(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding
     return found
 
 
-def _escapes(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding]:
+def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     """Escaped text among text that is not; or all of it, where it is not tokenised: then Moses did not write them."""
     every = [train, *others]
     if asked.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
@@ -296,7 +298,7 @@ def _escapes(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Find
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 
 
-def _blanks(every: Sequence[Sample], asked: Asked) -> list[Finding]:
+def _blanks(every: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     faults = _faults(
         every,
         lambda one, side: (
@@ -317,7 +319,7 @@ def _blanks(every: Sequence[Sample], asked: Asked) -> list[Finding]:
     ]
 
 
-def _equal(every: Sequence[Sample]) -> list[Finding]:
+def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
     found = []
     for sample in every:
         if sample.equal >= max(ENOUGH, len(sample.pairs) / 20):
@@ -328,7 +330,7 @@ def _equal(every: Sequence[Sample]) -> list[Finding]:
     return found
 
 
-def _unspaced(every: Sequence[Sample], asked: Asked) -> list[Finding]:
+def _unspaced(every: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     faults = _faults(
         every,
         lambda one, side: asked.tokenize[side] in NO_SEGMENTATION and one.profiles[side].unspaced is not None,
@@ -346,7 +348,7 @@ def _unspaced(every: Sequence[Sample], asked: Asked) -> list[Finding]:
     ]
 
 
-def _segment(sample: Sample, side: int, asked: Asked) -> str:
+def _segment(sample: CorpusSample, side: int, asked: Treatment) -> str:
     """How to put blanks into a text that has none."""
     code = asked.languages[side]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
@@ -354,7 +356,7 @@ def _segment(sample: Sample, side: int, asked: Asked) -> str:
     return f"--tokenize {code}=char separates characters{more}; or put blanks between words yourself"
 
 
-def _languages(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Finding]:
+def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
     """Sides that are swapped, and languages that are not those asked for."""
     every = [train, *others]
     swapped = [one for one in every if _is_swapped(one, asked.languages)]
@@ -383,7 +385,7 @@ def _languages(train: Sample, others: Sequence[Sample], asked: Asked) -> list[Fi
     return found
 
 
-def _turn(swapped: Sequence[Sample], every: Sequence[Sample], asked: Asked) -> str:
+def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Treatment) -> str:
     """How to turn the sides round."""
     if all(len(one.spec.paths) == 1 for one in swapped):
         source, target = columns_of(swapped[0].spec)
@@ -397,7 +399,7 @@ def _turn(swapped: Sequence[Sample], every: Sequence[Sample], asked: Asked) -> s
     )
 
 
-def _is_swapped(one: Sample, languages: tuple[str, str]) -> bool:
+def _is_swapped(one: CorpusSample, languages: tuple[str, str]) -> bool:
     """Whether the source looks like the target's language, and the other way round; of one language that is known
     here: whether the other side is in it."""
     likely = [side.likely for side in one.profiles]
@@ -409,7 +411,7 @@ def _is_swapped(one: Sample, languages: tuple[str, str]) -> bool:
     return source and target if known(first) and known(second) else source or target
 
 
-def _is_crossed(train: Sample, one: Sample) -> bool:
+def _is_crossed(train: CorpusSample, one: CorpusSample) -> bool:
     """Whether each side has the words of the training text's other side."""
 
     def covered(text: Profile, by: Profile) -> float:

@@ -36,9 +36,9 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 from pathlib import Path
 
-from cgbench.data_recipes.demo.grammar import Clause, NounPhrase, Sentence, translate
+from cgbench.data_recipes.demo.grammar import Clause, Meaning, NounPhrase, translate
 from cgbench.data_recipes.demo.lexicon import Adjective, Noun, lexicon
-from cgbench.data_recipes.demo.sampler import Draw, Sampler, combinations
+from cgbench.data_recipes.demo.sampler import RandomDraw, Sampler, combinations
 from cgbench.errors import InputError
 from cgbench.files import write_atomic
 
@@ -68,7 +68,7 @@ def write_demo(
         )
     if pool_pairs < 0 or valid_pairs < 0:
         raise InputError(f"pool_pairs={pool_pairs}, valid_pairs={valid_pairs}: a number of pairs cannot be negative")
-    draw = Draw(seed)
+    draw = RandomDraw(seed)
     ordinary = Ordinary(draw, frames=max(20, train_pairs // 80))
     train = _training(ordinary, train_pairs)
     seen = {side for pair in train for side in pair}
@@ -97,7 +97,7 @@ def _fresh(sample: Callable[[], Pair], seen: set[str]) -> Pair:
 class Frame:
     """A stock sentence with one noun phrase open, and what may fill it in training and in near-copies."""
 
-    def __init__(self, sentence: Sentence, slot: str, fillers: list[NounPhrase], number: int) -> None:
+    def __init__(self, sentence: Meaning, slot: str, fillers: list[NounPhrase], number: int) -> None:
         self.sentence = sentence
         self.slot = slot
         self.trained = [filler for filler in fillers if (filler.noun.rank + number) % 3]
@@ -125,7 +125,7 @@ def _with_phrase(clause: Clause, slot: str, phrase: NounPhrase) -> Clause:
 class Ordinary:
     """What training is made of: variants of stock sentences and free sentences."""
 
-    def __init__(self, draw: Draw, frames: int) -> None:
+    def __init__(self, draw: RandomDraw, frames: int) -> None:
         self.draw = draw
         self.sampler = Sampler(draw, novel=False)
         self.frames = [self._frame(number) for number in range(frames)]

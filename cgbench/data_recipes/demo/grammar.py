@@ -61,7 +61,7 @@ class Clause(NamedTuple):
     gap: str = ""
 
 
-class Sentence(NamedTuple):
+class Meaning(NamedTuple):
     """``form`` is statement, question, why, or says how the clause ``other`` joins the main clause.
 
     ``and``: coordinated by ``link``; ``last``, ``first``: subordinate under ``link``, after or before the main clause;
@@ -334,7 +334,7 @@ def _english_clause(clause: Clause, head: NounPhrase | None = None, question: bo
     return " ".join(filter(None, words))
 
 
-def translate(sentence: Sentence) -> tuple[str, str]:
+def translate(sentence: Meaning) -> tuple[str, str]:
     """Return the German and the English sentence, lower-cased, tokens separated by one blank."""
     form, main, other = sentence.form, sentence.main, sentence.other
     stop = "?" if form in ("question", "why") else "."
@@ -353,7 +353,7 @@ def translate(sentence: Sentence) -> tuple[str, str]:
     return text, f"{english} {stop}"
 
 
-def _complex(sentence: Sentence, main: Clause, other: Clause) -> tuple[list[str], str]:
+def _complex(sentence: Meaning, main: Clause, other: Clause) -> tuple[list[str], str]:
     form, link = sentence.form, sentence.link
     if form == "and":
         assert link is not None

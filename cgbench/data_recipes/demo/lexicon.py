@@ -99,7 +99,7 @@ class Modal(NamedTuple):
     negatable: bool
 
 
-class Words(NamedTuple):
+class DemoWords(NamedTuple):
     """All word tables, read."""
 
     nouns: list[Noun]
@@ -143,7 +143,7 @@ def _modal(tense: str, ich: str, wir: str, third: str, others: str, base: str, n
 
 
 @cache
-def lexicon() -> Words:
+def lexicon() -> DemoWords:
     """Return the word tables."""
     tables: dict[str, list[list[str]]] = {}
     for line in files(__package__).joinpath("words.tsv").read_text("utf-8").splitlines():
@@ -163,7 +163,7 @@ def lexicon() -> Words:
     verbs: dict[str, list[Verb]] = {}
     for rank, fields in enumerate(tables["verb"]):
         verbs.setdefault(fields[0], []).append(_verb(rank, *fields))
-    return Words(
+    return DemoWords(
         nouns=[_noun(rank, *fields) for rank, fields in enumerate(tables["noun"])],
         rare_nouns=[_noun(rank, *fields) for rank, fields in enumerate(tables["rare noun"])],
         names=[undeclined(rank, *fields) for rank, fields in enumerate(tables["name"])],

@@ -13,7 +13,7 @@ from functools import cache
 from random import Random
 from typing import NamedTuple, TypeVar
 
-from cgbench.data_recipes.demo.grammar import Clause, NounPhrase, Place, Sentence
+from cgbench.data_recipes.demo.grammar import Clause, Meaning, NounPhrase, Place
 from cgbench.data_recipes.demo.lexicon import Adjective, Adverb, Noun, Preposition, Verb, lexicon
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ PLACE_CLASSES = {"in": "L", "auf": "U", "unter": "U", "vor": "L", "hinter": "L",
 GOAL_CLASSES = {"zu": "LU", "in": "L", "durch": "L", "um": "LU"}
 
 
-class Draw:
+class RandomDraw:
     """Random choices that are the same on every platform and Python version: only ``random()`` is promised to be."""
 
     def __init__(self, seed: int) -> None:
@@ -64,7 +64,7 @@ def held_out(first: NamedTuple, second: NamedTuple) -> bool:
     return (first[0] + second[0]) % 3 == 0
 
 
-class Combinations:
+class WordCombinations:
     """For each word, the words it may be combined with: those held out, or those that are not."""
 
     def __init__(self, novel: bool) -> None:
@@ -124,33 +124,33 @@ class Combinations:
 
 
 @cache
-def combinations(novel: bool) -> Combinations:
+def combinations(novel: bool) -> WordCombinations:
     """Return the combinations held out (``novel``) or those that training may hold."""
-    return Combinations(novel)
+    return WordCombinations(novel)
 
 
 class Sampler:
     """Draws meanings; ``novel``: all their word combinations are held out of training."""
 
-    def __init__(self, draw: Draw, novel: bool) -> None:
+    def __init__(self, draw: RandomDraw, novel: bool) -> None:
         self.draw = draw
         self.novel = novel
         self.words = lexicon()
         self.combinations = combinations(novel)
 
-    def sentence(self) -> Sentence:
+    def sentence(self) -> Meaning:
         """Draw a sentence of any form."""
         draw, form = self.draw, self.draw.random()
         if form < 0.50:
-            return Sentence("statement", self.clause(relative=0.25, front=0.4))
+            return Meaning("statement", self.clause(relative=0.25, front=0.4))
         if form < 0.56:
-            return Sentence("question", self.clause())
+            return Meaning("question", self.clause())
         if form < 0.60:
-            return Sentence("why", self.clause())
+            return Meaning("why", self.clause())
         relative = 0.2 if self.novel else 0.0
         if form < 0.66:
             link = self.words.conjunctions[draw.below(2)]
-            return Sentence("and", self.clause(short=True), self.clause(short=True), link)
+            return Meaning("and", self.clause(short=True), self.clause(short=True), link)
         if form < 0.82:
             link = draw.common(self.words.connectives)
             tense = "past" if link.tenses == "a" else "present"
@@ -158,17 +158,17 @@ class Sampler:
                 tense = "past"
             front = draw.random() < 0.4
             main = self.clause(tense=tense, short=True)
-            return Sentence(
+            return Meaning(
                 "first" if front else "last", main, self.clause(tense=tense, short=True, relative=relative), link
             )
         if form < 0.93:
             tense = "past" if draw.random() < 0.35 else "present"
             main = self.matrix("matrix", tense)
             inner = "past" if tense == "past" else draw.any(("present", "past", "future"))
-            return Sentence("that", main, self.clause(tense=inner, relative=relative))
+            return Meaning("that", main, self.clause(tense=inner, relative=relative))
         main = self.matrix("control", "past" if draw.random() < 0.4 else "present")
         other = self.clause(tense="present", frames=["transitive", "motion", "ditransitive"], persons=True, plain=True)
-        return Sentence("infinitive", main, other)
+        return Meaning("infinitive", main, other)
 
     def matrix(self, frame: str, tense: str) -> Clause:
         """Draw the main clause that a complement clause depends on."""

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cgbench.data_recipes.demo.corpus import KINDS, write_demo
-from cgbench.data_recipes.demo.grammar import Clause, NounPhrase, Place, Sentence, translate
+from cgbench.data_recipes.demo.grammar import Clause, Meaning, NounPhrase, Place, translate
 from cgbench.data_recipes.demo.lexicon import lexicon
-from cgbench.data_recipes.demo.sampler import Draw, Sampler, held_out
+from cgbench.data_recipes.demo.sampler import RandomDraw, Sampler, held_out
 from cgbench.errors import InputError
 
 WORDS = lexicon()
@@ -55,22 +55,22 @@ ANNA = NounPhrase(WORDS.names[0], "")
 OPENS = clause("aufmachen", phrase("the teacher"), object=phrase("the door"))
 SENTENCES = {
     "separable verb, particle at the end": (
-        Sentence("statement", OPENS._replace(time=ADVERBS["today"])),
+        Meaning("statement", OPENS._replace(time=ADVERBS["today"])),
         "der lehrer macht heute die tür auf .",
         "the teacher opens the door today .",
     ),
     "separable verb, verb-final clause": (
-        Sentence("last", clause("weinen", phrase("the child")), OPENS, LINKS["weil"]),
+        Meaning("last", clause("weinen", phrase("the child")), OPENS, LINKS["weil"]),
         "das kind weint , weil der lehrer die tür aufmacht .",
         "the child cries because the teacher opens the door .",
     ),
     "separable verb, infinitive with zu": (
-        Sentence("infinitive", clause("versuchen", ANNA), clause("aufmachen", None, object=phrase("the old suitcase"))),
+        Meaning("infinitive", clause("versuchen", ANNA), clause("aufmachen", None, object=phrase("the old suitcase"))),
         "anna versucht , den alten koffer aufzumachen .",
         "anna tries to open the old suitcase .",
     ),
     "perfect, inversion after a fronted adverbial": (
-        Sentence(
+        Meaning(
             "statement",
             OPENS._replace(subject=phrase("all child", True), tense="past", time=ADVERBS["yesterday"], fronted=True),
         ),
@@ -78,17 +78,17 @@ SENTENCES = {
         "yesterday all children opened the door .",
     ),
     "perfect with sein, accusative of direction": (
-        Sentence("statement", clause("gehen", PRONOUNS["he"], tense="past", place=place("into", "the school"))),
+        Meaning("statement", clause("gehen", PRONOUNS["he"], tense="past", place=place("into", "the school"))),
         "er ist in die schule gegangen .",
         "he went into the school .",
     ),
     "dative plural": (
-        Sentence("statement", clause("helfen", phrase("the man"), object=phrase("the small child", True))),
+        Meaning("statement", clause("helfen", phrase("the man"), object=phrase("the small child", True))),
         "der mann hilft den kleinen kindern .",
         "the man helps the small children .",
     ),
     "dative and accusative, strong endings": (
-        Sentence(
+        Meaning(
             "statement",
             clause("geben", PRONOUNS["we"], object=phrase("- cold water"), indirect=phrase("many old dog", True)),
         ),
@@ -96,12 +96,12 @@ SENTENCES = {
         "we give cold water to many old dogs .",
     ),
     "mixed endings, weak masculine, a stem of its own": (
-        Sentence("statement", clause("kennen", phrase("my old neighbor"), object=phrase("a tired student"))),
+        Meaning("statement", clause("kennen", phrase("my old neighbor"), object=phrase("a tired student"))),
         "mein alter nachbar kennt einen müden studenten .",
         "my old neighbor knows a tired student .",
     ),
     "relative clause, accusative masculine": (
-        Sentence(
+        Meaning(
             "statement",
             clause(
                 "schlafen",
@@ -113,7 +113,7 @@ SENTENCES = {
         "the dog that the boy sees sleeps in the garden .",
     ),
     "relative clause, dative feminine": (
-        Sentence(
+        Meaning(
             "statement",
             clause(
                 "sein",
@@ -125,7 +125,7 @@ SENTENCES = {
         "the woman who i help is tired .",
     ),
     "relative clause, plural after a preposition": (
-        Sentence(
+        Meaning(
             "statement",
             clause(
                 "sein",
@@ -142,7 +142,7 @@ SENTENCES = {
         "the houses in which they live were old .",
     ),
     "relative clause at the end: one comma, no comma before the stop": (
-        Sentence(
+        Meaning(
             "statement",
             clause("suchen", ANNA, object=phrase("the child", relative=clause("weglaufen", None, gap="subject"))),
         ),
@@ -150,7 +150,7 @@ SENTENCES = {
         "anna looks for the child who runs away .",
     ),
     "subordinate clause in front": (
-        Sentence(
+        Meaning(
             "first",
             clause("singen", PRONOUNS["she"]),
             clause("aufwachen", phrase("the bird", True), frequency=ADVERBS["often"]),
@@ -160,7 +160,7 @@ SENTENCES = {
         "when the birds often wake up , she sings .",
     ),
     "complement clause, negated determiner": (
-        Sentence(
+        Meaning(
             "that",
             clause("wissen", PRONOUNS["i"]),
             clause("anrufen", phrase("our doctor"), object=phrase("no king")),
@@ -169,17 +169,17 @@ SENTENCES = {
         "i know that our doctor phones no king .",
     ),
     "question with do, an before a vowel": (
-        Sentence("question", clause("lesen", phrase("the child"), object=phrase("a interesting book"))),
+        Meaning("question", clause("lesen", phrase("the child"), object=phrase("a interesting book"))),
         "liest das kind ein interessantes buch ?",
         "does the child read an interesting book ?",
     ),
     "question with a modal that takes do": (
-        Sentence("why", clause("einschlafen", PRONOUNS["he"], tense="past", modal=MODALS["wollte"])),
+        Meaning("why", clause("einschlafen", PRONOUNS["he"], tense="past", modal=MODALS["wollte"])),
         "warum wollte er einschlafen ?",
         "why did he want to fall asleep ?",
     ),
     "modal verb, adverb between modal and infinitive": (
-        Sentence(
+        Meaning(
             "statement",
             clause(
                 "abholen",
@@ -193,12 +193,12 @@ SENTENCES = {
         "this cook can often pick up two heroes .",
     ),
     "negation": (
-        Sentence("statement", clause("warten", phrase("the queen"), object=phrase("the bus"), negated=True)),
+        Meaning("statement", clause("warten", phrase("the queen"), object=phrase("the bus"), negated=True)),
         "die königin wartet nicht auf den bus .",
         "the queen does not wait for the bus .",
     ),
     "participle and modal verb at the end of their clauses": (
-        Sentence(
+        Meaning(
             "last",
             clause("schlafen", PRONOUNS["he"], modal=MODALS["muss"]),
             clause("zurückkommen", phrase("the driver"), tense="past", time=ADVERBS["yesterday"]),
@@ -208,7 +208,7 @@ SENTENCES = {
         "he must sleep although the driver came back yesterday .",
     ),
     "relative clause in the subject position, modal verb last": (
-        Sentence(
+        Meaning(
             "statement",
             clause(
                 "lachen",
@@ -221,7 +221,7 @@ SENTENCES = {
         "a child who we should invite will laugh at every monkey .",
     ),
     "coordination": (
-        Sentence("and", clause("schlafen", phrase("the cat", True)), clause("sitzen", PRONOUNS["i"]), LINKS["aber"]),
+        Meaning("and", clause("schlafen", phrase("the cat", True)), clause("sitzen", PRONOUNS["i"]), LINKS["aber"]),
         "die katzen schlafen , aber ich sitze .",
         "the cats sleep , but i sit .",
     ),
@@ -239,7 +239,7 @@ def test_contractions() -> None:
     went = clause("gehen", PRONOUNS["i"])
     places = [place("to", "the old bridge"), place("to", "the house"), Place(zu, phrase("the school", True))]
     places += [place("to", "this school"), place("into", "the house")]
-    german = [translate(Sentence("statement", went._replace(place=there)))[0] for there in places]
+    german = [translate(Meaning("statement", went._replace(place=there)))[0] for there in places]
     assert german == [
         "ich gehe zur alten brücke .",
         "ich gehe zum haus .",
@@ -249,9 +249,9 @@ def test_contractions() -> None:
     ]
 
 
-def clauses(part: Sentence | Clause | NounPhrase | Place | None) -> list[Clause]:
+def clauses(part: Meaning | Clause | NounPhrase | Place | None) -> list[Clause]:
     """Return all clauses of a meaning."""
-    if isinstance(part, Sentence):
+    if isinstance(part, Meaning):
         return clauses(part.main) + clauses(part.other)
     if isinstance(part, Clause):
         inner = [clauses(phrase) for phrase in (part.subject, part.object, part.indirect, part.place)]
@@ -264,7 +264,7 @@ def clauses(part: Sentence | Clause | NounPhrase | Place | None) -> list[Clause]
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 2**32), novel=st.booleans())
 def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
-    sentence = Sampler(Draw(seed), novel).sentence()
+    sentence = Sampler(RandomDraw(seed), novel).sentence()
     for part in clauses(sentence):
         phrases = [part.subject, part.object, part.indirect, part.place.phrase if part.place else None]
         adverbs = [part.time, part.frequency, part.manner]
@@ -281,7 +281,7 @@ def test_combinations_are_held_out_by_rule(seed: int, novel: bool) -> None:
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 2**32), novel=st.booleans())
 def test_sentences_are_tokens_between_single_blanks(seed: int, novel: bool) -> None:
-    for text in translate(Sampler(Draw(seed), novel).sentence()):
+    for text in translate(Sampler(RandomDraw(seed), novel).sentence()):
         assert text == " ".join(text.split()) == text.lower()
         assert text[-1] in ".?" and ", ," not in text and ", ." not in text and "  " not in text
         assert "-" not in text and "+" not in text and "_" not in text
@@ -434,7 +434,7 @@ def test_same_seed_same_bytes_whatever_the_hash_order(tmp_path: Path) -> None:
 
 
 def test_draws_cover_their_range_and_shuffle_keeps_items() -> None:
-    draw = Draw(3)
+    draw = RandomDraw(3)
     assert {draw.below(4) for _ in range(200)} == {0, 1, 2, 3}
     common = Counter(draw.common("abcd") for _ in range(2000))
     assert common["a"] > common["b"] > common["d"] > 0

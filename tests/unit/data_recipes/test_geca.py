@@ -7,7 +7,7 @@ import pytest
 import twins_lexicon as twins
 from shared_data import SHARED, needs
 
-from cgbench.data_recipes.geca import Alphabet, Settings, Table, augment, overlap
+from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable, augment, overlap
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
@@ -59,7 +59,7 @@ def test_how_often_each_tuple_would_be_drawn(seed, window):
     pairs = copies(seed, pairs=16)
     alphabet = Alphabet(2)
     text = [(alphabet.encode(source), alphabet.encode(target)) for source, target in pairs]
-    table = Table(text, alphabet, Settings(size=1, window=window))
+    table = TemplateTable(text, alphabet, Settings(size=1, window=window))
 
     def words(text):
         names = {hole: number for number, hole in enumerate(alphabet.holes)} | {alphabet.border: "##"}

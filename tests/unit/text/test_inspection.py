@@ -11,7 +11,7 @@ import pytest
 from shared_data import SHARED, needs
 
 from cgbench.text.formats import CorpusSpec
-from cgbench.text.inspection import Asked, Sample, inspect, take_sample
+from cgbench.text.inspection import CorpusSample, Treatment, inspect, take_sample
 from cgbench.text.sampling import READ, RUN, RUNS, spread
 
 EN = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
@@ -22,12 +22,12 @@ PAIRS = [
     (f"{DE[i][0].upper()}{DE[i][1:]} {DE_VERBS[j]}, und {DE[k]} auch.", f"{EN[i].title()} {EN_VERBS[j]}, {EN[k]} too.")
     for i, j, k in itertools.product(range(7), range(4), range(7))
 ]
-HELD = Asked(languages=("de", "en"))
-MOSES = Asked(("moses", "moses"), False, ("de", "en"))
+HELD = Treatment(languages=("de", "en"))
+MOSES = Treatment(("moses", "moses"), False, ("de", "en"))
 
 
 def sample(pairs, name="a"):
-    return Sample(CorpusSpec((Path(f"{name}.de"), Path(f"{name}.en"))), pairs)
+    return CorpusSample(CorpusSpec((Path(f"{name}.de"), Path(f"{name}.en"))), pairs)
 
 
 def change(work):
@@ -54,11 +54,11 @@ def said(train, pool, asked=HELD):
         (
             change(tokenised),
             change(lambda line: tokenised(line).lower()),
-            Asked(lowercase=True, languages=("de", "en")),
+            Treatment(lowercase=True, languages=("de", "en")),
         ),
-        (change(tokenised), PAIRS, Asked(("moses", "moses"), True, ("de", "en"), detokenize=True)),
-        ([("jump twice", "JUMP JUMP")] * 50, [("walk", "WALK")] * 50, Asked()),
-        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, Asked(languages=("en", "lf"))),
+        (change(tokenised), PAIRS, Treatment(("moses", "moses"), True, ("de", "en"), detokenize=True)),
+        ([("jump twice", "JUMP JUMP")] * 50, [("walk", "WALK")] * 50, Treatment()),
+        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, Treatment(languages=("en", "lf"))),
         (PAIRS[:9], change(lambda line: tokenised(line).lower())[:9], HELD),
     ],
     ids=["raw", "tokenised", "lower", "detokenised", "commands", "forms", "too few to tell"],
@@ -78,7 +78,12 @@ def test_texts_that_fit_have_no_finding(train, pool, asked):
         (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
         (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
         (PAIRS, swapped(PAIRS), MOSES, "pool.de pool.en: source and target are swapped, for de to en; name the source"),
-        (PAIRS, swapped(PAIRS), Asked(("moses", "moses"), False, ("a", "b")), "pool.de pool.en: source and target are"),
+        (
+            PAIRS,
+            swapped(PAIRS),
+            Treatment(("moses", "moses"), False, ("a", "b")),
+            "pool.de pool.en: source and target are",
+        ),
         (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de: looks like English, not German; check the file"),
         (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de pool.en: source and target are the same in 100 %"),
     ],
@@ -91,7 +96,12 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
     ("train", "pool", "asked", "expected"),
     [
         (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: marks are attached to words"),
-        (PAIRS, PAIRS, Asked(("moses", "moses"), False, ("fr", "en")), "train.de: looks like German, not French"),
+        (
+            PAIRS,
+            PAIRS,
+            Treatment(("moses", "moses"), False, ("fr", "en")),
+            "train.de: looks like German, not French",
+        ),
         (
             change(tokenised),
             change(lambda line: tokenised(line).replace(" ", "\xa0", 1)),
@@ -143,7 +153,7 @@ def test_a_long_text_without_escapes_is_told_apart():
 def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
     french = [("Pourquoi est-ce que tu ne viens pas ? Je suis là !", "Why don't you come? I am here!")] * 30
     french += [("Il n'est pas là.", "He is not here.")] * 30
-    assert said(french, french, Asked(("moses", "moses"), False, ("fr", "en"))) == []
+    assert said(french, french, Treatment(("moses", "moses"), False, ("fr", "en"))) == []
 
 
 @pytest.mark.parametrize(
@@ -151,17 +161,17 @@ def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
 )
 def test_text_without_blanks_stops_and_says_what_to_do(text):
     pairs = [("i play with another doctor every day .", text)] * 40
-    asked = Asked(languages=("en", "xx"))
+    asked = Treatment(languages=("en", "xx"))
     (finding,) = inspect(sample(pairs), [], asked)
     assert finding.stops and 'no blanks between words (1.0 "words" a line)' in finding.text
     assert "--tokenize xx=char" in finding.text
-    assert inspect(sample(pairs), [], Asked(("none", "char"), False, ("en", "xx"))) == []
-    assert [one.stops for one in inspect(sample(pairs), [], Asked(("moses", "moses"), False, ("en", "xx")))][-1]
+    assert inspect(sample(pairs), [], Treatment(("none", "char"), False, ("en", "xx"))) == []
+    assert [one.stops for one in inspect(sample(pairs), [], Treatment(("moses", "moses"), False, ("en", "xx")))][-1]
 
 
 def test_chinese_words_with_blanks_are_words():
     pairs = [("he is happy .", "随着 他 的 继续 、 他 开始 好转 。"), ("it is cold .", "泰勒 最近 情绪 不好 。")] * 30
-    assert inspect(sample(pairs), [], Asked(languages=("en", "zh"))) == []
+    assert inspect(sample(pairs), [], Treatment(languages=("en", "zh"))) == []
 
 
 def test_columns_are_turned_round_by_their_option(tmp_path):
@@ -229,7 +239,7 @@ def test_columns_that_are_meant_have_no_finding(tmp_path, columns):
 
 def test_answers_of_arithmetic_are_no_forgotten_column(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"What is {n} + 1 ?\t{n + 1}\n" for n in range(50)))
-    assert inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], Asked()) == []
+    assert inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], Treatment()) == []
 
 
 def test_a_sample_is_the_same_of_every_form(tmp_path):
@@ -277,14 +287,14 @@ def corpus(*names, columns=None):
         (
             ("tatoeba-en-zh/cmn_train_tokenized.tsv",),
             ("tatoeba-en-zh/cmn_dev_tokenized.tsv",),
-            Asked(languages=("en", "zh")),
+            Treatment(languages=("en", "zh")),
             0,
         ),
-        (("cogs/dev.tsv",), ("cogs/test.tsv",), Asked(languages=("en", "lf")), 0),
+        (("cogs/dev.tsv",), ("cogs/test.tsv",), Treatment(languages=("en", "lf")), 0),
         (
             ("pcfg/random10k.train.src", "pcfg/random10k.train.tgt"),
             ("pcfg/systematicity.test.src", "pcfg/systematicity.test.tgt"),
-            Asked(),
+            Treatment(),
             0,
         ),
         (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("react/valid.de.gz", "react/valid.en.gz"), HELD, 2),
@@ -293,7 +303,7 @@ def corpus(*names, columns=None):
         (
             ("cognition/valid.en", "cognition/valid.zh"),
             ("cognition/cg-test.en", "cognition/cg-test.zh"),
-            Asked(languages=("en", "zh")),
+            Treatment(languages=("en", "zh")),
             1,
         ),
     ],
