@@ -296,25 +296,9 @@ def _is_text(value: Any) -> bool:
     return _is_path(value) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)))
 
 
-def _are_texts(value: Any) -> bool:
-    return _is_text(value) or isinstance(value, Mapping)
-
-
-def _are_columns(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(one, str) and one for one in value)
-
-
-def _are_paths(value: Any) -> bool:
-    return _is_path(value) or (isinstance(value, (list, tuple)) and bool(value) and all(map(_is_path, value)))
-
-
 AnyPath: TypeAlias = str | os.PathLike[str]
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
-Files: TypeAlias = Annotated[Any, Kind("files", "the name of a file, or a list of names", _are_paths)]
-Columns: TypeAlias = Annotated[Any, Kind("", "the names of two columns, source and target", _are_columns)]
-Corpus: TypeAlias = Annotated[Any, Kind("corpus", "a file, two files (source, target), or a list of strings", _is_text)]
-Corpora: TypeAlias = Annotated[Any, Kind("corpora", "a text, or several by name", _are_texts, many=True)]
 Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", _is_text)]
 """One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas Series)."""
 

@@ -380,13 +380,9 @@ safe_tsv_option = click.option(
 
 def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
     """The corpus that an option names; of a folder that ``cgbench split`` wrote, its training set."""
-    from cgbench.benchmark.release.release import SIDES, Release
-    from cgbench.benchmark.splits.split_release import holds_split
+    from cgbench.benchmark.splits.split import corpus_or_split
 
-    if len(paths) == 1 and holds_split(paths[0]):
-        split = Release.open(paths[0])
-        return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
-    return CorpusSpec(paths, column_pair(columns) if len(paths) == 1 else None)
+    return corpus_or_split(paths, column_pair(columns))
 
 
 def ranges(words: str) -> list[int]:
@@ -419,12 +415,17 @@ def language_pair(languages: str | None, train: CorpusSpec) -> tuple[str, str]:
     """The languages: as given, else from the file names, else ``source`` and ``target``."""
     if not languages:
         return language_suffixes(train) or ("source", "target")
-    codes = languages.split(",")
-    if len(codes) != 2 or codes[0] == codes[1] or not all(code.replace("-", "").isalnum() for code in codes):
+    return codes(languages)
+
+
+def codes(languages: str) -> tuple[str, str]:
+    """The two codes of ``--languages S,T``."""
+    found = languages.split(",")
+    if len(found) != 2 or found[0] == found[1] or not all(code.replace("-", "").isalnum() for code in found):
         raise InputError(f"--languages {languages}: two different codes are needed, such as de,en")
-    if "parquet" in codes:
+    if "parquet" in found:
         raise InputError(f"--languages {languages}: parquet is the name of another file of the release")
-    return codes[0], codes[1]
+    return found[0], found[1]
 
 
 def normalisation_of(given: dict[str, Any], train: CorpusSpec) -> Normalisation:

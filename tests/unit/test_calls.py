@@ -33,7 +33,7 @@ def test_split_and_export(files, tmp_path, run):
     for side in ("aa", "bb"):
         (tmp_path / f"c.{side}").write_text("".join(f"{pair}\n" for pair in pairs))
     corpus = (tmp_path / "c.aa", tmp_path / "c.bb")
-    (made,) = cgbench.split(corpus, tmp_path / "ours", method="random", seed=3)
+    made = cgbench.split(corpus, tmp_path / "ours", method="random", seed=3)
     run("split", "--corpus", *corpus, "--out", tmp_path / "theirs", "--method", "random", "--seed", "3")
     assert made.release.signature == cgbench.Release.open(tmp_path / "theirs").signature
     with pytest.warns(InputWarning, match="no licence"):

@@ -17,7 +17,7 @@ from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA, di
 from cgbench.benchmark.divergence.elements import Elements
 from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.benchmark.splits.greedy_kernels import exchange, grow
-from cgbench.benchmark.splits.split_config import SplitConfig
+from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.benchmark.splits.state_kernels import ElementCounts
 from cgbench.errors import InputError, argument
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.benchmark.splits.search import REST, TEST, TRAIN
-from cgbench.benchmark.splits.split_config import SplitConfig
 from cgbench.errors import InputError, argument
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,26 +11,22 @@ from typing import Any
 import numpy as np
 
 from cgbench import __version__
-from cgbench.arguments import check_choice, check_flag
 from cgbench.benchmark.divergence.elements import SPACY, ElementKind, Elements, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.splits.request import DIVERGENT, SplitConfig, SplitRequest
 from cgbench.benchmark.splits.search import TEST, TRAIN, search
 from cgbench.benchmark.splits.simple import at_random, by_length, by_template
-from cgbench.benchmark.splits.split_config import DIVERGENT, SplitConfig
-from cgbench.benchmark.splits.split_release import SIDES, check_folder, write_split
+from cgbench.benchmark.splits.split_release import SIDES, check_folder, holds_split, write_split
 from cgbench.errors import InputError, InputWarning, argument
-from cgbench.files import write_atomic
 from cgbench.progress import bar
-from cgbench.settings import apply_settings
+from cgbench.requests import accepts
 from cgbench.steps import hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, language_suffixes, read_pairs
-from cgbench.text.inputs import AnyPath, Corpus, as_corpus
+from cgbench.text.inputs import as_corpus, is_path
 from cgbench.text.plain_text import words_of
 
-Say = Callable[[str], None]
-CURVE = "curve.tsv"
 SHOWN = 5  # lone atoms by name, in a warning
 
 
@@ -44,127 +39,93 @@ class Made:
     warnings: tuple[str, ...]
 
 
-def split(
-    corpus: Corpus,
-    out: AnyPath,
-    config: SplitConfig | None = None,
-    *,
-    targets: Sequence[float] = (),
-    train: Corpus | None = None,
-    side: str | None = None,
-    languages: tuple[str, str] | None = None,
-    licence: str = "",
-    trust: bool = False,
-    **settings: Any,
-) -> list[Made]:
+@accepts(SplitRequest)
+def split(request: SplitRequest) -> Made:
     """Split a corpus, or choose a test set for a training set that is given: what ``cgbench split`` does.
 
-    :param corpus: two files, ``(source, target)``, or one file with both sides.
-    :param out: folder of the release; of several ``targets``, a folder for each in it, beside ``curve.tsv``.
-    :param targets: compound divergences, instead of the one of ``config``.
-    :param train: the training set; the test set is then chosen from ``corpus``.
-    :param trust: load a spaCy pipeline for the elements from a folder, which may run any code.
-    :param side: the side whose elements count: ``source``, or ``target``, the default of ``tmcd``.
-    :param settings: of the split, by name: ``method="dbca"``, ``elements="words:2,3"``, ``divergence=0.5``, ``seed=2``
-        and so on (docs/split.md); they change ``config``.
-    :returns: for each target what was made: ``release``, ``figures`` (divergences) and ``warnings``.
+    :returns: ``release``, ``figures`` (divergences) and ``warnings``.
     :raises InputError: an input cannot be read or does not fit, a divergence cannot be reached, or sizes cannot be.
     """
-    check_flag(trust=trust)
-    check_choice(SIDES, side=side)
-    config = apply_settings(config or SplitConfig(), settings)
-    corpus, train = _corpus(corpus, "corpus"), None if train is None else _corpus(train, "train")
-    out = Path(out)
-    if train is not None and config.method not in DIVERGENT:
-        raise InputError(f"{argument('train')}: {config.method} looks at no training set; use dbca, mcd or tmcd")
-    if targets and config.method not in DIVERGENT:
-        raise InputError(f"{argument('divergence')} belongs to {argument('method', 'mcd')}, tmcd or dbca")
-    wanted: list[float | None] = [*sorted(set(targets))] or [config.divergence]
-    configs = [dataclasses.replace(config, divergence=target) for target in wanted]
-    folders = [out / f"divergence-{target:g}" for target in wanted] if len(wanted) > 1 else [out]
-    for folder in folders:
-        check_folder(folder)
-    side = side or ("target" if config.method == "tmcd" else "source")
-    kind = kind_of(config.elements, config.weights, trust=trust)
+    request.check()
+    corpus = corpus_or_split(request.corpus, request.columns)
+    train = None if request.train is None else corpus_or_split(request.train, request.columns, "train")
+    out = Path(request.out)
+    if train is not None and request.method not in DIVERGENT:
+        raise InputError(f"{argument('train')}: {request.method} looks at no training set; use dbca, mcd or tmcd")
+    check_folder(out)
+    side = request.side or ("target" if request.method == "tmcd" else "source")
+    kind = kind_of(request.elements, request.weights, trust=request.trust)
     pairs = list(read_pairs(corpus))
     given = list(read_pairs(train)) if train is not None else []
-    for name, rows in ((str(corpus), pairs), *([(str(train), given)] if train is not None else [])):
+    for spec, rows in ((corpus, pairs), *([(train, given)] if train is not None else [])):
         if not rows:
-            raise InputError(f"{name}: the corpus is empty")
+            raise InputError(f"{spec}: the corpus is empty")
     number = SIDES.index(side)
     texts = [(str(corpus), [pair[number] for pair in pairs])]
     if train is not None:
         texts.insert(0, (str(train), [pair[number] for pair in given]))
     found = elements_of(kind, texts)
     fixed = np.arange(len(given) + len(pairs)) < len(given) if train is not None else None
-    made = []
-    for one, folder in zip(configs, folders, strict=True):
-        side_of = _sides(found, one, fixed, texts[-1][1])
-        figures = divergences(found, side_of == TRAIN, side_of == TEST, kind)
-        warnings = [*_reached(figures, one, len(pairs), fixed is not None), *_lone(figures)]
-        chosen = {
-            name: [
-                [pair[at] for pair, here in zip([*given, *pairs], side_of == value, strict=True) if here]
-                for at in (0, 1)
-            ]
-            for name, value in (("train", TRAIN), ("test", TEST))
-        }
-        manifest = {
-            "version": __version__,
-            "configuration": dataclasses.asdict(one)
-            | {"elements": kind.said, "degree_side": side, "tokenize": "none", "lowercase": False},
-            "languages": list(languages or language_suffixes(corpus) or SIDES),
-            "licence": licence,
-            "inputs": {
-                "pool": [{"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}],
-                "given": _inputs(train.files) if train is not None else None,
-                "elements": _inputs(kind.files) + _pipeline(kind),
-            },
-            "counts": {
-                "pool": len(pairs),
-                "candidates": len(pairs),
-                "train": int((side_of == TRAIN).sum()),
-                "selected": int((side_of == TEST).sum()),
-                "neither": int((side_of < 0).sum()),
-            },
-            "figures": figures.as_dict(),
-            "warnings": warnings,
-            "command": _command(corpus, train, kind, one, side),
-        }
-        release = write_split(folder, chosen, side_of[len(given) :].tolist(), manifest)
-        made.append(Made(release, figures, tuple(warnings)))
-    if len(made) > 1:
-        write_atomic(out / CURVE, curve(made) + "\n")
-    return made
+    side_of = _sides(found, request, fixed, texts[-1][1])
+    figures = divergences(found, side_of == TRAIN, side_of == TEST, kind)
+    warnings = [*_reached(figures, request, len(pairs), fixed is not None), *_lone(figures)]
+    chosen = {
+        name: [
+            [pair[at] for pair, here in zip([*given, *pairs], side_of == value, strict=True) if here] for at in (0, 1)
+        ]
+        for name, value in (("train", TRAIN), ("test", TEST))
+    }
+    manifest = {
+        "version": __version__,
+        "configuration": request.settings
+        | {"elements": kind.said, "degree_side": side, "tokenize": "none", "lowercase": False},
+        "languages": list(request.languages or language_suffixes(corpus) or SIDES),
+        "licence": request.licence,
+        "inputs": {
+            "pool": [{"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}],
+            "given": _inputs(train.files) if train is not None else None,
+            "elements": _inputs(kind.files) + _pipeline(kind),
+        },
+        "counts": {
+            "pool": len(pairs),
+            "candidates": len(pairs),
+            "train": int((side_of == TRAIN).sum()),
+            "selected": int((side_of == TEST).sum()),
+            "neither": int((side_of < 0).sum()),
+        },
+        "figures": figures.as_dict(),
+        "warnings": warnings,
+        "command": _command(corpus, train, kind, request, side),
+    }
+    release = write_split(out, chosen, side_of[len(given) :].tolist(), manifest)
+    return Made(release, figures, tuple(warnings))
 
 
-def _corpus(given: Corpus, name: str) -> CorpusSpec:
-    """A corpus of files; lists of sentences are refused."""
-    if isinstance(given, CorpusSpec):
-        return given
+def corpus_or_split(given: Any, columns: tuple[str, str] | None, name: str = "corpus") -> CorpusSpec:
+    """A corpus of files; of a folder that ``cgbench split`` wrote, its training set.
+
+    :raises InputError: it is neither.
+    """
+    names = [given] if is_path(given) else given
+    if not isinstance(names, CorpusSpec) and len(names) == 1:
+        if holds_split(Path(names[0])):
+            split = Release.open(names[0])
+            return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
+        return as_corpus(names[0], columns)
     try:
         return as_corpus(given)
     except TypeError:
         raise InputError(f"{argument(name)}: a file is needed, or two, (source, target)") from None
 
 
-def curve(made: Sequence[Made], form: str = "tsv") -> str:
-    """A row a split: what was asked for, and its figures."""
-    exact = form == "tsv"
+def summary(made: Made) -> str:
+    """A row: what was asked for, and the figures."""
     head = ["target", "atom divergence", "compound divergence", "train", "test", "novel compounds", "folder"]
-    rows = []
-    for one in made:
-        counts, target = one.release.manifest["counts"], one.release.manifest["configuration"]["divergence"]
-        figures = [one.figures.atom, one.figures.compound]
-        novel = one.figures.novel_compounds / one.figures.compounds if one.figures.compounds else 0.0
-        rows.append([
-            "highest" if target is None else f"{target:g}",
-            *(repr(figure) if exact else f"{figure:.4f}" for figure in figures),
-            *(str(counts[name]) if exact else f"{counts[name]:,}" for name in ("train", "selected")),
-            repr(novel) if exact else f"{100 * novel:.1f} %",
-            one.release.folder.name,
-        ])  # fmt: skip
-    return render(head, rows, form)
+    counts, target = made.release.manifest["counts"], made.release.manifest["configuration"]["divergence"]
+    novel = made.figures.novel_compounds / made.figures.compounds if made.figures.compounds else 0.0
+    row = ["highest" if target is None else f"{target:g}", f"{made.figures.atom:.4f}", f"{made.figures.compound:.4f}"]
+    row += [f"{counts['train']:,}", f"{counts['selected']:,}", f"{100 * novel:.1f} %", made.release.folder.name]
+    return render(head, [row])
 
 
 def _sides(found: Elements, config: SplitConfig, fixed: np.ndarray | None, lines: Sequence[str]) -> np.ndarray:
@@ -240,10 +201,9 @@ def _command(corpus: CorpusSpec, train: CorpusSpec | None, kind: ElementKind, co
     words += ["--columns", ",".join(columns)] if columns else []
     names = [path.name for path in kind.files] + [f"{SPACY}{one['path']}" for one in _pipeline(kind)]
     elements = f"{kind.name}:{','.join(names)}" if names else kind.said
-    given: dict[str, Any] = dataclasses.asdict(config) | {"elements": elements}
-    defaults = dataclasses.asdict(SplitConfig())
+    defaults = SplitConfig().settings
     words += ["--side", side, "--out", "DIR"] + (["--trust"] if kind.trust else [])
-    for name, value in given.items():
+    for name, value in (config.settings | {"elements": elements}).items():
         if value != defaults[name]:
             words += ["--set", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
     return shlex.join(words)

@@ -36,8 +36,8 @@ from cgbench.benchmark.release.manifest import (
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import with_text, write_table
 from cgbench.benchmark.release.verify_split import HEAD
-from cgbench.errors import InputError
-from cgbench.files import named, read_json, sync_file, sync_folder, to_json
+from cgbench.errors import InputError, argument
+from cgbench.files import read_json, sync_folder, to_json, write_atomic
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 
@@ -77,33 +77,31 @@ def write_split(
         manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
         for which in SETS:
             for language, lines in zip(languages, texts[which], strict=True):
-                _write(partial / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
+                write_atomic(partial / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
         names = {0: "train", 1: "test", -1: "neither"}
         rows = "".join(f"{number}\t{names[int(side)]}\n" for number, side in enumerate(sides, 1))
-        _write(partial / SETS_FILE, f"{HEAD}\n{rows}")
+        write_atomic(partial / SETS_FILE, f"{HEAD}\n{rows}")
         files = [
             {"path": f"train.{language}", "sha256": hash_file(partial / f"train.{language}")} for language in languages
         ]
         train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
         manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
         rows_of = {which: _rows(which, texts, sides, manifest) for which in SETS}
-        _write(partial / SPLIT, "".join(json.dumps(row) + "\n" for row in rows_of["test"]))
+        write_atomic(partial / SPLIT, "".join(json.dumps(row) + "\n" for row in rows_of["test"]))
         degrees = {"degree": summary([row["degree"] for row in rows_of["test"]])}
         manifest["figures"] = {**manifest["figures"], "selected": degrees}
         schemas = {}
         for which in SETS:
             table = _table(rows_of[which], texts[which], languages)
-            with named(partial / table_file(which)):
-                write_table(table, partial / table_file(which))
-            sync_file(partial / table_file(which))
+            write_table(table, partial / table_file(which))
             schemas[which] = table.schema
-        _write(partial / CROISSANT, write_croissant(manifest, schemas, listed_digests(partial)))
+        write_atomic(partial / CROISSANT, write_croissant(manifest, schemas, listed_digests(partial)))
         manifest["files"] = listed_digests(partial)
         manifest["signature"] = signature(manifest)
-        _write(partial / CARD, card(manifest))
+        write_atomic(partial / CARD, card(manifest))
         manifest["files"] = listed_digests(partial)
         manifest["digest"] = digest(manifest)
-        _write(partial / MANIFEST, to_json(manifest))
+        write_atomic(partial / MANIFEST, to_json(manifest))
         sync_folder(partial / DATA)
         sync_folder(partial)
         old = out.with_name(f".{out.name}.old")
@@ -162,13 +160,7 @@ def check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file, where the folder of a split should be")
     if out.is_dir() and any(out.iterdir()) and not holds_split(out):
-        raise InputError(f"{out}: the folder holds something else already; give a new one with --out")
-
-
-def _write(path: Path, text: str) -> None:
-    with named(path):
-        path.write_text(text, "utf-8", newline="")
-        sync_file(path)
+        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
 
 
 def card(manifest: Mapping[str, Any]) -> str:

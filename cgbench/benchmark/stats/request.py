@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, Columns, Corpora, Corpus, Folder, option, request
+from cgbench.requests import KW_ONLY, Folder, Kind, option, request
 from cgbench.text.normalisation import TextOptions
+
+
+def _is_text(value: Any) -> bool:
+    return value != "" and isinstance(value, (str, os.PathLike, Iterable)) and not isinstance(value, bytes)
+
+
+def _are_columns(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(one, str) and one for one in value)
+
+
+TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", _is_text)
+_TESTS = Kind("corpora", "a text, or several by name", _is_text, many=True)
+COLUMNS = Kind("", "the names of two columns, source and target", _are_columns)
 
 
 @request
 class StatsRequest(TextOptions):
     """What :func:`~cgbench.benchmark.stats.stats.stats` is asked for."""
 
-    train: Corpus | None = option(
+    train: Annotated[Any, TRAINING] | None = option(
         default=None, help="Training text: a file, two (source, target), a table, or TABLE:COLUMN", group="Texts"
     )
-    tests: Corpora | None = option(
+    tests: Annotated[Any, _TESTS] | None = option(
         default=None, help="Test text; repeatable", group="Texts", flag="test", metavar="[NAME=]FILES"
     )
     _: KW_ONLY
@@ -28,7 +43,7 @@ class StatsRequest(TextOptions):
     side: Literal["source", "target", "both"] | None = option(
         default=None, help="Side of a corpus (default: source)", group="Texts"
     )
-    columns: Columns | None = option(
+    columns: Annotated[Any, COLUMNS] | None = option(
         default=None, help="Source and target column of a table (TSV: from 1)", group="Texts", metavar="S,T"
     )
     orders: list[int] = option(
@@ -49,7 +64,7 @@ class StatsRequest(TextOptions):
         default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Parts of speech"
     )
     divergence: str | None = option(
-        default=None, help="Measure the divergence of atoms and compounds: words:2,3, triples:F,F, scan, ...",
+        default=None, help="Measure the divergence of atoms and compounds: words:2,3, triples:F,F, scan and more",
         group="Divergence", metavar="KIND[:F,F]",
     )  # fmt: skip
     weights: Literal["specific", "count"] = option(

@@ -18,7 +18,7 @@ import numpy as np
 from cgbench.benchmark.candidates.correlations import spearman
 from cgbench.benchmark.candidates.selection import seeded_hash, select_rows, selection_sizes
 from cgbench.benchmark.release.recompute import ensemble_members
-from cgbench.benchmark.validity.overlap import WINDOW
+from cgbench.benchmark.validity.agreement import WINDOW
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
 
@@ -32,7 +32,7 @@ SMALLEST = 2
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawnEnsembles:
     """Ensembles of ``members`` members, compared.
 
     :param how: ``all``: each with all members; ``apart``: with another that has no member of it; ``bootstrap``: members
@@ -60,7 +60,7 @@ class Draws:
     of: int
     members: int
     by_chance: float
-    draws: tuple[Draw, ...]
+    draws: tuple[DrawnEnsembles, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON."""
@@ -123,7 +123,11 @@ def draw_members(
     wanted = sorted({one for pair in plan.values() for some in pair for one in some} | {tuple(range(len(folders)))})
     scored = _score(folders, wanted, measure, [sources[row] for row in rows], columns["hypothesis"], device, batch)
     windows = {members: _window(release, columns, measure, values) for members, values in scored.items()}
-    found = [Draw(size, how, *_compare(pairs, scored, windows)) for (size, how), pairs in sorted(plan.items()) if pairs]
+    found = [
+        DrawnEnsembles(size, how, *_compare(pairs, scored, windows))
+        for (size, how), pairs in sorted(plan.items())
+        if pairs
+    ]
     some = len(next(iter(windows.values())))
     return Draws(measure, len(rows), len(folders), some / len(rows), tuple(found))
 

@@ -26,7 +26,7 @@ FEWEST_SYSTEMS = 3
 
 
 @dataclass(frozen=True)
-class Scores:
+class PartScores:
     """Figures of systems on parts of the same examples.
 
     ``values`` [systems] by part; ``samples`` [samples, systems] by part, the same draws of the examples in all;
@@ -51,7 +51,7 @@ def score_parts(
     *,
     samples: int,
     seed: int,
-) -> Scores:
+) -> PartScores:
     """Score the runs of each system on each part.
 
     :param parts: the examples of each, ascending.
@@ -73,7 +73,7 @@ def score_parts(
                 drawn[part][number].append(np.stack(figures, axis=1))
     joined = {part: [np.concatenate(blocks) for blocks in of] for part, of in drawn.items()}
     sizes = {part: len(rows) for part, rows in parts.items()}
-    return Scores(
+    return PartScores(
         names,
         sizes,
         {part: np.array([float(runs.mean()) for runs in of]) for part, of in of_runs.items()},
@@ -85,24 +85,16 @@ def score_parts(
 
 def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:
     """Kendall's tau-b of two lists of figures; NaN where one of them is the same throughout."""
-    one, other = (np.sign(np.subtract.outer(values, values)) for values in (np.asarray(first), np.asarray(second)))
-    above = np.triu_indices(len(one), 1)
-    size = math.sqrt(float(np.abs(one[above]).sum()) * float(np.abs(other[above]).sum()))
-    return float((one[above] * other[above]).sum()) / size if size else math.nan
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(first, second).statistic)
 
 
-def chance_of(tau: float, systems: int) -> float:
-    """The probability that a random order of the systems has a tau at least as high: one-sided, exact without ties."""
-    pairs = systems * (systems - 1) // 2
-    ways = [1]  # of orders by their number of exchanged pairs, from those of fewer systems
-    for size in range(2, systems + 1):
-        grown = [0] * (len(ways) + size - 1)
-        for exchanged, count in enumerate(ways):
-            for more in range(size):
-                grown[exchanged + more] += count
-        ways = grown
-    most = math.floor(pairs * (1 - tau) / 2 + 1e-9)
-    return sum(ways[: most + 1]) / math.factorial(systems)
+def chance_of(first: np.ndarray, second: np.ndarray) -> float:
+    """The probability that a random order has a tau at least as high: one-sided, exact, of figures without ties."""
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(first, second, method="exact", alternative="greater").pvalue)
 
 
 @dataclass(frozen=True)
@@ -122,7 +114,7 @@ class Tests:
         return bool(self.p[first, second] <= LEVEL)
 
 
-def compare_pairs(scores: Scores, part: str, lower_is_better: bool = False) -> Tests:
+def compare_pairs(scores: PartScores, part: str, lower_is_better: bool = False) -> Tests:
     """Test every pair of systems on a part."""
     values = scores.values[part]
     pairs = list(itertools.combinations(range(len(values)), 2))
@@ -177,7 +169,7 @@ class Ranking:
         }
 
 
-def rank(scores: Scores, part: str, whole: str, lower_is_better: bool = False) -> Ranking:
+def rank(scores: PartScores, part: str, whole: str, lower_is_better: bool = False) -> Ranking:
     """Compare the order of the systems on a part with that on the whole."""
     tau = kendall(scores.values[part], scores.values[whole])
     samples = [kendall(a, b) for a, b in zip(scores.samples[part], scores.samples[whole], strict=True)]
@@ -192,7 +184,7 @@ def rank(scores: Scores, part: str, whole: str, lower_is_better: bool = False) -
     return Ranking(
         tau=tau,
         interval=percentile_interval(np.array(samples)),
-        chance=None if ties else chance_of(tau, count),
+        chance=None if ties else chance_of(scores.values[part], scores.values[whole]),
         pairs=len(pairs),
         swapped=sum(bool(signs[whole][pair] * signs[part][pair] < 0) for pair in pairs),
         decided=len(decided),
@@ -218,7 +210,11 @@ class OwnFamily:
 
 
 def own_family(
-    scores: Scores, parts: Mapping[str, str], families: Sequence[str | None], whole: str, lower_is_better: bool = False
+    scores: PartScores,
+    parts: Mapping[str, str],
+    families: Sequence[str | None],
+    whole: str,
+    lower_is_better: bool = False,
 ) -> list[OwnFamily]:
     """The disadvantage of each family that has systems and a part; none where only one has.
 

@@ -1,31 +1,68 @@
-"""What ``cgbench validate`` prints: text, or JSON."""
+"""What ``validate()`` gives: as text, or as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.correlations import CENTRAL, Interval
+from cgbench.benchmark.candidates.correlations import CENTRAL, Correlation, Interval
+from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.validity.agreement import Agreement, Common
+from cgbench.benchmark.validity.members import Draws
+from cgbench.benchmark.validity.ranking import OwnFamily, PartScores, Ranking
+from cgbench.errors import InputError, argument
 from cgbench.tables import render
 
-if TYPE_CHECKING:
-    from cgbench.benchmark.validity.members import Draws
-    from cgbench.benchmark.validity.overlap import Common, Overlap
-    from cgbench.benchmark.validity.ranking import Ranking
-    from cgbench.benchmark.validity.validate import Scored, Validity
+
+@dataclass(frozen=True)
+class RankedSystems:
+    """Systems on parts of the candidates, or on the test set and the control set.
+
+    ``whole``: the part that the others are compared with; ``rankings`` by part; ``own``: what each family loses on the
+    part that its own kind selected, beyond what the others lose there.
+    """
+
+    metric: str
+    signature: str
+    lower_is_better: bool
+    whole: str
+    scores: PartScores
+    rankings: dict[str, Ranking]
+    own: tuple[OwnFamily, ...]
+    families: tuple[str | None, ...]
 
 
-def as_json(found: Validity) -> str:
+@dataclass(frozen=True)
+class Validity:
+    """What is known of a release: how its figures go together, what other ensembles would have selected, how stable the
+    selection is, and how it ranks systems. None: not asked for."""
+
+    release: Release
+    correlations: list[Correlation]
+    agreements: list[Agreement]
+    draws: Draws | None
+    scored: RankedSystems | None
+    notes: tuple[str, ...]
+
+    def report(self, form: str = "text") -> str:
+        """As text, or as JSON."""
+        if form not in ("text", "json"):
+            raise InputError(f"{argument('form', form)}: it must be text or json")
+        return _as_json(self) if form == "json" else _as_text(self)
+
+
+def _as_json(found: Validity) -> str:
     """Everything, unrounded."""
     return json.dumps(
         {
             "release": str(found.release.folder),
             "signature": found.release.signature,
             "correlations": [one.as_dict() for one in found.correlations],
-            "overlaps": [one.as_dict() for one in found.overlaps],
+            "overlaps": [one.as_dict() for one in found.agreements],
             "draws": found.draws.as_dict() if found.draws else None,
             "scored": _scored_dict(found.scored) if found.scored else None,
             "notes": list(found.notes),
@@ -35,7 +72,7 @@ def as_json(found: Validity) -> str:
     )
 
 
-def _scored_dict(scored: Scored) -> dict[str, Any]:
+def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
     systems = scored.scores.systems
     return {
         "metric": scored.metric,
@@ -55,11 +92,11 @@ def _scored_dict(scored: Scored) -> dict[str, Any]:
     }
 
 
-def as_text(found: Validity) -> str:
+def _as_text(found: Validity) -> str:
     """Tables, a paragraph each."""
     parts = [found.release.signature, _correlations(found)]
-    if found.overlaps:
-        parts.append(_overlaps(found.overlaps))
+    if found.agreements:
+        parts.append(_agreements(found.agreements))
     if found.draws:
         parts.append(_draws(found.draws))
     if found.scored:
@@ -93,7 +130,7 @@ def _correlations(found: Validity) -> str:
     return "what goes together (Spearman over the candidates)\n" + render(head, rows)
 
 
-def _overlaps(found: Sequence[Overlap]) -> str:
+def _agreements(found: Sequence[Agreement]) -> str:
     rows = [
         [
             f"{one.first}, {one.second}",
@@ -131,7 +168,7 @@ def _draws(draws: Draws) -> str:
     )
 
 
-def _scores(scored: Scored) -> str:
+def _scores(scored: RankedSystems) -> str:
     scores = scored.scores
     head = ("system", *(f"{part} ({size:,})" for part, size in scores.sizes.items()))
     rows = [
@@ -141,7 +178,7 @@ def _scores(scored: Scored) -> str:
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
 
 
-def _ranking(part: str, scored: Scored) -> str:
+def _ranking(part: str, scored: RankedSystems) -> str:
     one: Ranking = scored.rankings[part]
     chance = "" if one.chance is None else f", p = {one.chance:.2g} for a random order"
     lines = [
@@ -156,7 +193,7 @@ def _ranking(part: str, scored: Scored) -> str:
     return "\n".join(lines)
 
 
-def _own(scored: Scored) -> str:
+def _own(scored: RankedSystems) -> str:
     rows = [[one.family, _figure(one.points, one.interval, 2)] for one in scored.own]
     return "what a family loses on the part that its own kind selected, beyond what others lose there\n" + render(
         ("family", "points"), rows

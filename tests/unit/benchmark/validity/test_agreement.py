@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from finished_releases import write_finished
 
-from cgbench.benchmark.validity.overlap import Common, overlaps, select_alike
+from cgbench.benchmark.validity.agreement import Common, agreements, select_alike
 from cgbench.errors import InputError
 
 
@@ -24,7 +24,7 @@ def test_releases_of_the_same_candidates_in_another_order_are_compared_pair_by_p
         "a": write_finished(tmp_path / "a", values),
         "b": write_finished(tmp_path / "b", values[order], content=order),
     }
-    (one,) = overlaps(select_alike(releases))
+    (one,) = agreements(select_alike(releases))
     assert one.rho == 1 and one.window.common == one.window.first == 90 and one.selected.common == 30
     assert one.dropped.common == 10 and one.window.expected == pytest.approx(27)
 
@@ -36,7 +36,7 @@ def test_chance_is_what_releases_that_have_nothing_to_do_with_each_other_share(t
         str(number): write_finished(tmp_path / str(number), rng.random(300), seed=1 if number % 2 else number)
         for number in range(40)
     }
-    found = overlaps(select_alike(releases))
+    found = agreements(select_alike(releases))
     for same in (True, False):
         some = [one for one in found if bool(int(one.first) % 2 and int(one.second) % 2) == same]
         for part in ("window", "dropped", "selected"):

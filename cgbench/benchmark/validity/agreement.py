@@ -1,4 +1,4 @@
-"""What releases that were selected from the same candidates have in common."""
+"""Agreement of releases that were selected from the same candidates: what they have in common."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Agreement:
     """Two releases: what their ``window``, ``dropped`` and ``selected`` candidates have in common, and Spearman's
     correlation of the measures that selected."""
 
@@ -125,12 +125,12 @@ def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
     return found
 
 
-def overlaps(selected: Sequence[Selected]) -> list[Overlap]:
+def agreements(selected: Sequence[Selected]) -> list[Agreement]:
     """Every two of them."""
-    return [_overlap(one, other) for number, one in enumerate(selected) for other in selected[number + 1 :]]
+    return [_agreement(one, other) for number, one in enumerate(selected) for other in selected[number + 1 :]]
 
 
-def _overlap(one: Selected, other: Selected) -> Overlap:
+def _agreement(one: Selected, other: Selected) -> Agreement:
     total = len(one.stage)
     numbers = [np.where(np.isnan(values), np.inf, values) for values in (one.uncertainty, other.uncertainty)]
     rho = spearman(*numbers)
@@ -147,7 +147,7 @@ def _overlap(one: Selected, other: Selected) -> Overlap:
         # among windows that share by chance alone, that many.
         share = min(drawn.first / window.first, drawn.second / window.second)
         drawn = Common(drawn.first, drawn.second, drawn.common, share * window.expected, total)
-    return Overlap(
+    return Agreement(
         *(one.name, other.name, rho, None if rho is None else interval(rho, total)),
         *(window, common("dropped"), drawn),
     )

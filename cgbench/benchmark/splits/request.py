@@ -1,0 +1,166 @@
+"""What ``split()`` and ``cgbench split`` are asked for, and how the sizes and goals of a split follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Annotated, Any, Literal
+
+from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, Folder, Kind, option, request
+
+DIVERGENT = ("mcd", "tmcd", "dbca")
+"""The methods that look at divergences."""
+ATOM_LIMIT = 0.02
+"""Of MCD (Keysers et al. 2020)."""
+ROUNDING = 1e-9
+"""A bound is met by so much, as the search knows divergences but for rounding."""
+
+
+def _is_corpus(value: Any) -> bool:
+    return value != "" and (isinstance(value, (str, os.PathLike, list, tuple)) or hasattr(value, "paths"))
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(one, str) and one for one in value)
+
+
+_CORPUS = Kind("corpus", "a file with both sides, or two files, (source, target)", _is_corpus)
+_PAIR = Kind("", "two names, for source and target", _is_pair)
+
+
+@request
+class SplitConfig:
+    """How a corpus is split."""
+
+    _: KW_ONLY
+    method: Literal["random", "length", "template", "mcd", "tmcd", "dbca"] = option(
+        default="mcd", help="How to choose examples", group="Method"
+    )
+    elements: str = option(
+        default="words", help="Atoms and compounds: words:2,3, scan, cogs, cfq, lispress, triples:FILE and more",
+        group="Method", metavar="KIND[:FILES]",
+    )  # fmt: skip
+    weights: Literal["specific", "count"] = option(
+        default="specific", help="Weigh compounds as Keysers et al. 2020 do, or 1 each", group="Method"
+    )
+    divergence: float | None = option(
+        default=None, help="Target compound divergence (default: the highest)", group="Method", least=0, most=1
+    )
+    atom_divergence: float | None = option(
+        default=None, help="Maximum atom divergence (mcd: 0.02); for dbca the target (0)", group="Method", least=0,
+        most=1,
+    )  # fmt: skip
+    train_size: float = option(default=0.8, help="Training pairs: a number, or a share", group="Sizes")
+    test_size: float = option(default=0.2, help="Test pairs: a number, or a share", group="Sizes")
+    candidates: int = option(
+        default=100, help="Pairs to draw at each step, of which the best is taken", group="Search", least=1
+    )
+    exchanges: int | None = option(
+        default=None, help="Exchanges to try per pair afterwards (mcd, tmcd: 10; dbca: 0)", group="Search", least=0
+    )
+    tolerance: float = option(
+        default=0.01, help="Maximum distance from the target divergence", least=0, most=1, is_setting=True
+    )
+    nearest: bool = option(
+        default=False, help="Write the nearest split if the divergence cannot be reached", group="Search"
+    )
+    seed: int = option(default=1, help="Seed of every random choice", group="Search", least=0)
+
+    def check(self) -> None:
+        """:raises InputError: settings do not go together."""
+        for name in ("divergence", "atom_divergence"):
+            value = getattr(self, name)
+            if value is not None and self.method not in DIVERGENT:
+                raise InputError(f"{argument(name, value)} belongs to {argument('method', 'mcd')}, tmcd or dbca")
+        for name in ("train_size", "test_size"):
+            value = getattr(self, name)
+            if value <= 0 or (value > 1 and value != int(value)):
+                raise InputError(f"{argument(name, value)}: a share up to 1 or a whole number is needed")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings by name, as the manifest has them."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(SplitConfig)}
+
+    @property
+    def target(self) -> float:
+        """The compound divergence aimed at."""
+        return 1.0 if self.divergence is None else self.divergence
+
+    @property
+    def goal(self) -> tuple[float, float, float, float]:
+        """Target, limit of atoms, its weight, and 1.0 where the limit is to be met: what growing maximises.
+
+        DBCA weighs both divergences alike (Moisio et al. 2023); where the limit is a bound, leaving it costs ten times
+        what coming nearer the target gains.
+        """
+        if self.method == "dbca":
+            return self.target, self.atom_limit, 1.0, 1.0
+        return self.target, max(0.0, self.atom_limit - ROUNDING), 10.0, 0.0
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the limit of the atom divergence is a bound, not a target."""
+        return self.method in ("mcd", "tmcd")
+
+    @property
+    def atom_limit(self) -> float:
+        """The highest atom divergence (mcd, tmcd), or the one to be met (dbca)."""
+        if self.atom_divergence is not None:
+            return self.atom_divergence
+        return {"mcd": ATOM_LIMIT, "dbca": 0.0}.get(self.method, 1.0)
+
+    @property
+    def tries(self) -> int:
+        """Exchanges an example."""
+        return self.exchanges if self.exchanges is not None else 0 if self.method == "dbca" else 10
+
+    def sizes(self, examples: int, *, fixed: bool = False) -> tuple[int, int]:
+        """How many examples train and test.
+
+        :param examples: how many there are. ``fixed``: training is given, and is no part of them.
+        :raises InputError: there are not as many, or a set would be empty.
+        """
+
+        def count(value: float) -> int:
+            return int(value) if value > 1 else round(value * examples)
+
+        train, test = 0 if fixed else count(self.train_size), count(self.test_size)
+        if not fixed and self.train_size <= 1 and self.test_size <= 1 and self.train_size + self.test_size > 1 - 1e-9:
+            train = min(train, examples - test)  # shares that are all of it, rounded
+        if test < 1 or (train < 1 and not fixed):
+            raise InputError(f"of {examples:,} examples, {train:,} to train and {test:,} to test: a set would be empty")
+        if train + test > examples:
+            raise InputError(
+                f"{argument('train_size')} and {argument('test_size')} ask for {train + test:,} examples, and there "
+                f"are {examples:,}"
+            )
+        if not fixed and self.train_size <= 1 and self.test_size <= 1 and self.train_size + self.test_size > 1 + 1e-9:
+            raise InputError(f"{argument('train_size')} and {argument('test_size')}: shares that are more than 1")
+        return train, test
+
+
+@request
+class SplitRequest(SplitConfig):
+    """What :func:`~cgbench.benchmark.splits.split.split` is asked for."""
+
+    corpus: Annotated[Any, _CORPUS] = option(help="Corpus: two files, or one with both sides", group="Data")
+    out: Folder = option(help="Folder of the split", group="Data")
+    _: KW_ONLY
+    train: Annotated[Any, _CORPUS] | None = option(
+        default=None, help="Training set as it is: the test set is chosen from the corpus", group="Data"
+    )
+    side: Literal["source", "target"] | None = option(
+        default=None, help="Side whose elements count (default: source; tmcd: target)", group="Data"
+    )
+    columns: Annotated[Any, _PAIR] | None = option(
+        default=None, help="Source and target column of a table (TSV: from 1)", metavar="S,T", group="Data"
+    )
+    languages: Annotated[Any, _PAIR] | None = option(
+        default=None, help="Language codes (default: the file names' last parts)", metavar="S,T", group="Data"
+    )
+    licence: str = option(default="", help="Licence of the corpus, for the card", group="Data")
+    trust: bool = option(
+        default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Data"
+    )

@@ -1,0 +1,50 @@
+"""What ``validate()`` and ``cgbench validate`` are asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from cgbench.requests import KW_ONLY, Kind, option, request
+
+_RELEASE = Kind(
+    "folder",
+    "a release, or its folder",
+    lambda it: (isinstance(it, (str, os.PathLike)) and it != "") or hasattr(it, "folder"),
+)
+_SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
+_OTHERS = Kind("releases", "releases by family", lambda it: isinstance(it, Mapping), many=True)
+
+
+@request
+class ValidateRequest:
+    """What :func:`~cgbench.benchmark.validity.validate.validate` is asked for."""
+
+    release: Annotated[Any, _RELEASE] = option(help="Release to validate")
+    systems: Annotated[Any, _SYSTEMS] | None = option(
+        default=None, help="Hypotheses of the candidates, or with control hypotheses of the test set; one file per run",
+        group="Systems", flag="hyp", metavar="SYSTEM=FILE[,FILE...]",
+    )  # fmt: skip
+    _: KW_ONLY
+    control_systems: Annotated[Any, _SYSTEMS] | None = option(
+        default=None, help="Hypotheses of the control set", group="Systems", flag="control-hyp",
+        metavar="SYSTEM=FILE[,FILE...]",
+    )  # fmt: skip
+    name: str | None = option(default=None, help="Family of the ensemble that selected the release", python_only=True)
+    others: Annotated[Any, _OTHERS] | None = option(
+        default=None, help="Release that another ensemble selected from the same candidates; repeatable", flag="other",
+        metavar="FAMILY=DIR",
+    )  # fmt: skip
+    metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")
+    preset: str = option(
+        default="sacrebleu", help="BLEU preset: react, cognition, lexicon or sacrebleu", group="Systems"
+    )
+    tokenize: str | None = option(default=None, help="sacrebleu tokeniser", group="Systems", metavar="NAME")
+    samples: int | None = option(
+        default=None, help="Number of resamples (default 1000, or what the pairs need)", group="Systems", least=1
+    )
+    seed: int = option(default=12345, help="Seed of resamples and draws", least=0)
+    draws: int = option(default=0, help="Number of ensembles of each size to draw from the members", least=0)
+    sample: int = option(default=1000, help="Number of candidates that drawn ensembles score", least=1)
+    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Device of drawn ensembles")
