@@ -30,8 +30,8 @@ from scan import machine
 
 from cgbench.benchmark.divergence.elements import Elements, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import divergences
-from cgbench.benchmark.splits.search import search
 from cgbench.benchmark.splits.request import SplitConfig
+from cgbench.benchmark.splits.search import search
 
 KIND = kind_of("words", "count")
 DRAWN = 500
