@@ -1,18 +1,17 @@
 """Which atoms and compounds each example has, as a user asks for them: words, syntax, logical forms, a table.
 
-``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs``, ``cfq`` and ``lispress`` are of the text
-itself; ``triples:FILE``, ``lemmas:FILE`` and ``tags:FILE`` are of a CoNLL-U file with a sentence an example,
+``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are of the text
+itself; ``triples:FILE`` and ``lemmas:FILE`` are of a CoNLL-U file with a sentence an example,
 ``table:FILE`` of a table of one's own, a row an example. ``triples:spacy:PIPELINE`` and so on are what a spaCy pipeline
 says of the texts, word by word as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,20 +27,16 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.streams import read_lines
 
 WEIGHTS = ("specific", "count")
-OF_FILES = ("triples", "lemmas", "tags", "table")
-Row = TypeVar("Row")
+OF_FILES = ("triples", "lemmas", "table")
 KINDS = ("words", *FORMS, *OF_FILES)
 LONGEST = 16  # of n-grams
 SPACY = "spacy:"
 """Before the name of a pipeline, where files are named otherwise."""
 COMPONENTS = {
-    "tags": (TAGGERS, ("attribute_ruler",)),
     "lemmas": (LEMMATIZERS, (*TAGGERS, "attribute_ruler")),
     "triples": (("parser",), (*LEMMATIZERS, *TAGGERS, "attribute_ruler")),
 }
 """Of a pipeline, by kind: of the first it needs one, the others run where they are."""
-TAG_ORDERS = (2, 3)
-"""Lengths of the n-grams of tags that are compounds: those of two say little, there are so few tags."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class ElementKind:
 
 
 def kind_of(given: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> ElementKind:
-    """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``tags:spacy:PIPELINE``, ``scan``.
+    """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``triples:spacy:PIPELINE``, ``scan``.
 
     :param name: what the argument is called, in messages.
     :param trust: load a pipeline from a folder, which may run any code.
@@ -135,17 +130,10 @@ def elements_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) -
         lines = [line for _, text in texts for line in text]
         atoms, compounds = words_and_ngrams(lines, kind.orders, specific=specific)
         found = Elements(atoms, compounds, _Templates(lines))
-    elif kind.name == "tags":
-        lines = list(_rows_of(kind, texts, _tags))
-        found = Elements(*words_and_ngrams(lines, TAG_ORDERS, specific=specific), lines)
     else:
-        graphs: Iterator[Graph]
+        graphs = _graphs_of(kind, texts)
         if kind.name in FORMS:
             graphs = (graph for name, text in texts for graph in _form_graphs(kind.name, name, text))
-        else:
-            readers: dict[str, Callable[[Any, object], Iterator[Graph]]]
-            readers = {"triples": _triples, "lemmas": _lemmas, "table": _table}
-            graphs = _rows_of(kind, texts, readers[kind.name])
         found = Elements(*atoms_and_compounds(graphs, specific=specific))
     if not len(found.compounds.ids):
         raise InputError(
@@ -184,40 +172,25 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
         yield make(line, problem)
 
 
-def _rows_of(
-    kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]], read: Callable[[Any, object], Iterator[Row]]
-) -> Iterator[Row]:
-    """What ``read`` makes of the files of texts, or of what a pipeline says of these."""
+def _graphs_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Graph]:
+    """A graph an example, of the files of texts, or of what a pipeline says of these."""
+    read = {"triples": _triples, "lemmas": _lemmas}.get(kind.name)
     if kind.pipeline:
+        assert read is not None
         needed, also = COMPONENTS[kind.name]
         nlp = load_pipeline(kind.pipeline, kind.trust, needed, also)
         for name, text in texts:
             yield from read(analyse(nlp, [words_of(line) for line in text], name), f"{kind.said}, {name}")
         return
     for path, (name, text) in zip(kind.files, texts, strict=True):
-        rows = read(path if kind.name == "table" else read_sentences(path), path)
-        yield from _as_many(rows, path, name, len(text))
-
-
-def _as_many(rows: Iterable[Row], path: Path, name: str, examples: int) -> Iterator[Row]:
-    count = 0
-    for count, row in enumerate(rows, 1):
-        if count <= examples:
-            yield row
-    if count != examples:
-        raise InputError(
-            f"{path} has {count:,} examples and {name} {examples:,}: one each is needed, in the same order"
-        )
-
-
-def _tags(sentences: Iterable[Sentence], where: object) -> Iterator[str]:
-    """Universal tags, a line a sentence: atoms, and their n-grams compounds."""
-    for sentence in sentences:
-        tags = sentence.column(UPOS)
-        for tag, line in zip(tags, sentence.lines, strict=True):
-            if tag in ("", "_"):
-                raise InputError(f"{where}, line {line}: no universal tag (column 4); tag the text first")
-        yield " ".join(tags)
+        count = 0
+        for count, graph in enumerate(read(read_sentences(path), path) if read else _table(path), 1):
+            if count <= len(text):
+                yield graph
+        if count != len(text):
+            raise InputError(
+                f"{path} has {count:,} examples and {name} {len(text):,}: one each is needed, in the same order"
+            )
 
 
 def _triples(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
@@ -257,7 +230,7 @@ def _lemmas(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
         yield graph
 
 
-def _table(path: Path, where: object) -> Iterator[Graph]:
+def _table(path: Path) -> Iterator[Graph]:
     """A row an example: what it is called, then its atoms, and its compounds as entries of several words, a tab before
     each. The template is what the row holds."""
     for number, line in enumerate(read_lines(path), 1):
@@ -265,7 +238,7 @@ def _table(path: Path, where: object) -> Iterator[Graph]:
         names = [" ".join(name.split()) for name in fields[1:]]
         if len(fields) < 2 or not all(names):
             raise InputError(
-                f"{where}, row {number}: an example, then its atoms (compounds: of several words), a tab before each"
+                f"{path}, row {number}: an example, then its atoms (compounds: of several words), a tab before each"
             )
         atoms, compounds = ([name for name in names if (" " in name) == whole] for whole in (False, True))
         yield Graph(atoms, extra=compounds, template="\t".join(sorted(set(names))), rules=False)

@@ -1,12 +1,11 @@
-"""Logical forms and commands as graphs: SCAN, COGS, CFQ, and Lispress (SMCalFlow).
+"""Logical forms and commands as graphs: SCAN, COGS and Lispress (SMCalFlow).
 
-A label is what a form calls a thing; variables are replaced by what they stand for, entities of CFQ by their kind.
+A label is what a form calls a thing; variables are replaced by what they stand for.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable
 
 from cgbench.benchmark.divergence.graphs import Graph
@@ -21,8 +20,6 @@ _SCAN_PHRASE = re.compile(
 _COGS_NOUN = re.compile(r"(?:\* )?(\S+) \( (x _ \d+) \)")
 _COGS_ROLE = re.compile(r"(\S+) \. (\S+(?: \. \S+)*) \( (x _ \d+) , (x _ \d+|[^ ()]+) \)")
 _VARIABLE = re.compile(r"x _ \d+")
-_CFQ_CLAUSE = re.compile(r"(\S+) (\S+) (\S+)")
-_CFQ_ENTITY = re.compile(r"M\d+")
 _CONSTANT = re.compile(r"\"[^\"]*\"|(?<![\w.])-?\d+(?:\.\d+)?[Ll]?(?![\w.])|(?<!\w)[Mm]\d+(?!\w)")
 
 
@@ -133,51 +130,6 @@ def _cogs_template(form: str) -> str:
     return _COGS_ROLE.sub(blank, _COGS_NOUN.sub(lambda found: f"_ ( {found[2]} )", form))
 
 
-def cfq_graph(line: str, problem: Problem) -> Graph:
-    """A query of CFQ (SPARQL; Keysers et al. 2020): variables by their classes, entities as ``M``, relations as roles.
-
-    What these graphs lack is the derivation of the question, over which CFQ's own divergences were taken. The template
-    has the entities left out.
-    """
-    begin, end = line.find("{"), line.rfind("}")
-    if begin < 0 or end < begin:
-        raise problem("no query in braces")
-    classes: dict[str, list[str]] = defaultdict(list)
-    triples: list[tuple[str, str, str]] = []
-    graph = Graph()
-    for clause in re.split(r" \. ?", line[begin + 1 : end].strip()):
-        text = clause.strip().removesuffix(".").strip()
-        if not text:
-            continue
-        if text.startswith("FILTER"):
-            graph.atoms.append("FILTER")
-            continue
-        found = _CFQ_CLAUSE.fullmatch(text)
-        if found is None:
-            raise problem(f"{text[:60]!r} is no clause of a query")
-        subject, relation, target = found.groups()
-        if relation == "a":
-            classes[subject].append(target)
-        else:
-            triples.append((subject, relation, target))
-    nodes: dict[str, int] = {}
-
-    def node(name: str) -> int:
-        if name not in nodes:
-            kind = "+".join(sorted(classes.get(name, []))) or ("?" if name.startswith("?") else name)
-            nodes[name] = graph.node("M" if _CFQ_ENTITY.fullmatch(name) else kind)
-        return nodes[name]
-
-    for subject, relation, target in triples:
-        graph.edge(node(subject), relation, node(target))
-        graph.atoms.append(relation)
-    for name in classes:
-        node(name)
-    graph.atoms.append(" ".join(line[:begin].split()))
-    graph.template = re.sub(r"(?<!\S)M\d+(?!\S)", "M", " ".join(line.split()))
-    return graph
-
-
 def lispress_graph(line: str, problem: Problem) -> Graph:
     """An S-expression (Lispress, the plans of SMCalFlow): functions over their arguments, by ``:name`` or by place.
 
@@ -245,6 +197,5 @@ def _attach(graph: Graph, parent: int, places: list[int], child: int, role: str)
 FORMS: dict[str, Callable[[str, Problem], Graph]] = {
     "scan": scan_graph,
     "cogs": cogs_graph,
-    "cfq": cfq_graph,
     "lispress": lispress_graph,
 }

@@ -43,15 +43,6 @@ class Occurrences:
             weights = weights * chosen[self.rows]
         return np.bincount(self.ids, weights, minlength=len(self.names))
 
-    def joined(self, other: Occurrences) -> Occurrences:
-        """These rows, then those of ``other``, whose names are the same list."""
-        return Occurrences(
-            np.concatenate([self.starts, other.starts[1:] + self.starts[-1]]),
-            np.concatenate([self.ids, other.ids]),
-            np.concatenate([self.weights, other.weights]),
-            self.names,
-        )
-
 
 def from_entries(rows: np.ndarray, ids: np.ndarray, examples: int, names: Sequence[str]) -> Occurrences:
     """Count occurrences: a weight of 1 each, entries in any order, ``[occurrences]`` each."""

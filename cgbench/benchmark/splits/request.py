@@ -38,7 +38,7 @@ class SplitConfig:
         default="mcd", help="How to choose examples", group="Method"
     )
     elements: str = option(
-        default="words", help="Atoms and compounds: words:2,3, scan, cogs, cfq, lispress, triples:FILE and more",
+        default="words", help="Atoms and compounds: words:2,3, scan, cogs, lispress, triples:FILE and more",
         group="Method", metavar="KIND[:FILES]",
     )  # fmt: skip
     weights: Literal["specific", "count"] = option(

@@ -82,17 +82,6 @@ def test_triples_and_lemmas(tmp_path):
     assert rows(counted.compounds) == [{"cat|Number=Plur": 2, "see|Tense=Past": 1}, {"go|VERB": 1}]
 
 
-def test_tags(tmp_path):
-    file = tmp_path / "x.conllu"
-    file.write_text(CONLLU)
-    text = [("x", ["Cats saw cats", "Go"])]
-    found = elements_of(kind_of(f"tags:{file}", "count"), text)
-    assert rows(found.atoms) == [{"NOUN": 2, "VERB": 1}, {"VERB": 1}]
-    assert rows(found.compounds) == [{"NOUN VERB": 1, "VERB NOUN": 1, "NOUN VERB NOUN": 1}, {}]
-    assert list(found.templates) == ["NOUN VERB NOUN", "VERB"]
-    assert rows(elements_of(kind_of(f"tags:{file}"), text).compounds) == [{"NOUN VERB NOUN": 1}, {}]
-
-
 def test_the_rest_of_a_word_that_is_written_apart_has_no_lemma(tmp_path):
     file = tmp_path / "x.conllu"
     file.write_text("1\tbe\tbefore\tADV\tRB\t_\t0\troot\t_\t_\n2\tfore\t_\tX\tRB\t_\t1\tgoeswith\t_\t_\n\n")
@@ -138,7 +127,6 @@ def test_kinds_that_are_none(given_, said):
         (CONLLU.replace("2\tnsubj", "9\tnsubj"), "triples", "line 1: HEAD '9'"),
         (CONLLU.replace("2\tnsubj", "2\t_"), "triples", "line 1: no relation"),
         (CONLLU.replace("\tgo\t", "\t_\t"), "lemmas", "line 5: no lemma"),
-        (CONLLU.replace("\tVERB\tVB\t", "\t_\tVB\t"), "tags", "line 5: no universal tag"),
         ("a\tb\n\tc\nd\n", "table", "row 3: an example, then"),
         ("a\tb\na\tc\na\td\n", "table", "no example has a compound of table"),
     ],

@@ -46,16 +46,6 @@ def test_cogs_words_alone():
     assert graph("cogs", "Emma").labels == ["Emma"]
 
 
-def test_cfq():
-    line = (
-        "SELECT DISTINCT ?x0 WHERE { ?x0 a film.actor . ?x0 film.actor.film ?x1 . ?x1 film.film.written_by M0 . "
-        "FILTER ( ?x0 != M1 ) }"
-    )
-    found = graph("cfq", line)
-    assert found.compounds()[0] == ["film.actor film.actor.film ?", "? film.film.written_by M"]
-    assert "FILTER" in found.atoms and "M0" not in found.template
-
-
 def test_lispress():
     found = graph("lispress", '( Yield :output ( Find ( toName " Amy " ) 3 ) )')
     assert sorted(found.compounds()[0][:4]) == ["Find 1 toName", "Find 2 3", "Yield :output Find", 'toName 1 " Amy "']
@@ -69,8 +59,6 @@ def test_lispress():
         ("scan", "jump around", "no phrase"),
         ("cogs", "love . agent x", "no logical form|no term"),
         ("cogs", "love . agent ( x _ 1 , x _ 2 )", "x _ 2 stands for nothing"),
-        ("cfq", "SELECT count", "no query in braces"),
-        ("cfq", "SELECT { a b }", "no clause"),
         ("lispress", "( a ( b )", "not closed"),
         ("lispress", "( a ) )", "behind the end"),
         ("lispress", ") a", "never opened"),

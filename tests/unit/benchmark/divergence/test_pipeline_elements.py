@@ -84,7 +84,7 @@ def rows(found):
     return dicts
 
 
-@pytest.mark.parametrize("kind", ["tags", "lemmas", "triples"])
+@pytest.mark.parametrize("kind", ["lemmas", "triples"])
 def test_they_are_those_of_the_same_analysis_in_a_file(pipeline, conllu, kind):
     lines = [line for line in LINES if line]
     ours = elements_of(kind_of(f"{kind}:spacy:{pipeline}", trust=True), [("x", lines)])
@@ -95,18 +95,14 @@ def test_they_are_those_of_the_same_analysis_in_a_file(pipeline, conllu, kind):
 
 
 def test_what_it_has_learned_and_empty_lines(pipeline):
-    kind = kind_of(f"tags:spacy:{pipeline}", "count", trust=True)
+    kind = kind_of(f"lemmas:spacy:{pipeline}", trust=True)
     found = elements_of(kind, [("x", LINES[:3]), ("y", LINES[3:])])
-    assert rows(found.atoms)[:3] == [{"DET": 1, "NOUN": 1, "VERB": 1}] * 2 + [{}]
-    assert rows(found.compounds)[0] == {"DET NOUN": 1, "NOUN VERB": 1, "DET NOUN VERB": 1}
-    found = elements_of(kind_of(f"lemmas:spacy:{pipeline}", trust=True), [("x", LINES)])
+    assert rows(found.atoms)[2] == {}
     assert rows(found.compounds)[0] == {"the|DET": 1, "cat|Number=Plur": 1, "sleep|VERB": 1}
 
 
-def test_a_pipeline_without_universal_tags_gives_its_own(tmp_path):
+def test_a_pipeline_that_lacks_a_component(tmp_path):
     folder = save(tmp_path / "plain", "attribute_ruler", "parser", "lemmatizer")
-    found = elements_of(kind_of(f"tags:spacy:{folder}", trust=True), [("x", LINES)])
-    assert rows(found.atoms)[0] == {"DT": 1, "NNS": 1, "VB": 1}
     for kind, component in (("lemmas", "lemmatizer"), ("triples", "parser")):
         with pytest.raises(InputError, match=f"this pipeline has no {component}; it has tagger"):
             elements_of(kind_of(f"{kind}:spacy:{folder}", trust=True), [("x", LINES)])
@@ -114,11 +110,11 @@ def test_a_pipeline_without_universal_tags_gives_its_own(tmp_path):
 
 def test_a_folder_is_loaded_by_those_who_trust_it(pipeline, tmp_path):
     with pytest.raises(InputError, match="can run any code when it is loaded"):
-        kind_of(f"tags:spacy:{pipeline}")
+        kind_of(f"lemmas:spacy:{pipeline}")
     with pytest.raises(InputError, match="no spaCy pipeline of this name is installed"):
-        kind_of("tags:spacy:en_core_nowhere")
+        kind_of("lemmas:spacy:en_core_nowhere")
     with pytest.raises(InputError, match="not a spaCy pipeline"):
-        kind_of(f"tags:spacy:{tmp_path}")
+        kind_of(f"lemmas:spacy:{tmp_path}")
 
 
 def test_a_split_by_them(pipeline, run, tmp_path):
@@ -145,5 +141,5 @@ def test_a_split_by_them(pipeline, run, tmp_path):
 
 def test_divergence_by_them(pipeline):
     arguments = {"train": LINES[:2] + LINES[3:], "tests": ["a dog sleeps"], "min_count": 1}
-    (row,) = stats(**arguments, divergence=f"tags:spacy:{pipeline}", trust=True).rows
-    assert row.divergence is not None and "div:tags:spacy:mine@" in str(row.signature)
+    (row,) = stats(**arguments, divergence=f"lemmas:spacy:{pipeline}", trust=True).rows
+    assert row.divergence is not None and "div:lemmas:spacy:mine@" in str(row.signature)
