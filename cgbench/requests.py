@@ -48,12 +48,14 @@ class Kind:
     :param what: what it is, in messages: "a file, or a list of strings".
     :param fits: whether a value can be one. What the value holds is checked where it is read.
     :param many: whether the value is several of these, and the option repeatable.
+    :param read: makes of a value that fits what the field holds (default: the value itself).
     """
 
     name: str
     what: str
     fits: Callable[[Any], bool]
     many: bool = False
+    read: Callable[[Any], Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,8 +211,10 @@ def read_field(field: Field, value: Any) -> Any:
     if not field.required and value is field.default:
         return value
     if field.kind:
-        if (value is None and field.takes_none) or field.kind.fits(value):
+        if value is None and field.takes_none:
             return value
+        if field.kind.fits(value):
+            return field.kind.read(value) if field.kind.read else value
     else:
         try:
             return read_value(field.name, value, field.type, field.range)
@@ -296,11 +300,45 @@ def _is_text(value: Any) -> bool:
     return _is_path(value) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)))
 
 
+def are_paths(value: Any) -> bool:
+    """Whether a value is the name of a file or folder, or a list of such names."""
+    return _is_path(value) or (isinstance(value, (list, tuple)) and all(map(_is_path, value)))
+
+
+def _is_bitext(value: Any) -> bool:
+    return _is_path(value) or isinstance(value, Sequence) or hasattr(value, "paths")
+
+
+def _is_pair(value: Any) -> bool:
+    parts = value.split(",") if isinstance(value, str) else value
+    return isinstance(parts, (list, tuple)) and len(parts) == 2 and all(isinstance(part, (str, int)) for part in parts)
+
+
 AnyPath: TypeAlias = str | os.PathLike[str]
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
 Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", _is_text)]
 """One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas Series)."""
+Paths: TypeAlias = Annotated[Any, Kind("paths", "the name of a file, or a list of such names", are_paths, many=True)]
+Bitext: TypeAlias = Annotated[
+    Any, Kind("corpus", "a file with both sides, two files, or two lists of sentences", _is_bitext)
+]
+"""A text in two languages: a :class:`~cgbench.text.formats.CorpusSpec` or what one is made from."""
+Bitexts: TypeAlias = Annotated[Any, Kind("corpora", "a corpus, or a list of corpora", _is_bitext, many=True)]
+AnyEngine: TypeAlias = Annotated[
+    Any, Kind("engine", "an engine of cgbench.engines", lambda value: hasattr(value, "at_once"))
+]
+AnyFunction: TypeAlias = Annotated[Any, Kind("function", "a function", callable)]
+Models: TypeAlias = Annotated[Any, Kind("model", "the name of a model, or a list of such names", are_paths, many=True)]
+NamePair: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "pair",
+        "two names, the source's and the target's, such as de,en",
+        _is_pair,
+        read=lambda value: tuple(map(str, value.split(",") if isinstance(value, str) else value)),
+    ),
+]
 
 
 def as_path(value: AnyPath) -> Path:

@@ -27,8 +27,8 @@ import numpy as np
 from cgbench import __version__
 from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
 from cgbench.benchmark.candidates.uncertainty import measure_with, search_settings, shard_needs, shard_size
-from cgbench.benchmark.react.config import SIDES, ReactConfig
 from cgbench.benchmark.react.plan import Plan
+from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.engines import Engine, Needs
 from cgbench.errors import InputError
 from cgbench.files import cache_folder, read_json, write_json
@@ -162,7 +162,7 @@ def formulas(plan: Plan, engine: Engine, r: Rates, left: int) -> dict[str, Cost]
     from cgbench.benchmark.candidates.scan import CHUNK
     from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD
 
-    config, cores, train_pairs, train_bytes = plan.config, engine.jobs, round(r["train_pairs"]), r["train_bytes"]
+    config, cores, train_pairs, train_bytes = plan.request, engine.jobs, round(r["train_pairs"]), r["train_bytes"]
     whole = round(r["pool_pairs"] * r["kept"])
     candidates = min(resolve_amount("candidates", config.candidates, whole), whole)
     read = train_bytes + r["pool_bytes"] + r["exclude_bytes"]
@@ -207,7 +207,7 @@ def formulas(plan: Plan, engine: Engine, r: Rates, left: int) -> dict[str, Cost]
     return {cost.step: cost for cost in costs}
 
 
-def preset_of(config: ReactConfig) -> Preset:
+def preset_of(config: BuildRequest) -> Preset:
     """What the members are trained as."""
     return load_preset(config.model).replace(config.model_settings)
 
@@ -215,15 +215,15 @@ def preset_of(config: ReactConfig) -> Preset:
 def members_at_once(plan: Plan, engine: Engine) -> tuple[int, Needs]:
     """How many members are trained at once, or shards scored where none is trained; what a process of them needs."""
     if plan.inputs.ensemble:
-        return engine.at_once(shard_needs(plan.device), plan.config.members), shard_needs(plan.device)
+        return engine.at_once(shard_needs(plan.device), plan.request.members), shard_needs(plan.device)
     together = plan.ensemble.processes if plan.ensemble else 1
-    return engine.at_once(member_needs(plan.device, together), plan.config.members), member_needs(plan.device)
+    return engine.at_once(member_needs(plan.device, together), plan.request.members), member_needs(plan.device)
 
 
 def kept_rates(plan: Plan, engine: Engine) -> Rates:
     """:func:`measure_rates`, once for this machine, these texts and settings."""
     texts = [text.identity for text in (plan.train, *plan.pools, *plan.exclude)]
-    asked = [plan.until, plan.device, str(plan.inputs.ensemble), len(plan.inputs.members), plan.config.as_dict()]
+    asked = [plan.until, plan.device, str(plan.inputs.ensemble), len(plan.inputs.members), plan.request.as_dict()]
     machine = [__version__, host(), platform.processor(), usable_cores(), engine.name, engine.jobs]
     path = cache_folder("rates") / f"{hash_value([texts, asked, machine])[:16]}.json"
     try:
@@ -250,10 +250,10 @@ def measure_rates(plan: Plan, engine: Engine) -> Rates:
         rates["normalise"] = max([rates["normalise"], *(one[2] for one in looked)])
         samples[role] = [pair for one in looked for pair in one[3][:: len(texts)]]
     with tempfile.TemporaryDirectory() as folder:
-        rates |= _time_scan(plan.config, samples["train"], samples["pool"], Path(folder))
+        rates |= _time_scan(plan.request, samples["train"], samples["pool"], Path(folder))
     if plan.until != "candidates" and not plan.inputs.members:
         workers, needs = members_at_once(plan, engine)
-        job = plan.config, plan.inputs.ensemble, samples["train"], samples["pool"], plan.device
+        job = plan.request, plan.inputs.ensemble, samples["train"], samples["pool"], plan.device
         found = list(engine.run(_time_models, [job] * workers, needs))
         rates |= {name: sum(each[name] for each in found) / workers for name in found[0]}
     return rates
@@ -284,7 +284,7 @@ def _write(folder: Path, name: str, pairs: Sequence[Pair]) -> tuple[Path, Path]:
     return paths
 
 
-def _time_scan(config: ReactConfig, train: Sequence[Pair], pool: Sequence[Pair], folder: Path) -> Rates:
+def _time_scan(config: BuildRequest, train: Sequence[Pair], pool: Sequence[Pair], folder: Path) -> Rates:
     from cgbench.benchmark.candidates.scan import scan
     from cgbench.benchmark.known_ngrams.known import learn_sides
     from cgbench.text.corpus import index_pair
@@ -324,7 +324,7 @@ def _bytes(paths: Any) -> int:
 
 
 def _time_models(
-    config: ReactConfig, ensemble: Path | None, train: Sequence[Pair], pool: Sequence[Pair], device: str
+    config: BuildRequest, ensemble: Path | None, train: Sequence[Pair], pool: Sequence[Pair], device: str
 ) -> Rates:
     """What models take in this process: subwords, an update, a candidate translated and scored."""
     from cgbench.models.ensemble import Ensemble

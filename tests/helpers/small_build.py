@@ -15,6 +15,13 @@ SMALL = (
 )
 
 
+def settings_of(preset="react", **changes):
+    """A request for a build whose texts nobody reads."""
+    from cgbench.benchmark.react.request import BuildRequest
+
+    return BuildRequest("train", "pool", "out", preset=preset, **changes)
+
+
 def release_bytes(folder):
     """Every file of a release but the timings, by its name in the folder."""
     paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "timings.json"]

@@ -44,12 +44,6 @@ def overlap(tmp_path):
 
 
 @pytest.fixture
-def build(tmp_path):
-    given = {"train": (TRAIN, TRAIN), "pools": (TEST, TEST), "out": tmp_path / "out", "languages": ("de", "en")}
-    return lambda **more: cgbench.build_react(**{**given, **more})
-
-
-@pytest.fixture
 def search(monkeypatch):
     torch = pytest.importorskip("torch")
     ensemble = cgbench.Ensemble((), None, torch.device("cpu"), 10)
@@ -160,14 +154,6 @@ CASES = [
     (validate, "seed", {}, BELOW_0),
     (validate, "draws", {}, BELOW_0),
     (validate, "sample", {}, BELOW_1),
-    ("build", "jobs", {}, BELOW_1),
-    ("build", "until", {}, ("foo", 1)),
-    ("build", "preset", {}, ("foo", 1)),
-    ("build", "device", {}, ("gpu", 0)),
-    ("build", "gpus_per_member", {}, BELOW_1),
-    ("build", "accept_text", {}, NO_FLAG),
-    ("build", "beam", {}, (0, -1, 1.5, True, math.nan)),
-    ("build", "seed", {}, (-1, 1.5, True, math.nan)),
     (load_data, "split", {}, ("foo", 5)),
     (load_data, "jobs", {}, BELOW_1),
     (load_data, "offline", {}, NO_FLAG),

@@ -1,13 +1,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cgbench.benchmark.candidates.amounts import resolve_amount
-from cgbench.benchmark.candidates.selection import DROPS
-from cgbench.benchmark.react.config import ReactConfig, list_presets, make_config
 from cgbench.data_recipes import geca
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
@@ -19,7 +15,7 @@ from cgbench.settings import apply_settings, help_texts, make_settings, parse_as
 SHOWN = [
     *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
     *(type(learner.settings) for learner in LEARNERS.values()),
-    *(TrainingConfig, TextConfig, ReactConfig, geca.Settings),
+    *(TrainingConfig, TextConfig, geca.Settings),
 ]
 
 
@@ -148,57 +144,10 @@ def test_yaml_is_flattened_and_never_executed(tmp_path):
             read_yaml(path)
 
 
-def test_every_preset_loads_and_react_is_the_papers():
-    assert set(list_presets()) == {"react", "small", "demo"}
-    for name in list_presets():
-        make_config(name, {})
-    config = make_config("react", {})
-    assert (config.candidates, config.drop, config.window, config.select) == (60_000, 2_000, 18_000, 3_000)
-    assert (config.members, config.beam, config.min_length, config.degree_side) == (10, 5, 6, "target")
-
-
-def test_shares_of_the_small_preset_are_the_papers_numbers_for_its_pool_but_for_what_is_dropped():
-    config = make_config("small", {})
-    sizes = {key: resolve_amount(key, getattr(config, key), 60_000) for key in (*DROPS, "window", "select")}
-    assert sizes == {"drop": 0, "drop_perplexity": 0, "drop_reference": 3_000, "window": 18_000, "select": 3_000}
-
-
-def test_amounts():
-    assert resolve_amount("x", "1/30", 45) == 2  # half up
-    assert resolve_amount("x", "0.5", 3) == 2
-    assert resolve_amount("x", 7, 3) == 7
-    assert resolve_amount("x", 0, 3) == 0
-    for wrong in ("a", "1.5", "3/2", "1/0"):
-        with pytest.raises(InputError):
-            resolve_amount("x", wrong, 10)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("degree_side", "both"), ("filter_sides", "none"), ("members", "0"), ("select", "-1"), ("window", "0")],
-)
-def test_settings_that_make_no_sense_are_refused(key, value):
-    with pytest.raises(InputError, match=key):
-        make_config("react", {key: value})
-
-
-def test_model_settings_are_checked_against_the_model_preset():
-    config = make_config("demo", {"training.max_updates": "5"})
-    assert config.as_dict()["training.max_updates"] == "5"
-    with pytest.raises(InputError, match="did you mean training.max_updates"):
-        make_config("demo", {"training.max_update": "5"})
-    with pytest.raises(InputError, match="unknown model preset 'smal'"):
-        make_config("demo", {"model": "smal"})
-    with pytest.raises(InputError, match="unknown preset reakt; did you mean react?"):
-        make_config("reakt", {})
-    assert "model_settings" not in ReactConfig().as_dict()
-
-
 @pytest.mark.parametrize("kind", SHOWN, ids=lambda kind: kind.__name__)
 def test_every_setting_says_what_it_is_in_a_whole_phrase(kind):
     texts = help_texts(kind)
-    # What a build keeps for its model preset is no key of its own.
-    assert texts.keys() == {field.name for field in fields(kind)} - {"model_settings"}
+    assert texts.keys() == {field.name for field in fields(kind)}
     for name, text in texts.items():
         assert text[0].islower() and text.endswith(".") and len(text.split()) > 2, name
         assert text.split()[0] not in ("of", "for", "and", "or", "as", "to", "in"), f"{name}: the end of a phrase"
@@ -223,22 +172,10 @@ def test_help_is_that_of_the_class_that_says_most_of_it():
     assert to_dict(Special()) == {"size": 5, "depth": 6} and to_dict(Special(late=4))["late"] == 4
 
 
-def test_the_page_of_build_react_lists_its_settings():
-    page = (Path(__file__).parents[2] / "docs" / "build-react.md").read_text(encoding="utf-8")
-    config = ReactConfig()
-    table = page[page.index(f"| `{next(iter(help_texts(ReactConfig)))}` |") :].split("\n\n")[0]
-    rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
-    assert [(key, text) for key, _, text in rows] == [
-        (f"`{key}`", text.replace("``", "`")) for key, text in help_texts(ReactConfig).items()
-    ]
-    for key, value, _ in rows:
-        assert apply_settings(config, {key.strip("`"): value.strip("`")}) == config, key
-
-
 def test_synonyms_are_of_settings_that_there_are():
-    from cgbench.benchmark.react.config import ReactConfig
+    from cgbench.benchmark.react.request import ReactSettings
     from cgbench.models.config.presets import _all_keys
     from cgbench.settings import SYNONYMS
 
-    known = {key.rpartition(".")[2] for key in _all_keys()} | set(ReactConfig.__dataclass_fields__)
+    known = {key.rpartition(".")[2] for key in _all_keys()} | set(ReactSettings.__dataclass_fields__)
     assert set(SYNONYMS.values()) <= known

@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Annotated, Any, TypeAlias
 
 from cgbench.errors import InputError
+from cgbench.requests import Kind
 
-Amount = int | str
+
+def _fits(least: Fraction) -> Callable[[Any], bool]:
+    def fits(value: Any) -> bool:
+        try:
+            amount = parse_amount("amount", value)
+        except InputError:
+            return False
+        return amount >= least and not isinstance(value, bool)
+
+    return fits
 
 
-def parse_amount(key: str, value: Amount) -> Fraction:
+def _read(value: Any) -> int | str:
+    text = str(value).strip()
+    return int(text) if text.replace("_", "").isdigit() else text
+
+
+Amount: TypeAlias = Annotated[
+    int | str, Kind("amount", "a whole number, or a share such as 1/30", _fits(Fraction(0)), read=_read)
+]
+PositiveAmount: TypeAlias = Annotated[
+    int | str,
+    Kind("amount", "a whole number above 0, or a share such as 1/30", _fits(Fraction(1, 1 << 63)), read=_read),
+]
+
+
+def parse_amount(key: str, value: int | str) -> Fraction:
     """``value`` exactly: below 1 it is a share, from 1 on a number.
 
     :raises InputError: it is neither a whole number nor a fraction below 1.
@@ -26,7 +52,7 @@ def parse_amount(key: str, value: Amount) -> Fraction:
     return amount
 
 
-def resolve_amount(key: str, value: Amount, total: int) -> int:
+def resolve_amount(key: str, value: int | str, total: int) -> int:
     """``value`` as a number of items: a share is one of ``total``, rounded to the nearest (half up)."""
     amount = parse_amount(key, value)
     return int(amount) if amount >= 1 or amount == 0 else int(amount * total + Fraction(1, 2))

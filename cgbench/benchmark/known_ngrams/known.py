@@ -353,10 +353,3 @@ def learn_sides(
         )
         ngrams = KnownNgrams.learn(ours, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         return ngrams, words.result()
-
-
-def preload() -> None:
-    """Load the compiled loops; half a second that a thread can spend while files are hashed."""
-    block = next(iter(join_blocks(["a"])))
-    counter = WordCounter()
-    counter.read(block, keep=True)

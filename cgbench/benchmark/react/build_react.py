@@ -4,13 +4,11 @@ Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Seq
 (Findings of ACL 2023), section 4: drop pairs with rare words; measure each pair's compositional degree by the known
 n-grams of the training corpus; keep the pairs of the highest degree; translate them with an ensemble and measure its
 knowledge uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` is that; :func:`build_react`
-goes from arguments to a release.
+goes from a request to a release.
 """
 
 from __future__ import annotations
 
-import tempfile
-import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.arguments import check_whole
 from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.difficulty import DIFFICULTY, of_candidates, read_difficulty
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
@@ -34,14 +31,11 @@ from cgbench.benchmark.candidates.uncertainty import (
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.metrics.bleu import chrf_and_bleu
-from cgbench.benchmark.react.arguments import PLANNED, plan_of
-from cgbench.benchmark.react.config import SIDES
 from cgbench.benchmark.react.control import draw_control
-from cgbench.benchmark.react.inputs import Corpus, KnownFrom, PathLike
-from cgbench.benchmark.react.plan import Built, Plan
+from cgbench.benchmark.react.plan import Built, Plan, plan_build
+from cgbench.benchmark.react.request import SIDES, BuildRequest
 from cgbench.benchmark.react.shortage import check_enough
 from cgbench.benchmark.react.write_release import write_release, write_timings
-from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private, open_work
 from cgbench.engines import Engine, Local, saying_where
@@ -59,6 +53,7 @@ from cgbench.models.training.ensemble import (
 )
 from cgbench.models.training.held_out import PARTS, texts_in
 from cgbench.progress import working
+from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText, odd_characters, warn_of
 
@@ -69,140 +64,44 @@ if TYPE_CHECKING:
 TEXTS = "texts"  # inside the workspace: what was given as lists of sentences
 
 
-def build_react(
-    *,
-    train: Corpus,
-    pools: Corpus | Sequence[Corpus],
-    out: PathLike,
-    exclude: Corpus | Sequence[Corpus] = (),
-    preset: str = "react",
-    until: str = "release",
-    ngrams: PathLike | None = None,
-    known_from: KnownFrom = (),
-    ensemble: PathLike | None = None,
-    reverse_ensemble: PathLike | None = None,
-    lm: PathLike | None = None,
-    difficulty: PathLike | Sequence[PathLike] = (),
-    member: str | Sequence[str] = (),
-    prompt: str | None = None,
-    columns: str | Sequence[str | int] | None = None,
-    languages: str | Sequence[str] | None = None,
-    jobs: int | None = None,
-    engine: Engine | None = None,
-    device: str = "auto",
-    gpus_per_member: int = 1,
-    accept_text: bool = False,
-    work: PathLike | None = None,
-    card_notes: PathLike | None = None,
-    say: Callable[[str], None] | None = None,
-    on_plan: Callable[[Plan, Workspace, Engine], None] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Release:
-    """Build a release in the folder ``out``, or go on with one: finished steps are kept.
+@accepts(BuildRequest)
+def build_react(request: BuildRequest) -> Release:
+    """Build a release, or resume one: finished steps are kept.
 
     A corpus is a file that holds both sides (TSV, JSON lines, Parquet), two plain files, ``(source, target)``, or two
     lists of sentences.
 
-    :param train: what the benchmark is relative to; ``pools``: what it is chosen from; ``exclude``: corpora whose
-        sentences must not occur in it.
-    :param preset: ``react`` (the paper's figures), ``small`` or ``demo``.
-    :param until: stop early: ``candidates`` (after filter and degree; no model) or ``uncertainty`` (before the
-        selection); then the folder holds the candidates.
-    :param ngrams: known n-grams, a phrase a line, instead of those of the training text.
-    :param known_from: a folder of ``cgbench overlap --out`` of the pool's text, or ``{"source": FOLDER, "target":
-        FOLDER}``: known n-grams and rare words of that side are by the corpus that it read, not by the training text.
-    :param ensemble: members trained before; else they are trained. ``reverse_ensemble``: members that translate the
-        other way round, which give each candidate its dual conditional cross-entropy. ``lm``: gives it a perplexity.
-    :param difficulty: a value a line of the pool from a model outside, a file a corpus: a figure of the candidates,
-        which ``select_by`` may rank them by.
-    :param member: models from outside instead of an ensemble, by their names
-        (:mod:`cgbench.models.external.addresses`); the first translates. ``prompt``: what they read, ``{source}`` being
-        the sentence, where they need one.
-    :param columns: source and target column of files with both sides; ``languages``: default, the files' last parts.
-    :param jobs: worker processes (default: the cores); ``engine``: where they run, if not here. They change no byte.
-    :param device: ``auto``, ``cpu`` or ``cuda``.
-    :param gpus_per_member: GPUs that train one member together; with ``device="cpu"``, processes. Their number is part
-        of what a member is.
-    :param accept_text: go on with text that would spoil the benchmark, such as a tokenised pool for raw training text.
-    :param work: where finished steps, the texts and the trained members are kept; default: ``out.work``, beside it.
-    :param card_notes: what only people know, for the card: YAML (:mod:`cgbench.benchmark.release.card_notes`).
-    :param say: receives a line a step that says why it runs or is kept.
-    :param on_plan: called before anything runs, with all steps, where their results are kept and what runs them.
-    :param settings: of the preset, changed: ``{"candidates": "1/30", "training.max_updates": 500}``. Those whose names
-        have no dot may be given as arguments: ``seed=2``.
-    :raises InputError: the inputs, the settings or the folder are wrong; nothing is left half-written.
+    :returns: the release that is written to ``out``; of a build that stops early it holds the candidates.
+    :raises InputError: an input or a setting is wrong, or too little is left for what is to be selected.
     """
-    from cgbench.benchmark.known_ngrams.known import preload
+    texts = open_work(*request.folders) / STEPS / TEXTS
+    return run_build(plan_build(request, texts), request.engine or Local(request.jobs), request.say)
 
-    check_whole(1, jobs=jobs)
-    folder, given = Path(out), Path(work) if work is not None else None
-    notes = read_notes(Path(card_notes)) if card_notes is not None else {}
-    beside = open_work(folder, given)
-    threading.Thread(target=preload, daemon=True).start()  # while the inputs are hashed
-    settings = {**(settings or {}), **more}
-    plan = plan_of(
-        beside / STEPS / TEXTS,
-        train=train,
-        pools=pools,
-        exclude=exclude,
-        preset=preset,
-        until=until,
-        ngrams=ngrams,
-        known_from=known_from,
-        ensemble=ensemble,
-        reverse_ensemble=reverse_ensemble,
-        lm=lm,
-        difficulty=difficulty,
-        member=member,
-        prompt=prompt,
-        columns=columns,
-        languages=languages,
-        device=device,
-        gpus_per_member=gpus_per_member,
-        accept_text=accept_text,
-        settings=settings,
-    )
+
+def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = None) -> Release:
+    """Run the steps of a plan that are not done, and write the release.
+
+    :param say: receives one line per step: why it runs or is kept.
+    """
+    out, beside = plan.request.folders[0], open_work(*plan.request.folders)
     workspace = Workspace(beside / STEPS, say)
     if plan.ensemble:
         check_beside(workspace)
     with locked(workspace.root / "lock", wait=False):
         keep_private(beside)
-        engine = engine or Local(jobs)
-        if on_plan:
-            on_plan(plan, workspace, engine)
         built = find_pairs(plan, workspace, engine=engine)
-        release = write_release(built, folder, workspace, notes)
-        write_timings(built, folder, workspace)
+        release = write_release(built, out, workspace, plan.notes)
+        write_timings(built, out, workspace)
     for warning in built.warnings:  # as the caller names the files; the manifest has their names alone
         warnings.warn(InputWarning(warning), stacklevel=2)
     return release
 
 
-def explain_react(
-    *,
-    out: PathLike,
-    work: PathLike | None = None,
-    card_notes: PathLike | None = None,
-    engine: Engine | None = None,
-    on_plan: Callable[[Plan, Workspace, Engine], None] | None = None,
-    **arguments: Any,
-) -> list[str]:
-    """A line a step: whether :func:`build_react`, called with these arguments, would run it, and why. Writes nothing.
+def explain(plan: Plan, workspace: Workspace) -> list[str]:
+    """One line per step: whether :func:`run_build` would run it, and why. Writes nothing.
 
-    :param on_plan: as for :func:`build_react`, with ``engine`` (default: this machine).
-    :raises InputError: as :func:`build_react`.
+    :raises InputError: as :func:`build_react`, as far as it is known before any step runs.
     """
-    if card_notes is not None:
-        read_notes(Path(card_notes))
-    beside = find_work(Path(out), Path(work) if work is not None else None)
-    named = {key: arguments.pop(key) for key in tuple(arguments) if key in PLANNED}
-    settings = {**(arguments.pop("settings", None) or {}), **arguments}
-    workspace = Workspace(beside / STEPS)
-    with tempfile.TemporaryDirectory() as texts:
-        plan = plan_of(Path(texts), **named, settings=settings)
-        if on_plan:
-            on_plan(plan, workspace, engine or Local())
     if plan.ensemble:
         check_beside(workspace)
         warn_of_length(workspace, plan.ensemble)
@@ -212,12 +111,17 @@ def explain_react(
     return [workspace.why(step) for step in plan.steps]
 
 
+def workspace_of(request: BuildRequest) -> Workspace:
+    """Where the finished steps of a build are."""
+    return Workspace(find_work(*request.folders) / STEPS)
+
+
 def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     """The method: from a training corpus and a pool to the pairs of the benchmark. Steps that are done are kept.
 
     :raises InputError: an input is malformed, or too little is left for what is to be selected.
     """
-    config = plan.config
+    request = plan.request
     engine.share(workspace.root)
     train = plan.train.realise(workspace, engine)
     pools = tuple(pool.realise(workspace, engine) for pool in plan.pools)
@@ -241,11 +145,11 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # Candidates: the highest degrees, without repeats and without text that was seen.
     candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, (train, *exclude)))
     counts = _counts(pools, scans, candidates)
-    check_enough(config, counts, plan.until, train)
+    check_enough(request, counts, train)
     perplexity = (
         workspace.run(plan.perplexity, lambda out: _score(out, plan, model, candidates)) if plan.perplexity else None
     )
-    table = candidate_table(candidates, pools, perplexity, ngrams, config.degree_side)
+    table = candidate_table(candidates, pools, perplexity, ngrams, request.degree_side)
 
     if difficulty:
         found = of_candidates(difficulty, table["pool"].to_pylist(), table["pool_line"].to_pylist())
@@ -277,12 +181,12 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # The least likely references (not in the paper) and the most uncertain are mostly noise and dropped; the benchmark
     # is drawn at random from the next.
     if plan.until == "release":
-        sizes = selection_sizes(config.as_dict(), table.num_rows)
-        ranks, stages = select_rows(table.to_pydict(), config.as_dict(), sizes)
+        sizes = selection_sizes(request.as_dict(), table.num_rows)
+        ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
         table = with_columns(table, [{"rank": rank, "stage": stage} for rank, stage in zip(ranks, stages, strict=True)])
     # Beside it, if that is asked for: pairs that are like those, but for what they were chosen by.
     control = None
-    if plan.until == "release" and config.control:
+    if plan.until == "release" and request.control:
         with working("control"):
             control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
 
@@ -314,7 +218,7 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
 def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
     from cgbench.benchmark.candidates.scan_tasks import Scan, scan_with
 
-    counts = scan_with(engine, Scan(pool, number, learned, plan.config.degree_side, plan.config.filter_sides), out)
+    counts = scan_with(engine, Scan(pool, number, learned, plan.request.degree_side, plan.request.filter_sides), out)
     write_json(out / "counts.json", counts)
 
 
@@ -323,16 +227,16 @@ def _cut(
 ) -> None:
     from cgbench.benchmark.candidates.cut import count_lengths, cut
 
-    config = plan.config
-    bounds: dict[str, Any] = {"min_length": config.min_length, "max_length": config.max_length}
+    request = plan.request
+    bounds: dict[str, Any] = {"min_length": request.min_length, "max_length": request.max_length}
     lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], **bounds)
     result = cut(
         [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))],
         pools,
-        size=resolve_amount("candidates", config.candidates, lengths["within_length"]),
-        seed=config.seed,
+        size=resolve_amount("candidates", request.candidates, lengths["within_length"]),
+        seed=request.seed,
         seen=seen,
-        degree_side=config.degree_side,
+        degree_side=request.degree_side,
         **bounds,
     )
     replace(result, counts={**lengths, **result.counts}).save(out)
@@ -348,7 +252,7 @@ def _draw_control(
     learned: Path,
 ) -> Control:
     """The control set for the test set that ``table`` has as its stage ``selected``."""
-    config = plan.config
+    request = plan.request
     chosen = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
     test = {name: table[name].to_numpy()[chosen] for name in ("pool", "source_length", "target_length")}
     test["pool"] = test["pool"] - 1  # as the scans count
@@ -358,12 +262,12 @@ def _draw_control(
         pools,
         test,
         ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),
-        vocabularies_of(learned, config.degree_side),
-        seed=config.seed,
-        min_length=config.min_length,
-        max_length=config.max_length,
+        vocabularies_of(learned, request.degree_side),
+        seed=request.seed,
+        min_length=request.min_length,
+        max_length=request.max_length,
         seen=seen,
-        degree_side=config.degree_side,
+        degree_side=request.degree_side,
     )
 
 
@@ -382,15 +286,15 @@ def _measurer(
     plan: Plan, workspace: Workspace, train: ParallelText, candidates: Path, engine: Engine
 ) -> Callable[[Path], None]:
     """What fills the folder of the uncertainty step; members are trained before, if need be."""
-    limits = search_settings(plan.config.as_dict())
+    limits = search_settings(plan.request.as_dict())
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates)
-        search = {"beam": plan.config.beam, **limits}
+        search = {"beam": plan.request.beam, **limits}
         work = Measurement(plan.inputs.members, sources, None, targets, plan.device, search)
         return lambda out: measure_in_token_space(work, out, engine)
     members = _members(plan, workspace, train, engine)
     return lambda out: uncertainty_of_candidates(
-        members, candidates, out, beam=plan.config.beam, device=plan.device, engine=engine, limits=limits
+        members, candidates, out, beam=plan.request.beam, device=plan.device, engine=engine, limits=limits
     )
 
 
@@ -406,7 +310,7 @@ def _quality_measurer(
         assert plan.ensemble is not None
         members = [workspace.result(step) for step in plan.ensemble.members]
     division = plan.ensemble.held_out if plan.ensemble else None
-    limits = {key: value for key, value in search_settings(plan.config.as_dict()).items() if key != "nbest"}
+    limits = {key: value for key, value in search_settings(plan.request.as_dict()).items() if key != "nbest"}
     return lambda out: measure_quality(
         out,
         read_uncertainty(uncertainty),
@@ -415,7 +319,7 @@ def _quality_measurer(
         train=train.target.path,
         train_lines=train.lines,
         held_out=texts_in(workspace.result(division), PARTS[1]) if division else None,
-        search={"beam": plan.config.beam, **limits},
+        search={"beam": plan.request.beam, **limits},
         device=plan.device,
         engine=engine,
         scores=chrf_and_bleu,
@@ -463,7 +367,7 @@ def _warnings(
     found += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
     for pool, scan in zip(plan.pools, scans, strict=True):
         found += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
-    asked = resolve_amount("candidates", plan.config.candidates, counts["within_length"])
+    asked = resolve_amount("candidates", plan.request.candidates, counts["within_length"])
     if counts["candidates"] < asked:
         found.append(f"{counts['candidates']:,} candidates are all that is left, where {asked:,} were asked for")
     return found

@@ -1,28 +1,111 @@
-"""What a person gives :func:`~cgbench.benchmark.react.build_react.build_react`, as what a build reads: names of files,
-or texts."""
+"""The inputs of a build as it reads them: from what a request names, or holds as lists of sentences."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
-from cgbench.benchmark.react.config import SIDES
+from cgbench.benchmark.react.request import SIDES, BuildRequest
+from cgbench.benchmark.release.manifest import is_language
+from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
+from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.steps import hash_value
 from cgbench.text.formats import CorpusSpec, form, language_suffixes
 from cgbench.text.inputs import as_path
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Corpus: TypeAlias = CorpusSpec | PathLike | Sequence[PathLike] | Sequence[Sequence[str]]
-"""A file with both sides, or two: the source's and the target's; two lists of sentences will do, too."""
-KnownFrom: TypeAlias = PathLike | Sequence[PathLike] | Mapping[str, PathLike]
-"""Folders of ``cgbench overlap --out`` by side; one alone is of the side of the degree."""
 
 
-def corpus_of(given: Corpus, role: str, *, columns: tuple[str, str] | None, texts: Path) -> CorpusSpec:
+@dataclass(frozen=True)
+class Inputs:
+    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``known``
+    results of ``cgbench overlap`` by side, which stand for that side of the training text there; ``ensemble`` a
+    folder of trained members, else they are trained; ``members`` models from outside instead of either; ``reverse`` an
+    ensemble that translates the other way round; ``lm`` a language model that scores the candidates; ``difficulty`` a
+    file of values beside each corpus of the pool. Languages are parts of file names."""
+
+    train: CorpusSpec
+    pools: tuple[CorpusSpec, ...]
+    exclude: tuple[CorpusSpec, ...] = ()
+    phrases: Path | None = None
+    known: Mapping[str, Path] = field(default_factory=dict)
+    ensemble: Path | None = None
+    reverse: Path | None = None
+    lm: Path | None = None
+    difficulty: tuple[Path, ...] = ()
+    members: tuple[Planned, ...] = ()
+    languages: tuple[str, str] = ("source", "target")
+
+
+def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
+    """The inputs that a request names.
+
+    :param texts: the folder where lists of sentences are written.
+    :raises InputError: they do not fit together, or one of them is not what it should be.
+    """
+    train = corpus_of(request.train, "train", columns=request.columns, texts=texts)
+    languages = request.languages or language_suffixes(train) or SIDES
+    if languages[0] == languages[1] or not all(map(is_language, languages)):
+        raise InputError(f"{argument('languages', ','.join(languages))}: two different codes are needed, such as de,en")
+    inputs = Inputs(
+        train=train,
+        pools=corpora_of(request.pools, "pool", columns=request.columns, texts=texts),
+        exclude=tuple(
+            sorted(corpora_of(request.exclude, "exclude", columns=request.columns, texts=texts), key=_by_bytes)
+        ),
+        phrases=_path(request.ngrams),
+        known=known_from_of(request.known_from, request.degree_side),
+        ensemble=_path(request.ensemble),
+        reverse=_path(request.reverse_ensemble),
+        lm=_path(request.lm),
+        difficulty=tuple(map(Path, _listed(request.difficulty))),
+        members=_external_members(request),
+        languages=languages,
+    )
+    if inputs.phrases and request.degree_side in inputs.known:
+        raise InputError(
+            f"{argument('known_from')} and {argument('ngrams')}: one of them, for the {request.degree_side}"
+        )
+    if not inputs.pools:
+        raise InputError(f"{argument('pools')}: a pool of pairs is needed")
+    return inputs
+
+
+def _by_bytes(spec: CorpusSpec) -> tuple[list[str], str]:
+    """What corpora to exclude are ordered by: it must not matter in which order they were given."""
+    return [known_digest(path) if path.is_file() else "" for path in spec.files], str(spec)
+
+
+def _path(given: PathLike | None) -> Path | None:
+    return None if given is None else Path(given)
+
+
+def _listed(given: Any) -> Sequence[Any]:
+    return [given] if isinstance(given, (str, os.PathLike)) else list(given)
+
+
+def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
+    """The external models that stand for the members, checked to make an ensemble."""
+    names = _listed(request.member)
+    if not names:
+        if request.prompt is not None:
+            raise InputError(f"{argument('prompt')} belongs to {argument('member')}")
+        return ()
+    if request.ensemble is not None:
+        raise InputError(f"{argument('member')} and {argument('ensemble')}: one of them; a member may be a checkpoint")
+    if request.until == "candidates":
+        return ()
+    members = tuple(plan_member(str(name), request.prompt) for name in names)
+    check_together(members)
+    return members
+
+
+def corpus_of(given: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> CorpusSpec:
     """The corpus that somebody gave.
 
     :param role: ``train``, ``pool-1`` and so on: what an error calls it.
@@ -36,23 +119,21 @@ def corpus_of(given: Corpus, role: str, *, columns: tuple[str, str] | None, text
         return CorpusSpec((as_path(given),), columns)
     parts = list(given)
     if all(isinstance(part, (str, os.PathLike)) for part in parts):
-        paths = tuple(as_path(part) for part in parts)  # type: ignore[arg-type]
+        paths = tuple(as_path(part) for part in parts)
         return CorpusSpec(paths, columns if len(paths) == 1 else None)
     sides = [list(part) if isinstance(part, Sequence) and not isinstance(part, str) else None for part in parts]
     if len(sides) != 2 or not all(side is not None and all(isinstance(one, str) for one in side) for side in sides):
         raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
-    return _write(sides, role, texts)  # type: ignore[arg-type]
+    return _write(cast("list[list[str]]", sides), role, texts)
 
 
-def corpora_of(
-    given: Corpus | Sequence[Corpus], role: str, *, columns: tuple[str, str] | None, texts: Path
-) -> tuple[CorpusSpec, ...]:
+def corpora_of(given: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> tuple[CorpusSpec, ...]:
     """Several corpora, or one alone: two names of plain files can only be the two sides of one.
 
     :raises InputError: one of them is none.
     """
     if isinstance(given, (str, os.PathLike, CorpusSpec)) or _is_pair(given):
-        return (corpus_of(given, f"{role}-1", columns=columns, texts=texts),)  # type: ignore[arg-type]
+        return (corpus_of(given, f"{role}-1", columns=columns, texts=texts),)
     return tuple(
         corpus_of(one, f"{role}-{number}", columns=columns, texts=texts) for number, one in enumerate(given, 1)
     )
@@ -63,7 +144,7 @@ def _is_pair(given: Sequence[object]) -> bool:
     if len(given) != 2:
         return False
     if all(isinstance(part, (str, os.PathLike)) for part in given):
-        return all(form(Path(part)) == "plain" for part in given)  # type: ignore[arg-type]
+        return all(form(Path(str(part))) == "plain" for part in given)
     return all(
         isinstance(part, Sequence) and not isinstance(part, str) and len(part) != 2
         and all(isinstance(one, str) for one in part)
@@ -88,7 +169,7 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
     return CorpusSpec(paths)
 
 
-def known_from_of(given: KnownFrom, degree_side: str) -> dict[str, Path]:
+def known_from_of(given: Any, degree_side: str) -> dict[str, Path]:
     """The results of ``cgbench overlap`` by side: ``{"source": FOLDER}``, or ``source=FOLDER``; a folder without a side
     is of the one that the degree is of.
 
@@ -97,42 +178,14 @@ def known_from_of(given: KnownFrom, degree_side: str) -> dict[str, Path]:
     if isinstance(given, Mapping):
         pairs = [(str(side), str(folder)) for side, folder in given.items()]
     else:
-        if not _are_names(given):
-            raise InputError(f"{argument('known_from', given)}: a folder, or one a side, as source=FOLDER")
-        words = [os.fspath(one) for one in ([given] if isinstance(given, (str, os.PathLike)) else given)]
-        parts = [word.partition("=") for word in words]
+        parts = [(word, *word.partition("=")) for word in map(os.fspath, _listed(given))]
         pairs = [
-            (side, folder) if sign and side in SIDES else (degree_side, word)
-            for word, (side, sign, folder) in zip(words, parts, strict=True)
+            (side, folder) if sign and side in SIDES else (degree_side, word) for word, side, sign, folder in parts
         ]
     for side, folder in pairs:
         if side not in SIDES or not folder:
             raise InputError(f"{argument('known_from', f'{side}={folder}')}: a side and a folder, as source=FOLDER")
     found = {side: Path(folder) for side, folder in pairs}
     if len(found) < len(pairs):
-        raise InputError(f"{argument('known_from')}: one folder a side, as source=FOLDER and target=FOLDER")
+        raise InputError(f"{argument('known_from')}: one folder per side, as source=FOLDER and target=FOLDER")
     return dict(sorted(found.items()))
-
-
-def _are_names(given: object) -> bool:
-    """Whether this is a name, or a list of them: settings of a file may hold anything."""
-    many = [given] if isinstance(given, (str, os.PathLike)) else given
-    return isinstance(many, Sequence) and all(isinstance(one, (str, os.PathLike)) for one in many)
-
-
-def pair_of(given: str | Sequence[str | int] | None, name: str) -> tuple[str, str] | None:
-    """Two words, given as such or with a comma between.
-
-    :raises InputError: there are not two.
-    """
-    if given is None:
-        return None
-    words = given.split(",") if isinstance(given, str) else [str(word) for word in given]
-    if len(words) != 2 or not all(words):
-        raise InputError(f"{name} {given!r}: two are needed, the source's and the target's")
-    return words[0], words[1]
-
-
-def languages_of(given: str | Sequence[str] | None, train: CorpusSpec) -> tuple[str, str]:
-    """The languages: as given, else the last parts of the file names, else ``source`` and ``target``."""
-    return pair_of(given, "languages") or language_suffixes(train) or ("source", "target")

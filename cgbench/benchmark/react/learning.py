@@ -12,8 +12,8 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
-from cgbench.benchmark.react.config import SIDES
 from cgbench.benchmark.react.plan import Plan
+from cgbench.benchmark.react.request import SIDES
 from cgbench.benchmark.react.shortage import check_words
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
@@ -26,12 +26,12 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
 
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` is of other text.
     """
-    config, inputs = plan.config, plan.inputs
-    ours, other = config.degree_side, SIDES[config.degree_side == "source"]
-    least = config.word_min_count
+    request, inputs = plan.request, plan.inputs
+    ours, other = request.degree_side, SIDES[request.degree_side == "source"]
+    least = request.word_min_count
     if not inputs.known and not inputs.phrases:
         paths = (getattr(train, side).path for side in (ours, other))
-        ngrams, others = learn_sides(*paths, min_count=config.ngram_min_count, word_min_count=least)
+        ngrams, others = learn_sides(*paths, min_count=request.ngram_min_count, word_min_count=least)
     else:
         ngrams = _ngrams(out, plan, train, pools)
         if other in inputs.known:
@@ -52,14 +52,14 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
 
 def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
     """Those of the side of the degree."""
-    config, inputs, side = plan.config, plan.inputs, plan.config.degree_side
-    path, counts = getattr(train, side).path, {"word_min_count": config.word_min_count}
+    request, inputs, side = plan.request, plan.inputs, plan.request.degree_side
+    path, counts = getattr(train, side).path, {"word_min_count": request.word_min_count}
     if side in inputs.known:
         known, texts = KnownOfTest.load(inputs.known[side]), _texts(plan, pools, side)
-        return ngrams_of_pool(known, texts, min_count=config.ngram_min_count, **counts)
+        return ngrams_of_pool(known, texts, min_count=request.ngram_min_count, **counts)
     if not inputs.phrases:
-        return KnownNgrams.learn(path, min_count=config.ngram_min_count, **counts)
-    words = Vocabulary.learn(path, min_count=config.word_min_count)
+        return KnownNgrams.learn(path, min_count=request.ngram_min_count, **counts)
+    words = Vocabulary.learn(path, min_count=request.word_min_count)
     change = normaliser(plan.train.normalisation, inputs.languages[SIDES.index(side)])
     return KnownNgrams.from_phrases(read_phrases(inputs.phrases, change), words=words)
 

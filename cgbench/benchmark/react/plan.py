@@ -2,66 +2,46 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cgbench.benchmark.candidates.difficulty import check_difficulty
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
-from cgbench.benchmark.react.config import LM_SETTINGS, SIDES, ReactConfig
+from cgbench.benchmark.react.checks import check_measures, check_shares
+from cgbench.benchmark.react.inputs import Inputs, read_inputs
+from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
 from cgbench.benchmark.react.texts import inspect_texts
-from cgbench.benchmark.release.manifest import is_language
-from cgbench.checksums import known_digest
+from cgbench.benchmark.release.card_notes import read_notes
+from cgbench.benchmark.release.work_folder import find_work
 from cgbench.errors import InputError, argument
-from cgbench.models.checkpoints import ensemble_identity
-from cgbench.models.config.presets import load_preset
-from cgbench.models.external.opening import Planned
+from cgbench.models.checkpoints import ensemble_identity, member_folders
+from cgbench.models.config.presets import Preset, load_preset
+from cgbench.models.devices import choose_device
 from cgbench.models.external.uncertainty import uncertainty_step
-from cgbench.models.training.ensemble import EnsemblePlan, plan_ensemble
+from cgbench.models.training.ensemble import EnsemblePlan, check_processes, plan_ensemble
+from cgbench.requests import as_path
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
-from cgbench.text.formats import CorpusSpec
 from cgbench.text.inspection import Finding
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.streams import begins_with_mark
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``known``
-    results of ``cgbench overlap`` by side, which stand for that side of the training text there; ``ensemble`` a
-    folder of trained members, else they are trained; ``members`` models from outside instead of either; ``reverse`` an
-    ensemble that translates the other way round; ``lm`` a language model that scores the candidates; ``difficulty`` a
-    file of values beside each corpus of the pool. Languages are parts of file names."""
-
-    train: CorpusSpec
-    pools: tuple[CorpusSpec, ...]
-    exclude: tuple[CorpusSpec, ...] = ()
-    phrases: Path | None = None
-    known: Mapping[str, Path] = field(default_factory=dict)
-    ensemble: Path | None = None
-    reverse: Path | None = None
-    lm: Path | None = None
-    difficulty: tuple[Path, ...] = ()
-    members: tuple[Planned, ...] = ()
-    languages: tuple[str, str] = ("source", "target")
-
-    def __post_init__(self) -> None:
-        first, second = self.languages
-        if first == second or not all(is_language(language) for language in self.languages):
-            raise InputError(f"languages {first!r}, {second!r}: two different codes are needed, such as de, en")
-
-
-@dataclass(frozen=True)
 class Plan:
-    """Every step of a build up to stage ``until``, known before any of them runs."""
+    """Every step of a build, known before any of them runs.
 
-    until: str
+    ``request`` is what was asked for; its ``members`` are as many as the ensemble has that was given.
+    """
+
+    request: BuildRequest
     inputs: Inputs
-    config: ReactConfig
     device: str
     train: PlannedText
     pools: tuple[PlannedText, ...]
@@ -74,7 +54,13 @@ class Plan:
     quality: Step | None = None  # None: the build stops at the candidates
     reverse: Step | None = None  # None: there is no reverse ensemble
     perplexity: Step | None = None  # None: there is no language model
-    findings: tuple[Finding, ...] = ()  # what is wrong with the texts
+    findings: tuple[Finding, ...] = ()  # errors in the texts
+    notes: Mapping[str, str] = field(default_factory=dict)  # what people wrote for the card
+
+    @property
+    def until(self) -> str:
+        """The stage that the build ends at."""
+        return self.request.until
 
     @property
     def steps(self) -> list[Step]:
@@ -106,37 +92,47 @@ class Built:
     control: Control | None = None
 
 
-def plan_react(
-    inputs: Inputs,
-    config: ReactConfig,
-    *,
-    device: str,
-    until: str = "release",
-    accept_text: bool = False,
-    gpus_per_member: int = 1,
-) -> Plan:
-    """Identify the inputs by their bytes and lay out the steps. Reads the inputs; writes and runs nothing.
+def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
+    """Identify the inputs by their bytes and lay out the steps. Reads the inputs and runs nothing.
 
-    :param accept_text: go on with text that would spoil the benchmark (:mod:`cgbench.text.inspection`).
-    :param gpus_per_member: processes that train a member together, a GPU each where ``device`` is ``cuda``.
+    :param texts: the folder where lists of sentences are written (default: one that is gone when this returns).
     :raises InputError: an input is missing or malformed, or the settings do not fit together.
     """
-    inputs = replace(inputs, exclude=tuple(sorted(inputs.exclude, key=_by_bytes)))
+    if texts is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return plan_build(request, Path(folder))
+    find_work(*request.folders)
+    notes = read_notes(as_path(request.card_notes)) if request.card_notes is not None else {}
+    inputs = read_inputs(request, texts)
+    until, model = request.until, load_preset(request.model).replace(request.model_settings)
+    check_difficulty(inputs.difficulty, len(inputs.pools), request.select_by)
+    if until != "candidates":
+        if given := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
+            request = request.changed(members=len(given))
+        check_measures(request, inputs)
+    if until == "release":
+        check_shares(request)
+    device = choose_device("cpu" if until == "candidates" else request.device)
     normalisation = Normalisation(
-        config.tokenize, config.lowercase, inputs.languages, config.detokenize, config.anonymise
+        request.tokenize, request.lowercase, inputs.languages, request.detokenize, request.anonymise
     )
     train = plan_text("train", inputs.train, normalisation)
     pools = tuple(plan_text(f"pool-{number}", spec, normalisation) for number, spec in enumerate(inputs.pools, 1))
     exclude = tuple(
         plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
     )
-    findings = inspect_texts(inputs.train, (*inputs.pools, *inputs.exclude), normalisation, accept=accept_text)
-    side = config.degree_side
+    findings = inspect_texts(
+        inputs.train,
+        (*inputs.pools, *inputs.exclude),
+        normalisation,
+        accept=request.accept_text,
+    )
+    side = request.degree_side
     ngrams = Step(
         "known-ngrams",
         {
-            "word_min_count": config.word_min_count,
-            "ngram_min_count": config.ngram_min_count,
+            "word_min_count": request.word_min_count,
+            "ngram_min_count": request.ngram_min_count,
             "degree_side": side,
             # Named only where there is one: the keys of all other lists stay what they were.
             **({"byte_order_mark": True} if inputs.phrases and begins_with_mark(inputs.phrases) else {}),
@@ -144,13 +140,13 @@ def plan_react(
         {
             "train": train.identity,
             **({"phrases": _hash_input(inputs.phrases)} if inputs.phrases else {}),
-            **_plan_known(inputs, config, normalisation, pools),
+            **_plan_known(inputs, request, normalisation, pools),
         },
     )
     scans = tuple(
         Step(
             f"scan-{number}",
-            {"filter_sides": config.filter_sides, "degree_side": side, "number": number},
+            {"filter_sides": request.filter_sides, "degree_side": side, "number": number},
             {"known-ngrams": ngrams.key, "pool": pool.identity},
             revision=2,
         )
@@ -158,7 +154,7 @@ def plan_react(
     )
     candidates = Step(
         "candidates",
-        {key: getattr(config, key) for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
+        {key: getattr(request, key) for key in ("candidates", "min_length", "max_length", "seed", "degree_side")},
         {
             "train": train.identity,
             **{scan.name: scan.key for scan in scans},
@@ -166,44 +162,9 @@ def plan_react(
         },
         revision=2,
     )
-    perplexity = _plan_perplexity(inputs, config, candidates)
-    ensemble, uncertainty, reverse = None, None, None
-    if until != "candidates":
-        if inputs.members:
-            members = {}
-        elif inputs.ensemble:
-            members = {"ensemble": ensemble_identity(inputs.ensemble)}
-        else:
-            preset = load_preset(config.model).replace(config.model_settings)
-            ensemble = plan_ensemble(
-                preset,
-                train,
-                None,
-                config.members,
-                config.seed,
-                device,
-                held_out=config.held_out,
-                processes=gpus_per_member,
-            )
-            members = {step.name: step.key for step in ensemble.members}
-        searched = {"beam": config.beam, "device": device, **search_settings(config.as_dict())}
-        if inputs.members:
-            uncertainty = uncertainty_step(inputs.members, searched, {"candidates": candidates.key})
-        else:
-            uncertainty = Step(
-                "uncertainty", {**searched, "shard": SHARD}, {"candidates": candidates.key, **members}, revision=3
-            )
-        if inputs.reverse:
-            reverse = Step(
-                "reverse",
-                {"device": device, "shard": SHARD},
-                {"candidates": candidates.key, "ensemble": ensemble_identity(inputs.reverse)},
-                revision=2,
-            )
-    return Plan(
-        until=until,
+    plan = Plan(
+        request=request,
         inputs=inputs,
-        config=config,
         device=device,
         train=train,
         pools=pools,
@@ -211,17 +172,47 @@ def plan_react(
         ngrams=ngrams,
         scans=scans,
         candidates=candidates,
-        ensemble=ensemble,
-        uncertainty=uncertainty,
-        quality=quality_step(uncertainty) if uncertainty else None,
-        reverse=reverse,
-        perplexity=perplexity,
+        ensemble=None,
+        uncertainty=None,
+        perplexity=_plan_perplexity(inputs, request, candidates),
         findings=findings,
+        notes=notes,
     )
+    if until == "release" and all(pool.plain for pool in pools):
+        check_shares(request, sum(pool.plain.lines for pool in pools if pool.plain))
+    return plan if until == "candidates" else replace(plan, **_plan_models(plan, model))
+
+
+def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
+    """The steps of a plan that need models, by name."""
+    request, inputs, device = plan.request, plan.inputs, plan.device
+    candidates = {"candidates": plan.candidates.key}
+    searched = {"beam": request.beam, "device": device, **search_settings(request.as_dict())}
+    ensemble, reverse = None, None
+    if inputs.members:
+        uncertainty = uncertainty_step(inputs.members, searched, candidates)
+    else:
+        if inputs.ensemble:
+            members = {"ensemble": ensemble_identity(inputs.ensemble)}
+        else:
+            together = request.gpus_per_member
+            check_processes(together, request.device, device)
+            ensemble = plan_ensemble(
+                *(model, plan.train, None, request.members, request.seed, device),
+                held_out=request.held_out,
+                processes=together,
+            )
+            members = {step.name: step.key for step in ensemble.members}
+        uncertainty = Step("uncertainty", {**searched, "shard": SHARD}, {**candidates, **members}, revision=3)
+    if inputs.reverse:
+        identity = ensemble_identity(inputs.reverse)
+        reverse = Step("reverse", {"device": device, "shard": SHARD}, {**candidates, "ensemble": identity}, revision=2)
+    quality = quality_step(uncertainty)
+    return {"ensemble": ensemble, "uncertainty": uncertainty, "quality": quality, "reverse": reverse}
 
 
 def _plan_known(
-    inputs: Inputs, config: ReactConfig, normalisation: Normalisation, pools: Sequence[PlannedText]
+    inputs: Inputs, request: BuildRequest, normalisation: Normalisation, pools: Sequence[PlannedText]
 ) -> dict[str, str]:
     """What the known n-grams depend on where a corpus was read by ``cgbench overlap``: its results, and the pool.
 
@@ -230,9 +221,9 @@ def _plan_known(
     found = {}
     for side, folder in inputs.known.items():
         said = read_said(folder)
-        for name in ("word_min_count", *(["ngram_min_count"] if side == config.degree_side else [])):
-            check_count(folder, said["counts_up_to"], getattr(config, name), name)
-        if config.anonymise != "none":
+        for name in ("word_min_count", *(["ngram_min_count"] if side == request.degree_side else [])):
+            check_count(folder, said["counts_up_to"], getattr(request, name), name)
+        if request.anonymise != "none":
             raise InputError(
                 f"{argument('known_from')}: with {argument('anonymise')} names are replaced pair by pair, which "
                 "cgbench overlap does not do; run it on text whose names are replaced, and build from that"
@@ -243,20 +234,15 @@ def _plan_known(
     return found | ({f"pool-{number}": pool.identity for number, pool in enumerate(pools, 1)} if found else {})
 
 
-def _plan_perplexity(inputs: Inputs, config: ReactConfig, candidates: Step) -> Step | None:
+def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) -> Step | None:
     """The step that scores the candidates with the language model, if there is one."""
     if inputs.lm is None:
-        set_ones = sorted(set(LM_SETTINGS) & set(config.as_dict()))
+        set_ones = sorted(set(LM_SETTINGS) & set(request.as_dict()))
         if set_ones:
             raise InputError(f"{set_ones[0]}: needs a language model; give one with {argument('lm')}")
         return None
-    side = config.lm_side or config.degree_side
+    side = request.lm_side or request.degree_side
     return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)}, revision=2)
-
-
-def _by_bytes(spec: CorpusSpec) -> tuple[list[str], str]:
-    """What corpora to exclude are ordered by: it must not matter in which order they were given."""
-    return [known_digest(path) if path.is_file() else "" for path in spec.files], str(spec)
 
 
 def _hash_input(path: Path) -> str:

@@ -3,56 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 
-from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
 from cgbench.benchmark.candidates.selection import DROPS, selection_sizes
-from cgbench.benchmark.react.config import ReactConfig
+from cgbench.benchmark.react.checks import lowerable
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError, argument
 from cgbench.text.corpus import ParallelText
 from cgbench.text.profile import is_unspaced
 from cgbench.text.streams import read_lines
 
 
-def check_shares(config: ReactConfig, pool: int | None = None) -> None:
-    """Check, before anything runs, that what is to be dropped and drawn can fit into the candidates.
-
-    :param pool: pairs of the pool, where they have been counted: there are no more candidates than that.
-    :raises InputError: it cannot, however many candidates there are.
-    """
-    amounts = {key: parse_amount(key, getattr(config, key)) for key in _AMOUNTS}
-    shares = {key: amount for key, amount in amounts.items() if amount < 1}
-    cut = (*DROPS, "window")
-    if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
-        named = ", ".join(f"{key}={getattr(config, key)}" for key in cut if shares.get(key))
-        raise InputError(f"{named}: more than all candidates together; lower one of them")
-    if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
-        raise InputError(f"select={config.select}: more than window={config.window}, which it is drawn from")
-    if amounts["candidates"] < 1 and pool is None:
-        return
-    most = resolve_amount("candidates", config.candidates, pool or 0)
-    most = most if pool is None else min(most, pool)
-    sizes = selection_sizes(config.as_dict(), most)
-    drop = sum(sizes[key] for key in DROPS)
-    # A window given as a share shrinks with the candidates, a number stays: what does not fit here fits nowhere.
-    if drop + sizes["window"] > most or ("select" not in shares and sizes["select"] > sizes["window"]):
-        have = f"the {pool:,} pairs of the pool" if pool is not None and most == pool else f"{most:,} candidates"
-        raise InputError(
-            f"{have} are too few to drop {drop:,} and draw {sizes['select']:,} of the next {sizes['window']:,}; "
-            f"give a larger pool, or lower {_names(sizes)}"
-        )
-
-
-def _names(sizes: Mapping[str, int]) -> str:
-    """What can be lowered: what drops something, the window and the draw."""
-    return f"{', '.join(key for key in DROPS if sizes[key] or key == 'drop')}, window and select"
-
-
-_AMOUNTS = ("candidates", *DROPS, "window", "select")
-
-
-def check_enough(config: ReactConfig, counts: Mapping[str, int], until: str, train: ParallelText) -> None:
+def check_enough(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> None:
     """Stop before any model is trained when the pool has too little for what is asked.
 
     :param counts: pairs left at each stage.
@@ -63,24 +25,24 @@ def check_enough(config: ReactConfig, counts: Mapping[str, int], until: str, tra
         f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
     )
     if not counts["candidates"]:
-        raise InputError(f"no candidate is left (left: {left}); {_why_none(config, counts, train)}")
-    sizes = selection_sizes(config.as_dict(), counts["candidates"])
+        raise InputError(f"no candidate is left (left: {left}); {_why_none(request, counts, train)}")
+    sizes = selection_sizes(request.as_dict(), counts["candidates"])
     for key in ("window", "select"):
         if not sizes[key]:
             raise InputError(
-                f"{key}: {getattr(config, key)} of {counts['candidates']:,} candidates is none (left: {left})"
+                f"{key}: {getattr(request, key)} of {counts['candidates']:,} candidates is none (left: {left})"
             )
-    if until == "candidates":
+    if request.until == "candidates":
         return
     drop = sum(sizes[key] for key in DROPS)
     if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
         raise InputError(
             f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
-            f"{sizes['window']:,} (left: {left}); give a larger pool, or lower {_names(sizes)}"
+            f"{sizes['window']:,} (left: {left}); give a larger pool, or lower {lowerable(sizes)}"
         )
 
 
-def _why_none(config: ReactConfig, counts: Mapping[str, int], train: ParallelText) -> str:
+def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> str:
     if counts["within_length"]:
         return (
             "pairs that were seen (their source or target is a line of the training corpus or of an excluded one): "
@@ -93,18 +55,18 @@ def _why_none(config: ReactConfig, counts: Mapping[str, int], train: ParallelTex
         if counts["empty"] == counts["pool"]:
             return "every pair of the pool is empty on one side"
         return (
-            f"pairs with a word that occurs less than {config.word_min_count} times in the training corpus: "
+            f"pairs with a word that occurs less than {request.word_min_count} times in the training corpus: "
             f"{counts['rare_word']:,}, empty on one side: {counts['empty']:,}; the pool shares too few words with it: "
             "both need the same languages in the same order, the same tokenisation and case, or a lower word_min_count"
         )
     bounds = []
     if counts["too_short"]:
-        bounds.append(f"shorter than min_length={config.min_length}: {counts['too_short']:,}")
+        bounds.append(f"shorter than min_length={request.min_length}: {counts['too_short']:,}")
     if counts["too_long"]:
-        bounds.append(f"longer than max_length={config.max_length}: {counts['too_long']:,}")
+        bounds.append(f"longer than max_length={request.max_length}: {counts['too_long']:,}")
     lower = counts["too_short"] >= counts["too_long"]
     return (
-        f"no pair of the pool is within the length bounds: {', '.join(bounds)} (in words, on the {config.degree_side} "
+        f"no pair of the pool is within the length bounds: {', '.join(bounds)} (in words, on the {request.degree_side} "
         f"side); {'lower' if lower else 'raise'} it with {argument('min_length' if lower else 'max_length', 'N')}"
     )
 

@@ -23,6 +23,7 @@ from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
 from cgbench.benchmark.candidates.table import CONTROL_KEYS, ROW_KEYS, control_rows
 from cgbench.benchmark.react.plan import Built
+from cgbench.benchmark.react.request import ReactSettings
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     CORRELATIONS,
@@ -73,7 +74,7 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     ]
     for name, content in _texts(built, rows, texts).items():
         write_atomic(staging / name, content)
-    measure = built.plan.config.uncertainty if built.plan.uncertainty else None
+    measure = built.plan.request.uncertainty if built.plan.uncertainty else None
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
     tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.until)
     if built.control:
@@ -81,7 +82,7 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     names = shown_names(_given(built))
     manifest = _manifest(built, rows, names)
     del rows, texts  # before the tables are written, and read for the card
-    if built.plan.config.release_text == "none":
+    if built.plan.request.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
         manifest |= {"text": "none", "texts": {name: hash_file(staging / name) for name in left_out}}
@@ -122,7 +123,7 @@ def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[st
         contents[f"{stem_of(until)}.{language}"] = "".join(lines[number] + "\n" for number in chosen)
     if until == "release":
         hidden = {"content", "stage"}
-        if built.plan.config.release_text == "none":
+        if built.plan.request.release_text == "none":
             hidden |= {*built.table.column_names} - {*without_text(built.table).column_names}
         contents[SPLIT] = "".join(_split_row(rows[number], hidden) for number in chosen)
     if control := built.control:
@@ -143,24 +144,24 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
 
     :param names: what the release calls each input, by its path.
     """
-    plan, config = built.plan, built.plan.config
+    plan, request = built.plan, built.plan.request
     measured = {"degree": "degree"}
     if built.plan.perplexity:
         measured["perplexity"] = "perplexity"
     if plan.inputs.difficulty:
         measured["difficulty"] = "difficulty"
     if plan.uncertainty:
-        measured |= {"uncertainty": config.uncertainty, "reference": REFERENCE_LIKELIHOOD}
+        measured |= {"uncertainty": request.uncertainty, "reference": REFERENCE_LIKELIHOOD}
     figures: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
     counts = dict(built.counts)
-    seeds: dict[str, Any] = {"cut": config.seed}
+    seeds: dict[str, Any] = {"cut": request.seed}
     if plan.uncertainty:
         members = plan.ensemble.members if plan.ensemble else None
         seeds["members"] = [int(step.config["seed"]) for step in members] if members else None
     if plan.until == "release":
         chosen = chosen_rows(built.table)
         counts |= count_stages([row["stage"] for row in rows])
-        seeds["selection"] = config.seed
+        seeds["selection"] = request.seed
         order = sorted(measured, key=("degree", "uncertainty", "reference", "perplexity", "difficulty").index)
         figures["selected"] = {name: summary([rows[number][measured[name]] for number in chosen]) for name in order}
     if built.control and len(built.control.sources):
@@ -171,11 +172,11 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "until": plan.until,
         "version": __version__,
         "versions": _versions(built),
-        "configuration": config.as_dict(),
+        "configuration": request.as_dict(),
         "device": plan.device,
         "languages": list(plan.inputs.languages),
         "inputs": _inputs(built, names),
-        "licence": config.licence,
+        "licence": request.licence,
         "counts": counts,
         "figures": figures,
         **({"balance": built.control.balance} if built.control else {}),
@@ -265,7 +266,7 @@ def _versions(built: Built) -> dict[str, str]:
 
 def command(built: Built, names: Mapping[str, str]) -> str:
     """The command that builds this release again: every setting spelled out, inputs as the release calls them."""
-    inputs, config = built.plan.inputs, built.plan.config
+    inputs, request = built.plan.inputs, built.plan.request
     words = ["cgbench", "build-react", "--train", *(names[str(path)] for path in inputs.train.paths)]
     for option, specs in (("--pool", inputs.pools), ("--exclude", inputs.exclude)):
         for spec in specs:
@@ -295,8 +296,8 @@ def command(built: Built, names: Mapping[str, str]) -> str:
     if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
         words += ["--gpus-per-member", str(together)]
     words += ["--device", built.plan.device, "--out", "DIR"]
-    defaults = type(config)().as_dict()
-    for key, value in config.as_dict().items():
+    defaults = ReactSettings().as_dict()
+    for key, value in request.as_dict().items():
         if value != defaults.get(key):
             words += ["--set", f"{key}={'none' if value is None else value}"]
     if built.plan.until != "release":

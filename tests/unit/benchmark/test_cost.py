@@ -10,7 +10,8 @@ from made_up_rates import RATES
 
 from cgbench.benchmark import cost
 from cgbench.benchmark.cost import DAY, Cost, Forecast, duration, forecast, formulas, kept_rates, measure_rates, size
-from cgbench.benchmark.react.arguments import plan_of
+from cgbench.benchmark.react.plan import plan_build
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.engines import Local
 from cgbench.files import cache_folder
 from cgbench.steps import Workspace
@@ -27,7 +28,7 @@ def planned(demo, tmp_path):
     def call(preset="demo", until="release", **settings):
         texts = {"train": pair(demo, "train"), "pools": [pair(demo, "pool")], "exclude": [pair(demo, "valid")]}
         words = {"languages": ("de", "en"), "device": "cpu", "until": until}
-        return plan_of(tmp_path / "texts", **texts, preset=preset, settings={**SETTINGS, **settings}, **words)
+        return plan_build(BuildRequest(out=tmp_path / "out", **texts, preset=preset, **SETTINGS | settings, **words))
 
     return call
 
@@ -118,7 +119,7 @@ def test_rates_are_kept(planned, tmp_path, monkeypatch):
     monkeypatch.setattr(cost, "measure_rates", lambda plan, engine: asked.append(plan) or RATES)
     plan = planned()
     assert kept_rates(plan, Local(1)) == kept_rates(plan, Local(1)) == RATES and len(asked) == 1
-    kept_rates(replace(plan, config=replace(plan.config, beam=1)), Local(1))
+    kept_rates(replace(plan, request=plan.request.changed(beam=1)), Local(1))
     assert len(asked) == 2
     for path in cache_folder("rates").iterdir():
         path.write_text(json.dumps({"update": [3]}))

@@ -15,7 +15,9 @@ from cgbench.benchmark.overlap.known_from import ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.overlap.units import UnitRules, units_of
-from cgbench.benchmark.react.build_react import build_react, explain_react
+from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
+from cgbench.benchmark.react.plan import plan_build
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.benchmark.stats.stats import stats
 from cgbench.checksums import SUMS, digests_of, write_sums
 from cgbench.engines import Local
@@ -163,8 +165,8 @@ def test_statistics_of_such_a_release(built, tmp_path):
     [
         ({"known_from": "{}/nowhere"}, "nowhere: no result of cgbench overlap --out"),
         ({"known_from": {"middle": "{}/target"}}, "middle={}/target.: a side and a folder"),
-        ({"known_from": 7}, "a folder, or one a side"),
-        ({"known_from": ["source={}/source", "source={}/target"]}, "one folder a side"),
+        ({"known_from": 7}, "a folder, or one per side"),
+        ({"known_from": ["source={}/source", "source={}/target"]}, "one folder per side"),
         ({"known_from": "{}/target", "ngram_min_count": 4}, "counts are known up to 3, and ngram_min_count=4"),
         ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, and word_min_count=5"),
         ({"known_from": "{}/target", "lowercase": True}, r"made with other words \(lowercase\)"),
@@ -237,5 +239,6 @@ def test_the_command_and_a_file_of_settings(built, arguments, corpora, results, 
     for name in ("manifest.json", "candidates.en", "README.md"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     assert (tmp_path / "one/candidates.en").read_bytes() == built.path("candidates.en").read_bytes()
-    said = explain_react(known_from=known, out=tmp_path / "two", **{k: v for k, v in arguments.items() if k != "jobs"})
+    request = BuildRequest(known_from=known, out=tmp_path / "two", **arguments)
+    said = explain(plan_build(request), workspace_of(request))
     assert all("kept" in line for line in said)

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 from small_build import release_bytes
 
-from cgbench.benchmark.react.build_react import build_react, explain_react
+from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
+from cgbench.benchmark.react.plan import plan_build
+from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError
 
 SMALL = {"preset": "demo", "until": "candidates", "candidates": 200, "jobs": 1}
+
+
+def explain_react(**arguments):
+    request = BuildRequest(**arguments)
+    return explain(plan_build(request), workspace_of(request))
 
 
 def pair(demo, stem):
@@ -59,7 +66,7 @@ def test_lists_of_sentences(built, demo, tmp_path):
     other = build_react(**arguments, **SMALL)
     for name in ("candidates.de", "candidates.en", "data/candidates-00000-of-00001.parquet"):
         assert (other.folder / name).read_bytes() == (built.folder / name).read_bytes()
-    said = explain_react(**arguments, **{key: value for key, value in SMALL.items() if key != "jobs"})
+    said = explain_react(**arguments, **SMALL)
     assert len(said) == 3 and all("kept" in line for line in said)
     assert other.verify().ok
 
@@ -119,7 +126,7 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
         ({"languages": ("../de", "en")}, "two different codes are needed"),
         ({"columns": (1, 2, 3)}, "columns"),
         ({"candidate": 5}, "unknown setting candidate; did you mean candidates"),
-        ({"settings": {"out": "x"}}, "unknown setting out"),
+        ({"settings": {"out": "x"}}, "settings: out is an argument of its own"),
         ({"device": "gpu", "until": "uncertainty"}, "device='gpu': it must be one of auto, cpu, cuda"),
         (
             {"drop_by": "reference_rmo", "until": "uncertainty"},
@@ -134,7 +141,7 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
             "drop_by: joint_cross_entropy needs a language model of the source; give one with",
         ),
         ({"drop_reference": "3/4", "until": "release"}, "drop_reference=3/4, window=3/10: more than all candidates"),
-        ({"drop_reference": "all"}, "drop_reference: 'all' is not a number or a fraction"),
+        ({"drop_reference": "all"}, "drop_reference='all': it must be a whole number, or a share such as 1/30"),
         ({"members": 1, "until": "uncertainty"}, "members: rmi is how far members disagree"),
     ],
 )

@@ -1,9 +1,10 @@
 """The true cause of a build with nothing left."""
 
 import pytest
+from small_build import settings_of
 
-from cgbench.benchmark.react.config import ReactConfig
-from cgbench.benchmark.react.shortage import check_enough, check_shares, check_words
+from cgbench.benchmark.react.checks import check_shares
+from cgbench.benchmark.react.shortage import check_enough, check_words
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
@@ -26,7 +27,7 @@ def train(tmp_path):
 
 def why(train, config=None, **counts):
     with pytest.raises(InputError) as error:
-        check_enough(config or ReactConfig(), {**COUNTS, "candidates": 0, **counts}, "candidates", train)
+        check_enough(config or settings_of(), {**COUNTS, "candidates": 0, **counts}, train)
     return as_options(error.value.message)
 
 
@@ -44,15 +45,13 @@ def test_rare_words(train):
 
 
 def test_length_bounds(train):
-    said = why(train(), too_short=60, too_long=40, within_length=0, config=ReactConfig(max_length=9))
+    said = why(train(), too_short=60, too_long=40, within_length=0, config=settings_of(max_length=9))
     assert "shorter than min_length=6: 60, longer than max_length=9: 40" in said
     assert "--set min_length=N" in said
-    said = why(train(), too_long=100, within_length=0, config=ReactConfig(max_length=9))
+    said = why(train(), too_long=100, within_length=0, config=settings_of(max_length=9))
     assert "--set max_length=N" in said and "min_length" not in said.partition("bounds:")[2]
     with pytest.raises(InputError, match=r"raise it with max_length='N'$"):
-        check_enough(
-            ReactConfig(), {**COUNTS, "too_long": 100, "within_length": 0, "candidates": 0}, "candidates", train()
-        )
+        check_enough(settings_of(), {**COUNTS, "too_long": 100, "within_length": 0, "candidates": 0}, train())
 
 
 @pytest.mark.parametrize("counts", [{"too_short": 100}, {"rare_word": 100, "known_words": 0}])
@@ -102,7 +101,7 @@ def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
 )
 def test_shares_that_cannot_fit(changes, pool, expected):
     if expected is None:
-        check_shares(ReactConfig(**changes), pool)
+        check_shares(settings_of(**changes), pool)
         return
     with pytest.raises(InputError, match=expected):
-        check_shares(ReactConfig(**changes), pool)
+        check_shares(settings_of(**changes), pool)

@@ -1,0 +1,88 @@
+"""Checks of a request that need no text: whether its measures, and its amounts, fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
+from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
+from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
+from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
+from cgbench.benchmark.react.inputs import Inputs
+from cgbench.benchmark.react.request import BuildRequest
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+
+
+def check_measures(request: BuildRequest, inputs: Inputs) -> None:
+    """Check the measures that select and drop before any model is trained.
+
+    :raises InputError: there is no such measure, what it needs was not given, it is the same for all that a single
+        member translates, or it is of an n-best list and there is none.
+    """
+    from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
+
+    name, known = request.uncertainty, (*SEQUENCE_MEASURES, NBEST)
+    if name not in known:
+        raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, known)}")
+    if inputs.members and name == NBEST:
+        raise InputError(f"uncertainty={NBEST} is of an ensemble's own search; with {argument('member')}: rmi")
+    if request.members < 2 and name in (*DISAGREEMENT, NBEST):
+        raise _one_member(name, "uncertainty=expected_entropy")
+    if name == NBEST and request.beam < 2:
+        raise InputError(f"uncertainty={name}: the n-best list of a beam of 1 is its best; raise beam, or take rmi")
+    name = request.drop_by.removesuffix(GIVEN_DEGREE)
+    references = (*(f"{REFERENCE}{measure}" for measure in SEQUENCE_MEASURES), *NEEDS)
+    if name not in references:
+        raise InputError(f"drop_by: unknown measure {name}{did_you_mean(name, references)}")
+    if name == JOINT:
+        there, how = inputs.lm and (request.lm_side or request.degree_side) == "source", " and lm_side=source"
+        option = argument("lm")
+    else:
+        there, how, option = inputs.reverse, "", argument("reverse_ensemble")
+    if name in NEEDS and not there:
+        raise InputError(f"drop_by: {name} needs {NEEDS[name]}; give one with {option}{how}")
+    if request.members < 2 and name.removeprefix(REFERENCE) in DISAGREEMENT:
+        raise _one_member(name, f"drop_by={REFERENCE_LIKELIHOOD}")
+
+
+def _one_member(name: str, instead: str) -> InputError:
+    return InputError(
+        f"members: {name} is how far members disagree, and one member gives every candidate the same but for "
+        f"rounding; take 2 or more, or a measure that one model has ({instead})"
+    )
+
+
+def check_shares(request: BuildRequest, pool: int | None = None) -> None:
+    """Check, before anything runs, that what is to be dropped and drawn can fit into the candidates.
+
+    :param pool: pairs of the pool, where they have been counted: there are no more candidates than that.
+    :raises InputError: it cannot, however many candidates there are.
+    """
+    amounts = {key: parse_amount(key, getattr(request, key)) for key in ("candidates", *DROPS, "window", "select")}
+    shares = {key: amount for key, amount in amounts.items() if amount < 1}
+    cut = (*DROPS, "window")
+    if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
+        named = ", ".join(f"{key}={getattr(request, key)}" for key in cut if shares.get(key))
+        raise InputError(f"{named}: more than all candidates together; lower one of them")
+    if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
+        raise InputError(f"select={request.select}: more than window={request.window}, which it is drawn from")
+    if amounts["candidates"] < 1 and pool is None:
+        return
+    most = resolve_amount("candidates", request.candidates, pool or 0)
+    most = most if pool is None else min(most, pool)
+    sizes = selection_sizes(request.as_dict(), most)
+    drop = sum(sizes[key] for key in DROPS)
+    # A window given as a share shrinks with the candidates, a number stays: what does not fit here fits nowhere.
+    if drop + sizes["window"] > most or ("select" not in shares and sizes["select"] > sizes["window"]):
+        have = f"the {pool:,} pairs of the pool" if pool is not None and most == pool else f"{most:,} candidates"
+        raise InputError(
+            f"{have} are too few to drop {drop:,} and draw {sizes['select']:,} of the next {sizes['window']:,}; "
+            f"give a larger pool, or lower {lowerable(sizes)}"
+        )
+
+
+def lowerable(sizes: Mapping[str, int]) -> str:
+    """What can be lowered: what drops something, the window and the draw."""
+    return f"{', '.join(key for key in DROPS if sizes[key] or key == 'drop')}, window and select"
