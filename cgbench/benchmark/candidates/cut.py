@@ -185,11 +185,7 @@ def _take(
     size: int,
 ) -> Cut:
     """Go down the rows and take those that are neither seen nor a repeat."""
-    sides = ("source", "target")
-    with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda side: fetch_texts(rows, pools, side), sides))
-        known = list(threads.map(lambda side: seen_texts(found[side], [getattr(c, sides[side]) for c in seen]), (0, 1)))
-    (sources, _), (targets, _) = found
+    (sources, targets), known = read_texts(rows, pools, seen)
     order: Sequence[int] = range(len(sources))
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
     if np.any(same):  # different texts of one hash: the text itself decides
@@ -222,6 +218,20 @@ def _take(
         [targets[row] for row in taken],
         counts,
     )
+
+
+def read_texts(
+    rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
+) -> tuple[list[list[bytes]], list[set[bytes]]]:
+    """Of both sides the texts of rows, words joined by one blank, and those of them that are lines of ``seen``."""
+
+    def read(side: str) -> tuple[list[bytes], set[bytes]]:
+        found = fetch_texts(rows, pools, side)
+        return found[0], seen_texts(found, [getattr(corpus, side) for corpus in seen])
+
+    with ThreadPoolExecutor(2) as threads:
+        both = list(threads.map(read, ("source", "target")))
+    return [texts for texts, _ in both], [known for _, known in both]
 
 
 def fetch_texts(

@@ -6,21 +6,17 @@ With it a pair has its dual conditional cross-entropy (:mod:`cgbench.benchmark.c
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
-from cgbench.benchmark.candidates.uncertainty import candidate_lines, pending_shards
-from cgbench.engines import Engine, Needs
+from cgbench.benchmark.candidates.uncertainty import candidate_lines, measure_shards, open_ensemble
+from cgbench.engines import Engine
 from cgbench.errors import InputError
-from cgbench.files import write_atomic
 from cgbench.models.checkpoints import member_folders, read_config
-from cgbench.progress import bar
 
 if TYPE_CHECKING:
-    from cgbench.models.ensemble import Ensemble
     from cgbench.text.corpus import ParallelText
 
 
@@ -53,41 +49,14 @@ def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, 
     :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
     """
     sources, targets = candidate_lines(candidates)
-    tasks = [(tuple(members), *shard, device) for shard in pending_shards(out, targets, sources)]
-    done_before = len(sources) - sum(len(task[2]) for task in tasks)
-    try:
-        with bar(len(sources), "reverse likelihood", "pair", initial=done_before) as progress:
-            for done in engine.run(_one_shard, tasks, Needs(gpus=float(device == "cuda"))):
-                progress.update(done)
-    finally:
-        forget_reverse()
+    measure = functools.partial(measure_reverse, members, device=device)
+    measure_shards(out, (targets, sources), measure, "reverse likelihood", device, engine)
 
 
 def measure_reverse(
     members: Sequence[Path], targets: Sequence[str], sources: Sequence[str], *, device: str
 ) -> list[dict[str, float]]:
-    """Of each pair the negative log-likelihood of its source given its target, nats a token, end token included.
-
-    The last call's ensemble stays open.
-    """
-    ensemble = _open(tuple(members), device)
+    """Of each pair the negative log-likelihood of its source given its target, nats a token, end token included."""
+    ensemble = open_ensemble(tuple(members), device)
     values = ensemble.score(targets, ensemble.subwords.encode_target(sources))["pe_stu"]
     return [{REVERSE_LIKELIHOOD: float(value)} for value in values]
-
-
-def forget_reverse() -> None:
-    """Close the ensemble that :func:`measure_reverse` keeps open."""
-    _open.cache_clear()
-
-
-@functools.lru_cache(maxsize=1)
-def _open(members: tuple[Path, ...], device: str) -> Ensemble:
-    from cgbench.models.ensemble import Ensemble
-
-    return Ensemble.open(members, device)
-
-
-def _one_shard(members: tuple[Path, ...], path: Path, targets: list[str], sources: list[str], device: str) -> int:
-    rows = measure_reverse(members, targets, sources, device=device)
-    write_atomic(path, "".join(json.dumps(row) + "\n" for row in rows))
-    return len(sources)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,18 +57,37 @@ def uncertainty_of_candidates(
     :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
     :param limits: how candidates are translated, where that is not the search's own way (:func:`search_settings`).
     """
-    sources, references = candidate_lines(candidates)
-    tasks = [
-        (tuple(members), *shard, beam, device, dict(limits or {})) for shard in pending_shards(out, sources, references)
-    ]
+    measure = functools.partial(measure_sources, members, beam=beam, device=device, **(limits or {}))
+    measure_shards(out, candidate_lines(candidates), measure, "uncertainty", device, engine)
+
+
+def measure_shards(
+    out: Path,
+    texts: tuple[list[str], list[str]],
+    measure: Callable[[list[str], list[str]], Sequence[Mapping[str, Any]]],
+    title: str,
+    device: str,
+    engine: Engine,
+) -> None:
+    """Write what ``measure`` finds for each pair of lines to ``out/part-*.jsonl``; shards that are there are kept.
+
+    :param measure: a function of a module, or a partial of one, so that worker processes can have it.
+    :param title: what the progress bar is called.
+    """
+    tasks = [(measure, *shard) for shard in pending_shards(out, *texts)]
+    total = len(texts[0])
     try:
-        with bar(
-            len(sources), "uncertainty", "pair", initial=len(sources) - sum(len(task[2]) for task in tasks)
-        ) as progress:
+        with bar(total, title, "pair", initial=total - sum(len(task[2]) for task in tasks)) as progress:
             for done in engine.run(_one_shard, tasks, shard_needs(device)):
                 progress.update(done)
     finally:
         forget_ensemble()  # one job is done in this process, which has other work
+
+
+def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, *lines: list[str]) -> int:
+    rows = measure(*lines)
+    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return len(rows)
 
 
 def shard_needs(device: str) -> Needs:
@@ -129,7 +148,7 @@ def measure_sources(
     :param nbest: also :data:`NBEST`, of all hypotheses of the beam.
     :param limits: as for :func:`uncertainty_of_candidates`.
     """
-    return measure_with(_open(tuple(members), device), lines, references, beam=beam, nbest=nbest, **limits)
+    return measure_with(open_ensemble(tuple(members), device), lines, references, beam=beam, nbest=nbest, **limits)
 
 
 def measure_with(
@@ -171,26 +190,13 @@ def _of_nbest(ensemble: Ensemble, lines: Sequence[str], found: Sequence[Sequence
 
 
 def forget_ensemble() -> None:
-    """Close the ensemble that :func:`measure_sources` keeps open."""
-    _open.cache_clear()
+    """Close the ensemble that :func:`open_ensemble` keeps open."""
+    open_ensemble.cache_clear()
 
 
 @functools.lru_cache(maxsize=1)
-def _open(members: tuple[Path, ...], device: str) -> Ensemble:
+def open_ensemble(members: tuple[Path, ...], device: str) -> Ensemble:
+    """The ensemble of some checkpoints; that of the last call stays open."""
     from cgbench.models.ensemble import Ensemble
 
     return Ensemble.open(members, device)
-
-
-def _one_shard(
-    members: tuple[Path, ...],
-    path: Path,
-    lines: list[str],
-    references: list[str],
-    beam: int,
-    device: str,
-    limits: dict[str, Any],
-) -> int:
-    rows = measure_sources(members, lines, references, beam=beam, device=device, **limits)
-    write_atomic(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-    return len(lines)

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.cut import COLUMNS, fetch_texts, read_parts, seen_texts, within_bounds
+from cgbench.benchmark.candidates.cut import COLUMNS, read_parts, read_texts, within_bounds
 from cgbench.benchmark.candidates.matching import (
     LENGTHS,
     RAREST,
@@ -130,18 +129,15 @@ def _usable(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], test: Texts
 ) -> tuple[dict[str, np.ndarray], tuple[list[str], list[str]]]:
     """The rows that are neither seen, nor of the test set, nor a repeat of one before them; and their texts."""
-    with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda side: fetch_texts(rows, pools, side), SIDES))
-        files = [[getattr(corpus, side) for corpus in seen] for side in SIDES]
-        known = list(threads.map(lambda number: seen_texts(found[number], files[number]), (0, 1)))
+    found, known = read_texts(rows, pools, seen)
     taken = [known[number] | set(test[number]) for number in (0, 1)]
     kept = []
-    for place, (source, target) in enumerate(zip(found[0][0], found[1][0], strict=True)):
+    for place, (source, target) in enumerate(zip(*found, strict=True)):
         if source not in taken[0] and target not in taken[1]:
             kept.append(place)
             taken[0].add(source)
             taken[1].add(target)
-    left = _decoded(tuple([texts[place] for place in kept] for texts, _ in found))
+    left = _decoded(tuple([texts[place] for place in kept] for texts in found))
     return {name: values[kept] for name, values in rows.items()}, left
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,10 +17,9 @@ from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read
 from cgbench.benchmark.react.checks import check_measures, check_shares
 from cgbench.benchmark.react.inputs import Inputs, read_inputs
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
-from cgbench.benchmark.react.texts import inspect_texts
 from cgbench.benchmark.release.card_notes import read_notes
 from cgbench.benchmark.release.work_folder import find_work
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.models.checkpoints import ensemble_identity, member_folders
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
@@ -28,7 +28,7 @@ from cgbench.models.training.ensemble import EnsemblePlan, check_processes, plan
 from cgbench.requests import as_path
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
-from cgbench.text.inspection import Finding
+from cgbench.text.inspection import Finding, look_at
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.streams import begins_with_mark
 
@@ -121,12 +121,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     exclude = tuple(
         plan_text(f"exclude-{number}", spec, normalisation) for number, spec in enumerate(inputs.exclude, 1)
     )
-    findings = inspect_texts(
-        inputs.train,
-        (*inputs.pools, *inputs.exclude),
-        normalisation,
-        accept=request.accept_text,
-    )
+    findings = _inspect_texts(inputs, normalisation, request.accept_text)
     side = request.degree_side
     ngrams = Step(
         "known-ngrams",
@@ -209,6 +204,19 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
         reverse = Step("reverse", {"device": device, "shard": SHARD}, {**candidates, "ensemble": identity}, revision=2)
     quality = quality_step(uncertainty)
     return {"ensemble": ensemble, "uncertainty": uncertainty, "quality": quality, "reverse": reverse}
+
+
+def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -> tuple[Finding, ...]:
+    """What is wrong with the texts, each in a warning.
+
+    :raises InputError: a text is malformed, or would spoil the benchmark and is not accepted.
+    """
+    findings = look_at(inputs.train, (*inputs.pools, *inputs.exclude), normalisation)
+    for finding in findings:
+        if finding.stops and not accept:
+            raise InputError(f"{finding.text}; {argument('accept_text')} takes the text as it is")
+        warnings.warn(InputWarning(finding.text), stacklevel=2)
+    return tuple(findings)
 
 
 def _plan_known(

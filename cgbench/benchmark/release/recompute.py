@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
-from cgbench.benchmark.candidates.reverse import forget_reverse, measure_reverse
+from cgbench.benchmark.candidates.reverse import measure_reverse
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.uncertainty import (
     REFERENCE,
@@ -183,7 +183,7 @@ def _check_reverse(
     try:
         found = measure_reverse(members, targets, sources, device=_device(str(release.manifest.get("device", "cpu"))))
     finally:
-        forget_reverse()
+        forget_ensemble()
     wrong = [row for row, one in zip(chosen, found, strict=True) if not _same_figures(rows[row], one)]
     return _result("reverse likelihood", rows, wrong, chosen, "have other figures")
 

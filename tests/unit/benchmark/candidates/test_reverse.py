@@ -36,7 +36,7 @@ def test_it_reads_the_target_and_writes_the_source(tmp_path, monkeypatch):
     for source, target, row in zip(SOURCE[:3], TARGET, rows, strict=False):
         expected = measures_of_pair(ensemble, target, source)["pe_stu"]
         assert row["reverse_pe_stu"] == pytest.approx(expected, abs=1e-4) and math.isfinite(expected)
-    assert candidate_reverse._open.cache_info().currsize == 0  # the models do not stay in memory
+    assert candidate_uncertainty.open_ensemble.cache_info().currsize == 0  # the models do not stay in memory
 
 
 @pytest.mark.parametrize(

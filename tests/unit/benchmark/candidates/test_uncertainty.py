@@ -55,7 +55,7 @@ def test_an_ensemble_is_opened_once_whatever_the_number_of_shards(tmp_path, open
     assert [row["hypothesis"] for row in rows] == [f"S{number} 3" for number in range(7)]
     assert [row["rmi"] for row in rows] == [0, 0.25, 0, 0.25, 0, 0.25, 0]
     assert {row["reference_rmi"] for row in rows} == {7}
-    assert candidate_uncertainty._open.cache_info().currsize == 0  # the models do not stay in memory
+    assert candidate_uncertainty.open_ensemble.cache_info().currsize == 0  # the models do not stay in memory
 
 
 def test_shards_are_small_where_there_are_few_candidates():
