@@ -48,9 +48,10 @@ def small_release(corpora, tmp_path_factory):
     from cgbench.benchmark.release.release import Release
 
     out = tmp_path_factory.mktemp("small") / "release"
-    words = [str(word) for word in ("build-react", *corpora, *SMALL, "--control", "--out", out)]
-    result = CliRunner().invoke(main, words)
+    words = ["build-react", *corpora, *SMALL, "--control", "--licence", "MIT <b>", "--jobs", "2", "--out", out]
+    result = CliRunner().invoke(main, [str(word) for word in words])
     assert result.exit_code == 0, result.output + result.stderr
+    (out.parent / "screen").write_text(result.stdout)
     return Release.open(out)
 
 

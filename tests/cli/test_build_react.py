@@ -10,19 +10,12 @@ from small_build import CANDIDATES, SMALL, copy_build, release_bytes
 from cgbench.data_recipes.demo.corpus import write_demo
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory, corpora):
-    """A finished small build; tests only read it."""
-    from click.testing import CliRunner
+MORE = ("--control", "--licence", "MIT <b>")  # as the release was built
 
-    from cgbench.cli import main
 
-    out = tmp_path_factory.mktemp("build") / "release"
-    words = ["build-react", *corpora, *SMALL, "--out", out, "--jobs", "2", "--licence", "MIT <b>"]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
-    (out.parent / "screen").write_text(result.stdout)
-    return out
+@pytest.fixture
+def release(small_release):
+    return small_release.folder
 
 
 def split(folder):
@@ -129,7 +122,7 @@ def test_jobs_and_folders_change_no_byte_and_the_manifests_command_rebuilds(rele
 
 def test_a_finished_build_is_kept_and_a_change_runs_only_what_depends_on_it(release, corpora, run, tmp_path):
     copy_build(release, tmp_path / "release")
-    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", "--licence", "MIT <b>", "--explain"]
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE, "--explain"]
     result = run(*words)
     assert ": runs" not in result.stderr and result.stderr.count(": kept") == 9
     assert release_bytes(tmp_path / "release") == release_bytes(release)
@@ -322,7 +315,7 @@ def test_what_a_build_will_cost_is_said_and_goes_nowhere(release, corpora, run, 
 
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")
     monkeypatch.setattr(cost, "kept_rates", lambda *rest: RATES)
-    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", "--licence", "MIT <b>"]
+    words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "release", *MORE]
     result = run(*words, "--dry-run")
     assert re.search(r"members +\S+ \w+ +2\.\d GB", result.stderr) and "in all" in result.stderr
     found = json.loads(run(*words, "--dry-run", "--format", "json").stdout)

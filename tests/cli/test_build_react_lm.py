@@ -124,6 +124,6 @@ def test_bad_input(corpora, run, tmp_path):
     (tmp_path / "text").write_text("a b\n")
     assert "not a language model" in run(*words, "--lm", tmp_path / "text", status=2).stderr
     assert (
-        "lm_side: 'both' is not one of source, target"
+        "--set lm_side=both: it must be one of source, target"
         in run(*words, "--lm", tmp_path / "text", "--set", "lm_side=both", status=2).stderr
     )
