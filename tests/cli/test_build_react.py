@@ -200,17 +200,6 @@ def test_several_pools_of_any_form_are_one_pool(demo, run, tmp_path):
         assert row["pool_line"] == (row["line"] if row["pool"] == 1 else row["line"] - 700)
 
 
-def test_the_order_of_the_pool_does_not_matter(demo, run, tmp_path):
-    for side in ("de", "en"):
-        lines = (demo / f"pool.{side}").read_text().splitlines()
-        (tmp_path / f"turned.{side}").write_text("\n".join(reversed(lines)) + "\n")
-    common = ["--train", demo / "train.de", demo / "train.en", "--preset", "demo", "--until", "candidates"]
-    run("build-react", *common, "--pool", demo / "pool.de", demo / "pool.en", "--out", tmp_path / "a")
-    run("build-react", *common, "--pool", tmp_path / "turned.de", tmp_path / "turned.en", "--out", tmp_path / "b")
-    for name in ("candidates.de", "candidates.en"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
 def test_an_ensemble_trained_before_can_be_used_and_one_of_another_corpus_cannot(demo, corpora, run, tmp_path):
     run(
         *("train-ensemble", "--train", demo / "train.de", demo / "train.en", "--valid", demo / "valid.de"),

@@ -85,7 +85,6 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
     ("words", "message"),
     [
         (["--set", "select_by=difficulty"], "select_by=difficulty: needs a value for each pair; give them with --diff"),
-        (["--set", "select_by=hardness"], "--set select_by=hardness: it must be one of uncertainty, difficulty, easiness"),
         (["--difficulty", "none"], "none: no such file"),
         (
             ["--difficulty", "a", "--difficulty", "b"],

@@ -123,7 +123,3 @@ def test_bad_input(corpora, run, tmp_path):
     assert "no such file" in run(*words, "--lm", tmp_path / "missing", status=2).stderr
     (tmp_path / "text").write_text("a b\n")
     assert "not a language model" in run(*words, "--lm", tmp_path / "text", status=2).stderr
-    assert (
-        "--set lm_side=both: it must be one of source, target"
-        in run(*words, "--lm", tmp_path / "text", "--set", "lm_side=both", status=2).stderr
-    )

@@ -53,9 +53,3 @@ def test_validation_that_is_not_installed_is_said_before_anything_runs(corpora, 
     words = ("--set", "training.validate_metric=bleu", "--out", tmp_path / "out")
     said = run("build-react", *corpora, *SMALL, *words, status=2).stderr
     assert "sacrebleu" in said and not (tmp_path / "out.work/.cgbench/scan-1").exists()
-
-
-@pytest.mark.parametrize("value", ["all", "1.5", "-1"])
-def test_a_share_that_is_none_is_one_line(corpora, run, tmp_path, value):
-    said = run("build-react", *corpora, *SMALL, "--set", f"valid={value}", "--out", tmp_path / "out", status=2).stderr
-    assert said.startswith(f"error: --set valid={value}: it must be a whole number, or a share")

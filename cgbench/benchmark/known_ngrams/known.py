@@ -48,14 +48,14 @@ from cgbench.arguments import check_whole
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.benchmark.known_ngrams.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
 from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import WordCounter, estimate_words
 
 BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
-LARGER = "count a larger text with cgbench overlap --out FOLDER, and give that folder with --known-from"
+LARGER = f"count a larger text with cgbench overlap, and give its output folder as {argument('known_from')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

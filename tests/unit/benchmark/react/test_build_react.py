@@ -73,7 +73,7 @@ def test_lists_of_sentences(built, demo, tmp_path):
 
 def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_MEMORY", "50K")
-    with pytest.raises(InputError, match=r"n-grams of about .* words needs .* cgbench overlap --out .* --known-from"):
+    with pytest.raises(InputError, match=r"n-grams of about .* words needs .* cgbench overlap, .* known_from"):
         build_react(train=pair(demo, "train"), pools=[pair(demo, "pool")], out=tmp_path / "out", **SMALL)
 
 
@@ -114,7 +114,6 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"until": "candidate"}, "until='candidate': it must be one of candidates, uncertainty, release"),
         ({"train": [["a b"], ["c", "d"]]}, "train: 1 source sentences for 2 target sentences"),
         ({"train": [["a\nb"], ["c"]]}, "train, source, sentence 1: holds a line break"),
         ({"train": [[], []]}, "train: the corpus is empty"),
@@ -127,7 +126,6 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
         ({"columns": (1, 2, 3)}, "columns"),
         ({"candidate": 5}, "unknown setting candidate; did you mean candidates"),
         ({"settings": {"out": "x"}}, "settings: out is an argument of its own"),
-        ({"device": "gpu", "until": "uncertainty"}, "device='gpu': it must be one of auto, cpu, cuda"),
         (
             {"drop_by": "reference_rmo", "until": "uncertainty"},
             "unknown measure reference_rmo; did you mean reference_rmi",
@@ -141,7 +139,6 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
             "drop_by: joint_cross_entropy needs a language model of the source; give one with",
         ),
         ({"drop_reference": "3/4", "until": "release"}, "drop_reference=3/4, window=3/10: more than all candidates"),
-        ({"drop_reference": "all"}, "drop_reference='all': it must be a whole number, or a share such as 1/30"),
         ({"members": 1, "until": "uncertainty"}, "members: rmi is how far members disagree"),
     ],
 )
