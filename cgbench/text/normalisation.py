@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cgbench.engines import Engine
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.logical_forms import check_kind, names_of
 from cgbench.text.moses import Pair, detokenizer, map_pairs
 from cgbench.text.tokenizers import check_tokenizer, tokenizer, versions
+
+if TYPE_CHECKING:
+    from cgbench.engines import Engine
 
 SIDES = ("source", "target")
 

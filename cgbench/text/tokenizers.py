@@ -7,7 +7,6 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from cgbench.errors import InputError, argument
@@ -41,6 +40,8 @@ def versions(names: Iterable[str]) -> dict[str, str]:
 
     :raises InputError: a library is not installed.
     """
+    from importlib.metadata import PackageNotFoundError, version
+
     found = {}
     for name in sorted(set(names) - {"none", "moses"}):
         packages = [name] if name == "jieba" else ["spacy"] if name.startswith(SPACY) else ["sacrebleu"]
