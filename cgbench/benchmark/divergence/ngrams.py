@@ -26,6 +26,30 @@ class NgramNames(Sequence[str]):
         return " ".join(self.words[one] for one in self.ids[place : place + self.lengths[number]])
 
 
+def number_ngrams(
+    ids: np.ndarray, lengths: np.ndarray, longest: int
+) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]:
+    """A number for each different n-gram of 1 to ``longest`` words within sentences.
+
+    :param ids: int32 ``[words of all sentences]``; ``lengths`` ``[sentences]``.
+    :returns: by order, where n-grams begin; the number of each; and where each number begins first.
+    """
+    ends = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths)
+    room = ends - np.arange(len(ids))  # words up to the end of the sentence
+    words = int(ids.max(initial=0)) + 1
+    places, numbers, firsts = {}, {}, {}
+    before = np.zeros(len(ids), np.int64)
+    for order in range(1, longest + 1):
+        place = np.flatnonzero(room >= order)
+        # That of its first n - 1 words and its last word, made one.
+        keys = before[place] * words + ids[place + order - 1]
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        numbers[order], places[order], firsts[order] = inverse.ravel(), place, place[first]
+        before = np.full(len(ids), -1, np.int64)
+        before[place] = numbers[order]
+    return places, numbers, firsts
+
+
 def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: bool) -> tuple[Occurrences, Occurrences]:
     """Atoms and compounds of texts, a row a line.
 
@@ -40,24 +64,11 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
         lengths.append(len(words))
     examples = len(lengths)
     ids = np.concatenate([*found, np.zeros(0, np.int32)])
-    ends = np.cumsum(lengths, dtype=np.int64)
     rows = np.repeat(np.arange(examples), lengths)
     words = names.listed()
     atoms = from_entries(rows, ids, examples, words)
 
-    # A number for each n-gram: that of its first n - 1 words and its last word, made one.
-    room = (ends[rows] if examples else ends) - np.arange(len(ids))  # words up to the end of the line
-    numbers = {1: ids.astype(np.int64)}
-    places: dict[int, np.ndarray] = {1: np.arange(len(ids))}
-    firsts: dict[int, np.ndarray] = {}
-    for order in range(2, max(orders) + 1):
-        place = np.flatnonzero(room >= order)
-        before = np.full(len(ids), -1, np.int64)
-        before[places[order - 1]] = numbers[order - 1]
-        keys = before[place] * max(len(words), 1) + ids[place + order - 1]
-        _, first, numbers[order] = np.unique(keys, return_index=True, return_inverse=True)
-        numbers[order], places[order] = numbers[order].ravel(), place
-        firsts[order] = place[first]
+    places, numbers, firsts = number_ngrams(ids, np.array(lengths, np.int64), max(orders))
     offsets, offset = {}, 0
     for order in orders:
         offsets[order] = offset

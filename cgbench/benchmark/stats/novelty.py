@@ -3,8 +3,8 @@
 An n-gram is a sequence of n words, or of n tags, within one sentence; there are no boundary symbols, and case is kept.
 Each is counted once, however often it occurs (*types*); occurrences are counted beside.
 
-Only the n-grams of the test text are held, in a trie; the training text is read through it once, block by block. So
-memory goes with the test text, and the counts are exact.
+Only the n-grams of the test text are held, in the automaton of :mod:`cgbench.benchmark.overlap.automaton`; the training
+text is read through it once, block by block. So memory goes with the test text, and the counts are exact.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.errors import InputError
-from cgbench.text.blocks import Block, join_blocks
-
-LARGEST_ORDER = 64
+from cgbench.benchmark.overlap.automaton import Automaton
+from cgbench.benchmark.overlap.units import Words
+from cgbench.text.blocks import Block
 
 
 @dataclass(frozen=True)
@@ -56,109 +55,40 @@ class Novelty:
         }
 
 
-class NgramTrie:
-    """Every n-gram of a test text, up to ``order`` words, and which of them a training text has.
-
-    Sentences are ``ids`` int32 ``[words of all sentences]``, one after another, with ``lengths`` int32 ``[sentences]``;
-    ids are below ``words``. :meth:`mark` takes training sentences in the same ids, any other id being a word that the
-    test text does not have.
-    """
-
-    def __init__(self, ids: np.ndarray, lengths: np.ndarray, words: int, order: int) -> None:
-        from cgbench.benchmark.stats import novelty_kernels
-
-        if not 1 <= order <= LARGEST_ORDER:
-            raise InputError(f"n-grams of {order} words: orders go from 1 to {LARGEST_ORDER}")
-        self.order, self.words = order, words
-        self.keys, self.children = _table(1 << 10)
-        self.parents: np.ndarray = np.full(words + 1, -1, np.int32)
-        self.lasts: np.ndarray = np.arange(words + 1, dtype=np.int32)
-        self.counts: np.ndarray = np.zeros(words + 1, np.int64)
-        filled, sentence, position = words, 0, 0
-        while sentence < len(lengths):
-            nodes = self.parents, self.lasts, self.counts
-            sentence, position, filled = novelty_kernels.enter_ngrams(
-                ids, lengths, order, self.keys, self.children, *nodes, filled, words, sentence, position
-            )
-            if sentence < len(lengths):
-                self._make_room(filled, int(lengths[sentence]) * order)
-        self.parents, self.lasts, self.counts = (array[:filled] for array in (self.parents, self.lasts, self.counts))
-        self.seen = np.zeros(filled, np.uint8)
-        self.depths = self._depths()
-
-    def _make_room(self, filled: int, more: int) -> None:
-        """Enlarge the table to hold what is there twice over, and ``more``."""
-        from cgbench.benchmark.stats import novelty_kernels
-
-        entries = 2 * (filled - self.words) + more
-        self.keys, self.children = _table(1 << (2 * entries).bit_length())
-        novelty_kernels.enter_nodes(self.keys, self.children, self.parents, self.lasts, self.words, filled)
-        for name in ("parents", "lasts", "counts"):
-            array = getattr(self, name)
-            longer = np.zeros(self.words + entries, array.dtype)
-            longer[: len(array)] = array[: len(longer)]
-            setattr(self, name, longer)
-
-    def _depths(self) -> np.ndarray:
-        """The length of each n-gram, uint8 ``[nodes]``."""
-        depths = np.ones(len(self.parents), np.uint8)
-        level = np.arange(self.words, len(self.parents))
-        ancestors = self.parents[level]
-        while len(level):
-            depths[level] += 1
-            longer = ancestors >= self.words
-            level, ancestors = level[longer], self.parents[ancestors[longer]]
-        return depths
-
-    def mark(self, ids: np.ndarray, lengths: np.ndarray) -> None:
-        """Note the n-grams that these training sentences hold. May be called for one part after another."""
-        from cgbench.benchmark.stats import novelty_kernels
-
-        novelty_kernels.mark_seen(ids, lengths, self.order, self.keys, self.children, self.words, self.seen)
-
-    def novelty(self, order: int) -> Novelty:
-        """The figures of the n-grams of ``order`` words."""
-        here = (self.depths == order) & (self.counts > 0)
-        novel = here & (self.seen == 0)
-        return Novelty(
-            int(np.count_nonzero(here)),
-            int(np.count_nonzero(novel)),
-            int(self.counts[here].sum()),
-            int(self.counts[novel].sum()),
-        )
-
-    def novel_ngrams(self, order: int) -> list[tuple[tuple[int, ...], int]]:
-        """The novel n-grams of ``order`` words as ids, each with its occurrences, in order of first occurrence."""
-        found = []
-        for node in np.flatnonzero((self.depths == order) & (self.counts > 0) & (self.seen == 0)).tolist():
-            ids, count = [int(self.lasts[node])], int(self.counts[node])
-            while node >= self.words:
-                node = int(self.parents[node])
-                ids.append(int(self.lasts[node]))
-            found.append((tuple(reversed(ids)), count))
-        return found
-
-
-def _table(size: int) -> tuple[np.ndarray, np.ndarray]:
-    from cgbench.benchmark.stats.novelty_kernels import FREE
-
-    return np.full(size, FREE, np.uint64), np.zeros(size, np.int32)
-
-
 @dataclass(frozen=True)
 class NovelNgrams:
-    """What was found: figures by order, and the novel n-grams themselves; ``name`` gives the word of an id."""
+    """The n-grams of a test text and which of them are novel.
 
-    trie: NgramTrie
+    :param ids: int32 ``[words of all sentences]``, named by ``name``; ``ends``: the words of the longest n-gram
+        that ends at each word and occurs in training.
+    :param ngrams: what :func:`~cgbench.benchmark.divergence.ngrams.number_ngrams` gives.
+    """
+
+    ids: np.ndarray
+    ends: np.ndarray
+    ngrams: tuple[dict[int, np.ndarray], dict[int, np.ndarray], dict[int, np.ndarray]]
     name: Callable[[int], str]
+
+    def _types(self, order: int) -> tuple[np.ndarray, np.ndarray]:
+        """The occurrences of each different n-gram of ``order`` words, and whether it is novel."""
+        _, numbers, firsts = (by_order[order] for by_order in self.ngrams)
+        return np.bincount(numbers, minlength=len(firsts)), self.ends[firsts + order - 1] < order
 
     def figures(self, orders: Iterable[int]) -> dict[int, Novelty]:
         """The figures of each order."""
-        return {order: self.trie.novelty(order) for order in orders}
+        found = {}
+        for order in orders:
+            counts, novel = self._types(order)
+            occurrences = int(counts.sum()), int(counts[novel].sum())
+            found[order] = Novelty(len(counts), int(np.count_nonzero(novel)), *occurrences)
+        return found
 
     def most_frequent(self, order: int, count: int) -> list[tuple[str, int]]:
         """The ``count`` most frequent novel n-grams of an order with their occurrences; ties by the alphabet."""
-        found = [(" ".join(map(self.name, ids)), times) for ids, times in self.trie.novel_ngrams(order)]
+        counts, novel = self._types(order)
+        begins = self.ngrams[2][order][novel].tolist()
+        names = [" ".join(map(self.name, self.ids[begin : begin + order].tolist())) for begin in begins]
+        found = zip(names, counts[novel].tolist(), strict=True)
         return sorted(found, key=lambda item: (-item[1], item[0]))[:count]
 
 
@@ -167,41 +97,38 @@ def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> Nov
 
     Words are what ASCII white space separates, as everywhere in cgbench.
     """
-    words = Vocabulary.learn_lines(test, min_count=1)
-    parts = [_ids(words, block) for block in join_blocks(test)]
-    ids, lengths = (np.concatenate([np.zeros(0, np.int32), *column]) for column in zip(*parts, strict=True))
-    trie = NgramTrie(ids, lengths, len(words), order)
-    for block in train:
-        trie.mark(*_ids(words, block))
-    return NovelNgrams(trie, words.word)
-
-
-def _ids(words: Vocabulary, block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of a block's words, and the words a line."""
-    from cgbench.text import word_kernels
-
-    lengths = np.empty(block.count_lines(), np.int32)
-    ids = np.empty(block.size // 2 + 1, np.int32)
-    filled = word_kernels.read_ids(block.buffer, block.size, words.arena, words.starts, words.table, ids, lengths)
-    return ids[:filled], lengths
+    words = Words(Vocabulary.learn_lines(test, min_count=1))
+    texts = (words.read(block) for block in train)
+    return _novel(*words.read_lines(test), len(words), order, texts, words.vocabulary.word)
 
 
 def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], order: int) -> NovelNgrams:
     """The same for sentences that are sequences of tags."""
     names: dict[str, int] = {}
-    ids, lengths = _tag_ids(test, names, grow=True)
-    trie = NgramTrie(ids, lengths, len(names), order)
-    trie.mark(*_tag_ids(train, names, grow=False))
-    return NovelNgrams(trie, list(names).__getitem__)
+    ids, lengths = _tag_ids(test, lambda tag: names.setdefault(tag, len(names)))
+    seen = _tag_ids(train, lambda tag: names.get(tag, len(names)))
+    return _novel(ids, lengths, len(names), order, [seen], list(names).__getitem__)
 
 
-def _tag_ids(sentences: Iterable[Sequence[str]], names: dict[str, int], grow: bool) -> tuple[np.ndarray, np.ndarray]:
-    ids: list[int] = []
-    lengths: list[int] = []
-    for sentence in sentences:
-        lengths.append(len(sentence))
-        if grow:
-            ids.extend(names.setdefault(tag, len(names)) for tag in sentence)
-        else:
-            ids.extend(names.get(tag, len(names)) for tag in sentence)
-    return np.array(ids, np.int32), np.array(lengths, np.int32)
+def _tag_ids(sentences: Iterable[Sequence[str]], number: Callable[[str], int]) -> tuple[np.ndarray, np.ndarray]:
+    numbers = [[number(tag) for tag in sentence] for sentence in sentences]
+    ids = np.fromiter((one for sentence in numbers for one in sentence), np.int32)
+    return ids, np.array([len(sentence) for sentence in numbers], np.int32)
+
+
+def _novel(
+    ids: np.ndarray,
+    lengths: np.ndarray,
+    words: int,
+    order: int,
+    train: Iterable[tuple[np.ndarray, np.ndarray]],
+    name: Callable[[int], str],
+) -> NovelNgrams:
+    from cgbench.benchmark.divergence.ngrams import number_ngrams
+
+    automaton = Automaton.build(ids, lengths, words)
+    matches = automaton.no_matches(1)
+    for seen in train:
+        automaton.read(*seen, matches)
+    ends, _ = automaton.ends(ids, lengths, automaton.known(matches, 1))
+    return NovelNgrams(ids, ends, number_ngrams(ids, lengths, order), name)

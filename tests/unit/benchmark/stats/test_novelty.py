@@ -1,17 +1,14 @@
-"""Novel n-grams: small texts by eye, then the compiled trie against sets of tuples."""
+"""Novel n-grams: small texts by eye, then the automaton against sets of tuples."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins import words_of
 
-from cgbench.benchmark.stats.novelty import NgramTrie, Novelty, novel_ngrams, novel_tag_ngrams
-from cgbench.errors import InputError
+from cgbench.benchmark.stats.novelty import Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.text.blocks import join_blocks
 
 
@@ -75,16 +72,6 @@ def test_training_text_in_several_blocks():
     assert found == novelty_by_sets(train, [f"w{i} w{i + 1} w{i}" for i in range(600)], 2)[0]
 
 
-def test_the_table_grows():
-    rng = np.random.default_rng(0)
-    test = [" ".join(f"w{i}" for i in rng.integers(0, 300, 200)) for _ in range(40)]
-    train = [" ".join(f"w{i}" for i in rng.integers(0, 300, 2000)) for _ in range(10)]
-    found = novel_ngrams(join_blocks(train), test, 4)
-    for order in range(1, 5):
-        assert found.figures([order])[order] == novelty_by_sets(train, test, order)[0]
-    assert found.figures([4])[4].types > 4 * 1024  # more than the table has at first
-
-
 lines = st.lists(st.lists(st.sampled_from(["a", "b", "c", "dd", "a" * 20, "é"]), max_size=7).map(" ".join), max_size=6)
 
 
@@ -104,8 +91,3 @@ def test_tags_as_the_definition_has_it(train, test, longest):
     found = novel_tag_ngrams(map(str.split, train), list(map(str.split, test)), longest)
     for order, figures in found.figures(range(1, longest + 1)).items():
         assert figures == novelty_by_sets(train, test, order)[0]
-
-
-def test_orders_have_bounds():
-    with pytest.raises(InputError, match="orders go from 1 to 64"):
-        NgramTrie(np.zeros(1, np.int32), np.ones(1, np.int32), 1, 65)
