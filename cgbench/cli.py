@@ -1,74 +1,63 @@
-"""The ``cgbench`` command: what is in :mod:`cgbench.commands`, gathered."""
+"""The ``cgbench`` command: the commands of :mod:`cgbench.commands`, each imported when it is used."""
 
 from __future__ import annotations
+
+from importlib import import_module
 
 import click
 
 from cgbench import __version__
-from cgbench.commands.augment import augment_group
-from cgbench.commands.average import average_command
-from cgbench.commands.build_react import build_react_command
-from cgbench.commands.clean import clean_command
-from cgbench.commands.data import data_group
-from cgbench.commands.degree import degree_command
-from cgbench.commands.demo import demo_command
-from cgbench.commands.export import export_command
-from cgbench.commands.inspect import inspect_command
-from cgbench.commands.lexicon import lexicon_group
-from cgbench.commands.lm import lm_group
-from cgbench.commands.models import models_command
 from cgbench.commands.options import Group
-from cgbench.commands.overlap import overlap_command
-from cgbench.commands.power import power_command
-from cgbench.commands.report import report_command
-from cgbench.commands.reproduce import reproduce_group
-from cgbench.commands.restore import restore_command
-from cgbench.commands.score import score_group
-from cgbench.commands.score_import import import_command
-from cgbench.commands.split import split_command
-from cgbench.commands.stats import stats_command
-from cgbench.commands.train import train_command, train_ensemble_command
-from cgbench.commands.translate import translate_command
-from cgbench.commands.uncertainty import uncertainty_command
-from cgbench.commands.validate import validate_command
-from cgbench.commands.verify import verify_command
-from cgbench.commands.warm_up import warm_up_command
+
+COMMANDS = {
+    "augment": "augment:augment_group",
+    "average": "average:average_command",
+    "build-react": "build_react:build_react_command",
+    "clean": "clean:clean_command",
+    "data": "data:data_group",
+    "degree": "degree:degree_command",
+    "demo": "demo:demo_command",
+    "export": "export:export_command",
+    "inspect": "inspect:inspect_command",
+    "lexicon": "lexicon:lexicon_group",
+    "lm": "lm:lm_group",
+    "models": "models:models_command",
+    "overlap": "overlap:overlap_command",
+    "power": "power:power_command",
+    "report": "report:report_command",
+    "reproduce": "reproduce:reproduce_group",
+    "restore": "restore:restore_command",
+    "score": "score:score_group",
+    "split": "split:split_command",
+    "stats": "stats:stats_command",
+    "train": "train:train_command",
+    "train-ensemble": "train:train_ensemble_command",
+    "translate": "translate:translate_command",
+    "uncertainty": "uncertainty:uncertainty_command",
+    "validate": "validate:validate_command",
+    "verify": "verify:verify_command",
+    "warm-up": "warm_up:warm_up_command",
+}
+"""Where each command is: the file in ``commands/`` and the name in it."""
 
 
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(Group):
+    """The commands of :data:`COMMANDS`; only ``--help`` imports them all."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them; None where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(f"cgbench.commands.{module}"), name)
+        return found
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def main() -> None:
     """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
-
-
-for command in (
-    score_group,
-    power_command,
-    stats_command,
-    overlap_command,
-    lm_group,
-    models_command,
-    train_command,
-    train_ensemble_command,
-    translate_command,
-    uncertainty_command,
-    average_command,
-    inspect_command,
-    data_group,
-    lexicon_group,
-    augment_group,
-    reproduce_group,
-    build_react_command,
-    degree_command,
-    split_command,
-    verify_command,
-    validate_command,
-    report_command,
-    export_command,
-    restore_command,
-    clean_command,
-    demo_command,
-    warm_up_command,
-):
-    main.add_command(command)
-score_group.add_command(import_command)

@@ -314,7 +314,17 @@ def _is_pair(value: Any) -> bool:
     return isinstance(parts, (list, tuple)) and len(parts) == 2 and all(isinstance(part, (str, int)) for part in parts)
 
 
+def _is_systems(value: Any) -> bool:
+    return isinstance(value, Mapping) or _is_text(value)
+
+
+def _is_corpora(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
 AnyPath: TypeAlias = str | os.PathLike[str]
+Name: TypeAlias = Annotated[str, Kind("name", "a name", lambda value: isinstance(value, str) and bool(value))]
+"""A text that is taken as it is: ``none`` too."""
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
 Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", _is_text)]
@@ -339,6 +349,12 @@ NamePair: TypeAlias = Annotated[
         read=lambda value: tuple(map(str, value.split(",") if isinstance(value, str) else value)),
     ),
 ]
+
+Systems: TypeAlias = Annotated[
+    Any, Kind("systems", "a text, a list of texts, or these by system", _is_systems, many=True)
+]
+"""What systems said: a text, a list of texts (a run each), or a mapping from the name of a system to these."""
+Corpora: TypeAlias = Annotated[Any, Kind("corpora", "a list of corpora: a file, or two, each", _is_corpora, many=True)]
 
 
 def as_path(value: AnyPath) -> Path:

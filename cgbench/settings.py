@@ -203,7 +203,7 @@ def _plain(key: str, value: Any, hint: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if NONE in choices and text in ("none", "null", ""):
+    if NONE in choices and text in ("none", "null", "") and not (text == "" and _has_literal(choices)):
         return None
     if bool in choices and text.lower() in _BOOLS:
         return _BOOLS[text.lower()]
@@ -222,6 +222,10 @@ def _choices(hint: Any) -> tuple[Any, ...]:
     """The types that a type allows."""
     hint = typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
     return typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+
+
+def _has_literal(choices: Iterable[Any]) -> bool:
+    return any(typing.get_origin(choice) is typing.Literal for choice in choices)
 
 
 def _own(kind: type, value: Any) -> Any:

@@ -25,10 +25,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.evaluation import Part, Result
 from cgbench.benchmark.metrics.intervals import difference_interval, percentile_interval, score_interval
-from cgbench.benchmark.metrics.power import Test, Variance, variance_of
+from cgbench.benchmark.metrics.power import PowerTest, Variance, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.metrics.significance import draw_runs, resampled_runs
 
@@ -212,12 +212,15 @@ def power(trials: int) -> None:
             )
             if trial < PILOTS:
                 metric = SegmentScores(size, scale=(0.0, 1.0), binary=True)
-                results = [Result(name, runs, Part(0, 0, {}), (), one) for name, one in zip("ab", pair, strict=True)]
+                results = [
+                    SystemScores(name, runs, SubsetScores(0, 0, {}), (), one)
+                    for name, one in zip("ab", pair, strict=True)
+                ]
                 pilots.append(variance_of(metric, results, samples=SAMPLES))
         true = float(np.mean(differences))
         parts = [float(np.mean([getattr(one, part) for one in pilots])) for part in ("shared", "own", "between")]
-        stated = Test(LEVEL).power_of(true, Variance(*parts, size, runs, pilots[0].step), size, runs)
-        each = np.quantile([Test(LEVEL).power_of(true, one, size, runs) for one in pilots], (0.1, 0.9))
+        stated = PowerTest(LEVEL).power_of(true, Variance(*parts, size, runs, pilots[0].step), size, runs)
+        each = np.quantile([PowerTest(LEVEL).power_of(true, one, size, runs) for one in pilots], (0.1, 0.9))
         of_one = f"{each[0]:.0%} to {each[1]:.0%}"
         print(f"| {runs} | {size} | {true:.2f} | {stated:.1%} | {of_one} | {rejected / trials:.1%} |", flush=True)
 

@@ -19,8 +19,8 @@ import contextlib
 
 import numpy as np
 
-from cgbench.benchmark.metrics.evaluation import Part, Result
-from cgbench.benchmark.metrics.power import Test, Variance, variance_of
+from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.metrics.power import PowerTest, Variance, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.metrics.significance import LEVEL, randomization_p
 from cgbench.errors import InputError
@@ -55,7 +55,7 @@ def compare(size: int, accuracy: float, trials: int, goal: float) -> tuple[float
     """The difference, its stated power, that of each pilot, and the share of trials in which the test rejects; None
     where no difference has that power.
     """
-    test = Test(LEVEL, goal)
+    test = PowerTest(LEVEL, goal)
     candidates = np.linspace(0, 1 - accuracy, 401)[1:]
     powers = (test.power_of(100 * one, true_variance(size, accuracy, one), size, 1) for one in candidates)
     found = next(((float(one), power) for one, power in zip(candidates, powers, strict=True) if power >= goal), None)
@@ -70,7 +70,9 @@ def compare(size: int, accuracy: float, trials: int, goal: float) -> tuple[float
         p = randomization_p(pair[1], pair[0], share, SAMPLES, trial)[0]
         rejected += p is not None and p < LEVEL
         if trial < PILOTS:
-            results = [Result(name, 1, Part(0, 0, {}), (), one) for name, one in zip("ab", pair, strict=True)]
+            results = [
+                SystemScores(name, 1, SubsetScores(0, 0, {}), (), one) for name, one in zip("ab", pair, strict=True)
+            ]
             with contextlib.suppress(InputError):
                 pilots.append(test.power_of(100 * better, variance_of(metric, results, samples=SAMPLES), size, 1))
     return 100 * better, stated, np.array(pilots), rejected / trials

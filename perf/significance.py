@@ -221,11 +221,11 @@ def generated() -> tuple[Any, np.ndarray]:
 
     References of 5 to 25 words of a Zipf distribution; an output has words replaced, left out and swapped.
     """
-    from cgbench.benchmark.metrics.evaluate import make_metric
+    from cgbench.benchmark.metrics.bleu import Bleu
 
     rng = np.random.default_rng(1)
     references = [[f"w{word}" for word in np.minimum(rng.zipf(1.3, rng.integers(5, 26)), 5000)] for _ in range(POOL)]
-    metric = make_metric("bleu", [[" ".join(words)] for words in references], tokenize="none")
+    metric = Bleu([[" ".join(words)] for words in references], tokenize="none")
     found = []
     for wrong in np.linspace(0.75, 0.02, LEVELS):
         lines = []

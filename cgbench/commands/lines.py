@@ -33,7 +33,7 @@ SETTINGS = ("case_sensitive", "min_length", "max_length", "ngram_min_count", "wo
 """Arguments that ``--set`` gives."""
 
 
-REQUEST = f"{__name__}.request"  # of a context: the class of the request that the command makes
+REQUEST = f"{__name__}.request"  # of a context: the classes of the requests that the command makes
 
 
 class Stopped(click.ClickException):
@@ -87,15 +87,15 @@ def text_alone() -> Iterator[None]:
 def as_options(message: str, context: click.Context | None = None) -> str:
     """A message of the library, which speaks of arguments, as one of the command line: ``--paired mcnemar``."""
     context = context or click.get_current_context(silent=True)
-    kind = context.meta.get(REQUEST) if context else None
+    kinds = context.meta.get(REQUEST, []) if context else []
 
     def say(name: str, value: str | None, written: str | None) -> str:
-        if kind and (field := fields_of(kind).get(name)):
-            if field.is_setting:
-                return f"--set {name}" if value is None else f"--set {name}={value}"
+        field = next((fields_of(kind)[name] for kind in kinds if name in fields_of(kind)), None)
+        if field and not field.is_setting:
             return field.flag if value is None else f"{field.flag} {value}"
-        if name in SETTINGS:
-            return f"--set {name}={'' if value is None else value.lower() if value in ('True', 'False') else value}"
+        if field or name in SETTINGS:
+            value = value.lower() if value in ("True", "False") else value
+            return f"--set {name}" if value is None else f"--set {name}={value}"
         option = f"--{OPTIONS.get(name, name.replace('_', '-'))}"
         return option if value is None else f"{option} {value}"
 

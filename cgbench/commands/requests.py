@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 
 from cgbench.commands.lines import REQUEST
 from cgbench.commands.options import FilesType, ModelType, changed_settings
+from cgbench.errors import InputError
 from cgbench.requests import Field, fields_of
 
 
@@ -24,30 +25,36 @@ class RequestOption(click.Option):
 
 
 def takes(
-    kind: type, *, but: tuple[str, ...] = (), read: Mapping[str, Callable[[Any], Any]] | None = None
+    kind: type,
+    *,
+    but: Collection[str] = (),
+    only: Collection[str] = (),
+    read: Mapping[str, Callable[[Any], Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of a request, and the request as its first argument.
 
     A :func:`click.argument` with a field's name is that field. Settings without an option of their own come from
-    ``--set`` and ``--config``; of all three, the option is the strongest.
+    ``--set`` and ``--config``; of all three, the option is the strongest. Of several requests, the first decorator's is
+    the first argument.
 
-    :param but: fields that the command sets itself; it gets the values given as a mapping, with the class, instead.
+    :param but: fields that the command sets itself; it gets the values given as a mapping instead of the request.
+    :param only: the fields that it takes, and no settings; a mapping as well.
     :param read: what turns the words of an option into the field's value.
     """
-    fields = {name: field for name, field in fields_of(kind).items() if name not in but}
+    fields = {name: field for name, field in fields_of(kind).items() if name not in but and (not only or name in only)}
     own = [field for field in fields.values() if not field.python_only and not field.is_setting]
-    settable = hasattr(kind, "open_field") or any(field.is_setting for field in fields.values())
+    settable = not only and (hasattr(kind, "open_field") or any(field.is_setting for field in fields.values()))
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def run(config: Path | None = None, assignments: tuple[str, ...] = (), **given: Any) -> Any:
-            click.get_current_context().meta[REQUEST] = kind
+        def run(*first: Any, config: Path | None = None, assignments: tuple[str, ...] = (), **given: Any) -> Any:
+            click.get_current_context().meta.setdefault(REQUEST, []).append(kind)
             values = {name: given.pop(name) for name in [*given] if name in fields}
             values = {name: value for name, value in values.items() if value not in (None, ())}
             for name, value in values.items():
                 values[name] = read[name](value) if read and name in read else _value(fields[name], value)
             found = changed_settings(config, assignments, **values) if settable else values
-            return function(found if but else kind(**found), **given)
+            return function(*first, found if but or only else kind(**found), **given)
 
         command: Any = run
         if settable:
@@ -69,7 +76,7 @@ def _option(field: Field) -> Callable[[Any], Any]:
     kinds = {"corpus": FilesType(), "corpora": FilesType(), "files": FilesType(many=True), "model": ModelType()}
     name = field.kind.name if field.kind else ""
     inner = _inner(field)
-    if bool in inner:
+    if bool in inner and len(inner) == 1:
         declaration, more["is_flag"], more["default"] = field.flag, True, None
         del more["metavar"]
     else:
@@ -78,6 +85,8 @@ def _option(field: Field) -> Callable[[Any], Any]:
         more["multiple"] = _is_repeatable(field)
         if field.choices:
             more["metavar"] = field.metavar or f"[{'|'.join(map(str, field.choices))}]"
+        if bool in inner:  # the option alone, without a value
+            more |= {"is_flag": False, "flag_value": "true"}
         more["metavar"] = more["metavar"] or _metavar(field, name)
     return click.option(declaration, field.name, required=False, **more)
 
@@ -90,16 +99,14 @@ def _inner(field: Field) -> tuple[Any, ...]:
 
 
 def _is_repeatable(field: Field) -> bool:
-    """Whether an option is given once for each of the field's values; numbers are one word with commas instead."""
-    if field.kind:
-        return field.kind.many
-    return any(typing.get_origin(one) in (list, tuple) and typing.get_args(one)[0] is str for one in _inner(field))
+    """Whether an option is given once for each of the field's values; numbers may also be one word with commas."""
+    return field.kind.many if field.kind else any(typing.get_origin(one) in (list, tuple) for one in _inner(field))
 
 
 def _metavar(field: Field, kind: str) -> str:
     inner = _inner(field)
     if kind:
-        return {"folder": "FOLDER", "model": "MODEL"}.get(kind, "FILE")
+        return {"folder": "FOLDER", "model": "MODEL", "systems": "SYSTEM=FILE[,FILE...]"}.get(kind, "FILE")
     for hint in inner:
         if typing.get_origin(hint) in (list, tuple):
             return "TEXT" if typing.get_args(hint)[0] is str else "N,N,..."
@@ -119,8 +126,41 @@ def _help(field: Field) -> str:
 
 def _value(field: Field, words: Any) -> Any:
     """The words of an option as the field's type reads them."""
-    if isinstance(words, str) and not field.kind and not _is_repeatable(field):
-        lists = [one for one in _inner(field) if typing.get_origin(one) in (list, tuple)]
-        if lists and str not in _inner(field):
-            return words.split(",")
+    if field.kind and field.kind.name == "systems":
+        return {name: list(map(Path, paths)) for name, paths in split_systems(words, field.flag).items()}
+    if field.kind and field.kind.name == "references":
+        return list(map(Path, words))
+    if isinstance(words, tuple) and not field.kind and any(_is_numbers(one) for one in _inner(field)):
+        return [number for word in words for number in word.split(",")]
     return words
+
+
+def _is_numbers(hint: Any) -> bool:
+    return typing.get_origin(hint) in (list, tuple) and typing.get_args(hint)[0] is not str
+
+
+def split_systems(items: Sequence[str], option: str = "--hyp", *, bare: bool = False) -> dict[str, list[str]]:
+    """``SYSTEM=FILE[,FILE2...]``, a file per run, as names of files by system.
+
+    :param bare: keep ``""`` as the name of a system where there is no ``SYSTEM=``; else it is that of the file.
+    :raises InputError: a system or a file is given twice, or a name is empty.
+    """
+    from cgbench.text.columns import short_name
+    from cgbench.text.streams import is_there, split_name
+
+    systems: dict[str, list[str]] = {}
+    for item in items:
+        name, sign, names = item.partition("=")
+        if not sign or is_there(split_name(item)[0]):
+            name, names = "", item
+        paths = [names] if is_there(split_name(names)[0]) else names.split(",")
+        name = name or ("" if bare else short_name(paths[0]))
+        if name in systems:
+            raise InputError(
+                f"{option} {item}: the system {name} is given twice; join its runs ({name}=FILE1,FILE2), or name "
+                "systems apart (OTHER=FILE)"
+            )
+        if len({Path(path).absolute() for path in paths}) < len(paths) or not all(paths):
+            raise InputError(f"{option} {item}: {'a file is given twice' if all(paths) else 'a file name is empty'}")
+        systems[name] = paths
+    return systems

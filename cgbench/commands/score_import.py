@@ -2,80 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cgbench.commands.options import Command, options
-from cgbench.commands.score import (
-    ACCEPT_TEXT,
-    COMMON,
-    PATH,
-    PUBLISHED,
-    inputs_of,
-    read_hypotheses,
-    split_systems,
-    take_outputs,
-)
+from cgbench.benchmark.metrics.import_scores import ImportRequest, evaluation_of_scores
+from cgbench.benchmark.metrics.score_files import is_of_systems, split_field
+from cgbench.commands.options import Command
+from cgbench.commands.requests import split_systems, takes
+from cgbench.commands.score_output import ScoreOutput
 from cgbench.errors import InputError
-
-SAID = options(
-    click.option("--name", default="scores", show_default=True, help="What the metric is called."),
-    click.option(
-        "--statistic", default="mean", show_default=True, metavar="mean|rms|geometric|harmonic|share:X",
-        help="What the scores of a system become.",
-    ),
-    click.option("--scale", metavar="LOW:HIGH", help="The lowest and the highest score that there can be."),
-    click.option("--lower-is-better", is_flag=True, help="As of error rates, and MetricX."),
-    click.option("--drop-missing", is_flag=True, help="Leave out examples that a run has no finite score of."),
-)  # fmt: skip
-"""What a user says of scores."""
+from cgbench.text.columns import short_name
 
 
-@click.command("import", cls=Command)
-@click.option(
-    "--scores", multiple=True, required=True, metavar="SYSTEM=FILE[,FILE...]",
-    help="Scores of a system, one an example, a file a run (seed); repeatable.",
-)  # fmt: skip
-@click.option(
-    "--control-scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]",
-    help="Scores of the same systems on the control set: what they lose from it.",
-)  # fmt: skip
-@SAID
-@click.option("--hyp", "systems", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="What the systems said.")
-@click.option("--ref", "references", multiple=True, metavar="FILE", help="References, for --by and the report.")
-@click.option("--source", metavar="FILE", help="Sources, for --by ... --side source and the report.")
-@click.option("--release", type=PATH, help="A release: its test set gives --ref, --source and --table.")
-@ACCEPT_TEXT
-@COMMON
-def import_command(**given: Any) -> None:
-    """Intervals, tests, bins and seeds for scores that other programs gave (COMET, MetricX, a judge, lm-eval)."""
-    from cgbench.benchmark.metrics.import_scores import import_scores
-    from cgbench.text.columns import read_column
-
-    wanted = take_outputs(given, inputs_of(given))
-    if given["published"] == PUBLISHED:
-        raise InputError("--published: of which benchmark? Name it, such as --published 'COGS gen'")
-    systems = paths_of(given.pop("scores"), "--scores")
-    control = paths_of(given.pop("control_scores"), "--control-scores")
-    ids = given["ids"]
-    hypotheses = read_hypotheses(given.pop("systems"), ids=ids)
-    references = [read_column(name, "reference", "target", ids=ids) for name in given["references"]]
-    given["references"] = references or None
-    given["sources"] = given.pop("source")
-    wanted.show(import_scores(systems, control_systems=control or None, hypotheses=hypotheses, **given))
-
-
-def paths_of(items: tuple[str, ...], option: str) -> dict[str, Any]:
+def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str, Any]:
     """The files of each system as the library takes them; under "" one that holds several systems.
 
     :raises InputError: a system or a file is given twice.
     """
-    from pathlib import Path
-
-    from cgbench.benchmark.metrics.score_files import is_of_systems, split_field
-    from cgbench.text.columns import short_name
-
     systems: dict[str, Any] = {}
     for item in items:
         for name, names in split_systems([item], option, bare=True).items():
@@ -88,3 +34,19 @@ def paths_of(items: tuple[str, ...], option: str) -> dict[str, Any]:
                 raise InputError(f"{option} {item}: {what} ({key}=FILE1,FILE2)")
             systems[key] = [Path(path) for path in names]
     return systems
+
+
+@click.command("import", cls=Command)
+@takes(
+    ImportRequest,
+    read={
+        "systems": scores_by_system,
+        "control_systems": lambda items: scores_by_system(items, "--control-scores"),
+    },
+)
+@takes(ScoreOutput, but=("reasons",))
+def import_command(asked: ImportRequest, output: Mapping[str, Any]) -> None:
+    """Intervals, tests, bins and seeds for scores that other programs gave (COMET, MetricX, a judge, lm-eval)."""
+    wanted = ScoreOutput(**output)
+    wanted.check(asked)
+    wanted.show(evaluation_of_scores(asked))

@@ -11,7 +11,6 @@ import click
 from cgbench.benchmark.validity.request import ValidateRequest
 from cgbench.commands.options import Command, format_option, work_option
 from cgbench.commands.requests import takes
-from cgbench.commands.score import read_hypotheses
 from cgbench.errors import InputError
 
 
@@ -33,11 +32,7 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
 @takes(
     ValidateRequest,
     but=("release", "name"),
-    read={
-        "systems": read_hypotheses,
-        "control_systems": lambda words: read_hypotheses(words, "--control-hyp"),
-        "others": _others,
-    },
+    read={"others": _others},
 )
 @click.option(
     "--sources", type=click.Path(path_type=Path), metavar="FILE", help="Write the sources of the candidates and stop."
@@ -72,3 +67,4 @@ def _named(word: str) -> tuple[str | None, str]:
     if not re.fullmatch(r"[^/]+", name):
         raise InputError(f"{word}: a family's name is without / and not empty")
     return name, folder
+

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin, make_bins
+from cgbench.benchmark.metrics.comparison import CALIBRATED, SubsetScores, parts_of
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part, parts_of
 from cgbench.benchmark.metrics.features import make_feature
 from cgbench.benchmark.metrics.ranks import clusters
-from cgbench.benchmark.metrics.result import Asked, Evaluation
+from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.errors import InputError
 
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
@@ -34,7 +34,7 @@ class Pairs:
     p_holm: dict[tuple[int, int], float | None]
 
 
-def wholes(evaluation: Evaluation, asked: Asked) -> list[Part]:
+def wholes(evaluation: Evaluation, asked: EvaluationInputs) -> list[SubsetScores]:
     """Every system's figures over all examples with their intervals, and with tests of all pairs of systems.
 
     What was asked for is as it was; intervals and tests are added where they were not.
@@ -59,7 +59,7 @@ def wholes(evaluation: Evaluation, asked: Asked) -> list[Part]:
     ]
 
 
-def compare_all(evaluation: Evaluation, parts: Sequence[Part]) -> Pairs | None:
+def compare_all(evaluation: Evaluation, parts: Sequence[SubsetScores]) -> Pairs | None:
     """All systems against all by the headline figure; None where there is one system, or no figure.
 
     :param parts: of :func:`wholes`.
@@ -88,14 +88,14 @@ class Breakdown:
 
     name: str
     bins: list[Bin]
-    parts: list[list[Part]]
+    parts: list[list[SubsetScores]]
 
     def has(self, figure: str) -> bool:
         """Whether the figure is defined anywhere: CTER aggregate is not where bins divide groups."""
         return any(part.figures[figure].value is not None for parts in self.parts for part in parts)
 
 
-def breakdowns(evaluation: Evaluation, asked: Asked) -> list[Breakdown]:
+def breakdowns(evaluation: Evaluation, asked: EvaluationInputs) -> list[Breakdown]:
     """By the feature that was asked for, and by every other that can be made from what was given."""
     scored, found = evaluation.scored, []
     comparison = replace(asked.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
@@ -108,7 +108,7 @@ def breakdowns(evaluation: Evaluation, asked: Asked) -> list[Breakdown]:
         if name == scored.by:
             continue
         try:
-            bins = make_bins(make_feature(name, scored.metric.n, asked.material), None)
+            bins = make_bins(make_feature(name, scored.metric.n, asked.features), None)
         except InputError:
             continue  # nothing to make it from was given
         if len(bins) > 1:

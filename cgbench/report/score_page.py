@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cgbench.benchmark.metrics.base import Estimate
+from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences, example_scores, find_differences
 from cgbench.benchmark.metrics.drop import Drop
-from cgbench.benchmark.metrics.evaluation import CALIBRATED, Part
-from cgbench.benchmark.metrics.result import Asked, Evaluation
-from cgbench.benchmark.metrics.scoring import Scored
+from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS
@@ -40,7 +39,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     :param notes: what was warned of, in the words of the command line; by default in those of the library.
     :raises InputError: the evaluation was put together by hand, without what it was made from.
     """
-    asked, scored = evaluation.asked, evaluation.scored
+    asked, scored = evaluation.inputs, evaluation.scored
     if asked is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
     figures, name = scored.metric.figures, scored.metric.name
@@ -51,7 +50,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     if not differences and len(evaluation.systems) > 1:
         results, references = scored.results, asked.references
         differences = find_differences(
-            scored.metric, evaluation.systems, results, references, asked.material, asked.comparison
+            scored.metric, evaluation.systems, results, references, asked.features, asked.comparison
         )
     examples = _examples(evaluation, asked)
     said = [str(warning) for warning in asked.warned] if notes is None else list(notes)
@@ -109,18 +108,18 @@ def _interval(low: float | None, high: float | None, form: str, none: str) -> st
     return none if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
-def _forms(scored: Scored) -> tuple[str, str]:
+def _forms(scored: ScoredSystems) -> tuple[str, str]:
     """How figures are written, and differences."""
     places = max(2, scored.metric.width)
     return f".{places}f", f"+.{places}f"
 
 
-def _name(scored: Scored, figure: str) -> str:
+def _name(scored: ScoredSystems, figure: str) -> str:
     """A figure with the name of its metric; the metric's alone if it has no other figure."""
     return f"{scored.metric.name} {figure}" if len(scored.metric.figures) > 1 else scored.metric.name
 
 
-def _systems_table(scored: Scored, parts: Sequence[Part], figure: str) -> dict[str, Any]:
+def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
     form, signed = _forms(scored)
     tested, several = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
     values = [value for part in parts if (value := part.figures[figure].value) is not None]
@@ -150,11 +149,11 @@ def _systems_table(scored: Scored, parts: Sequence[Part], figure: str) -> dict[s
     return as_table(name, caption, [head for head, here in columns.items() if here], rows)
 
 
-def _whisker(system: str, one: Estimate | Drop, number: int, group: str = "") -> charts.Whisker:
+def _whisker(system: str, one: Score | Drop, number: int, group: str = "") -> charts.Whisker:
     return charts.Whisker(system, one.value, one.ci_low, one.ci_high, one.runs, number % len(COLOURS), group)
 
 
-def _systems_chart(scored: Scored, parts: Sequence[Part], figure: str) -> tuple[Any, str]:
+def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
     rows = [
         _whisker(result.system, part.figures[figure], number)
         for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
@@ -165,7 +164,7 @@ def _systems_chart(scored: Scored, parts: Sequence[Part], figure: str) -> tuple[
     return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *said])
 
 
-def _drops(scored: Scored, figure: str) -> tuple[dict[str, Any], Any]:
+def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
     name, rows, marks = _name(scored, figure), [], []
     form, signed = _forms(scored)
@@ -183,7 +182,7 @@ def _drops(scored: Scored, figure: str) -> tuple[dict[str, Any], Any]:
     return as_table(f"{name}, control set", caption, head, rows), chart
 
 
-def _pairs(scored: Scored, pairs: Pairs) -> dict[str, Any]:
+def _pairs(scored: ScoredSystems, pairs: Pairs) -> dict[str, Any]:
     """The matrix of differences, best system first, and the clusters."""
     names, signed = [result.system for result in scored.results], _forms(scored)[1]
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
@@ -209,7 +208,7 @@ def _pairs(scored: Scored, pairs: Pairs) -> dict[str, Any]:
     }
 
 
-def _bins_chart(scored: Scored, one: Breakdown, figure: str) -> tuple[Any, str]:
+def _bins_chart(scored: ScoredSystems, one: Breakdown, figure: str) -> tuple[Any, str]:
     rows = [
         _whisker(result.system, part.figures[figure], number, "" if number else f"{of.label} ({part.examples:,})")
         for of, parts in zip(one.bins, one.parts, strict=True)
@@ -267,7 +266,7 @@ def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
     return found
 
 
-def _examples(evaluation: Evaluation, asked: Asked) -> dict[str, Any]:
+def _examples(evaluation: Evaluation, asked: EvaluationInputs) -> dict[str, Any]:
     """The table of examples: every system's text and score, of which the page shows two side by side."""
     metric = evaluation.scored.metric
     scores, typical = example_scores(metric, evaluation.systems, evaluation.scored.results)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.reproduction.tables import Benchmark
 from cgbench.reproduction.texts import read_side
 from cgbench.text.plain_text import words_of
@@ -51,14 +51,14 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
 
     References of a source are all targets that it has anywhere in the set.
     """
-    from cgbench.benchmark.metrics.bleu import SacreMetric
+    from cgbench.benchmark.metrics.bleu import Bleu
 
     source, target = tested.sides
     references: dict[str, dict[str, None]] = defaultdict(dict)
     for split in (*tested.training, tested.split):
         for line, other in zip(tested.column(source, split), tested.column(target, split), strict=True):
             references[line][other] = None
-    metric = SacreMetric("bleu", [list(references[line]) for line in tested.sources], "lexicon")
+    metric = Bleu([list(references[line]) for line in tested.sources], preset="lexicon")
     statistics = metric.statistics(tested.hypotheses)
     counts: dict[str, int] = defaultdict(int)
     for line in tested.column(source, tested.training[0]):
@@ -108,16 +108,16 @@ def _exact(tested: Translated) -> Metric:
 
 def _bleu(tested: Translated) -> Metric:
     """Of words as they are in the text."""
-    from cgbench.benchmark.metrics.bleu import SacreMetric
+    from cgbench.benchmark.metrics.bleu import Bleu
 
-    return SacreMetric("bleu", [[reference] for reference in tested.references], "react")
+    return Bleu([[reference] for reference in tested.references], preset="react")
 
 
 def _bleu_of_characters(tested: Translated) -> Metric:
     """Of Chinese characters, as CoGnition counts."""
-    from cgbench.benchmark.metrics.bleu import SacreMetric
+    from cgbench.benchmark.metrics.bleu import Bleu
 
-    return SacreMetric("bleu", [[reference] for reference in tested.references], "cognition")
+    return Bleu([[reference] for reference in tested.references], preset="cognition")
 
 
 def _whole(figure: str, metric: Callable[[Translated], Metric]) -> Callable[[Translated], dict[str, float]]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from cgbench.benchmark.metrics.published import Published
+from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.reproduction.difference import Sample, interval
@@ -150,7 +150,7 @@ def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) ->
     return found
 
 
-def _line(table: Table, row: Published, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
+def _line(table: Table, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
     metric, _, statistic = row.metric.partition(" (")  # exact match (median)
     found: list[tuple[float, list[Result], str]] = []
     for name in table.best_of.get(row.system, (row.system,)):

@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from cgbench.benchmark.metrics.published import PAPERS, Published, all_published
+from cgbench.benchmark.metrics.published import PAPERS, PublishedScore, all_published
 from cgbench.benchmark.stats.rows import PublishedRow, published_rows
 from cgbench.errors import InputError
 from cgbench.settings import did_you_mean, make_settings
@@ -102,7 +102,7 @@ class Row:
 
     benchmark: str
     system: str
-    figures: Sequence[Published]
+    figures: Sequence[PublishedScore]
     why: str = ""
     init: str = ""
 
@@ -141,13 +141,13 @@ class Table:
         return PAPERS[self.name.rpartition("-")[0]]
 
     @property
-    def figures(self) -> list[Published]:
+    def figures(self) -> list[PublishedScore]:
         """The published figures that it shows, in the order in which they are listed."""
         if self.source == TEXTS:
             return [figure for row in published_rows() for figure in _of_text(row)]
         return [row for row in all_published() if self._shows(row)]
 
-    def _shows(self, row: Published) -> bool:
+    def _shows(self, row: PublishedScore) -> bool:
         if row.source == self.source:
             return True
         known = row.system in self.shared.get(row.source, ()) and row.metric in (self.metrics or (row.metric,))
@@ -156,7 +156,7 @@ class Table:
     @property
     def rows(self) -> list[Row]:
         """A row a system and benchmark."""
-        found: dict[tuple[str, str], list[Published]] = {}
+        found: dict[tuple[str, str], list[PublishedScore]] = {}
         for figure in self.figures:
             found.setdefault((figure.benchmark, figure.system), []).append(figure)
         for benchmark in self.benchmarks:
@@ -209,10 +209,12 @@ def _key(row: Row) -> tuple[str, str]:
     return row.benchmark, row.system
 
 
-def _of_text(row: PublishedRow) -> list[Published]:
+def _of_text(row: PublishedRow) -> list[PublishedScore]:
     counts = {f"novel word {order}-grams": count for order, count in row.words.items()}
     figures = {"degree": f"{row.degree:.3f}", **{metric: str(count) for metric, count in counts.items()}}
-    return [Published(row.name, "test set", metric, value, "", "", row.source) for metric, value in figures.items()]
+    return [
+        PublishedScore(row.name, "test set", metric, value, "", "", row.source) for metric, value in figures.items()
+    ]
 
 
 @cache

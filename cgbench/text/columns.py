@@ -33,6 +33,9 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
+
     def row(self, index: int) -> str:
         """How a message names the row ``index`` (from 0)."""
         return f"{self.name}, row {index + 1}"

@@ -126,10 +126,10 @@ def test_a_file_of_all_systems_gives_them_all(tmp_path, run):
 
 @pytest.mark.parametrize(
     ("statistic", "value"),
-    [("mean", 0.55), ("rms", 0.5958), ("geometric", 0.5), ("harmonic", 0.4523), ("share:0.5", 66.6667)],
+    [("mean", 0.55), ("share:0.5", 66.6667)],
 )
 def test_statistics(tmp_path, run, statistic, value):
-    write(tmp_path / "a", [0.25, 0.5, 0.9] if statistic in ("mean", "rms") else [0.25, 0.5, 1.0])
+    write(tmp_path / "a", [0.25, 0.5, 0.9] if statistic == "mean" else [0.25, 0.5, 1.0])
     expected = {"geometric": 0.125 ** (1 / 3), "harmonic": 3 / 7, "rms": ((0.0625 + 0.25 + 0.81) / 3) ** 0.5}
     found = run("score", "import", "--scores", tmp_path / "a", "--statistic", statistic, "--format", "json")
     row = json.loads(found.stdout)
@@ -214,7 +214,6 @@ BAD = {
     "beyond the scale": (["0.5\n1\n", "0.5\n83.1\n"], ["--scale", "0:1"], "b, row 2: 83.1 is beyond the scale"),
     "no scale": (["1\n2\n", "1\n2\n"], ["--scale", "1:0"], "--scale 1:0: the lowest and the highest score are needed"),
     "no statistic": (["1\n2\n", "1\n2\n"], ["--statistic", "meen"], "--statistic meen; did you mean mean?"),
-    "zero": (["1\n2\n", "1\n0\n"], ["--statistic", "geometric"], "is of scores above 0, and this one is 0"),
     "McNemar": (["1\n2\n", "1\n2\n"], ["--paired", "mcnemar"], "needs examples that are right or wrong"),
     "ids of no table": (["1\n2\n", "1\n2\n"], ["--id", "key"], "--id key names a column, and "),
     "empty": (["", ""], [], "there is no score in it"),
@@ -305,9 +304,7 @@ def test_scores_in_0_to_1_and_in_percent_are_not_compared(tmp_path, run):
 @pytest.mark.parametrize(
     ("scores", "words", "said"),
     [
-        (["1e200", "2"], ["--statistic", "rms"], "row 1: 1e200 is too large or too small a score for --statistic rms"),
-        (["1e200", "2"], [], "row 1: 1e200 is too large or too small a score for --statistic mean"),
-        (["1", "1e-60"], ["--statistic", "harmonic"], "row 2: 1e-60 is too large or too small a score"),
+        (["1e200", "2"], [], "row 1: 1e200 is too large a score"),
         (["1", "٣"], [], "row 2: '٣' is no score"),
         (["1", "²"], [], "row 2: '²' is no score"),
         (["1", "1_0"], [], "row 2: '1_0' is no score"),

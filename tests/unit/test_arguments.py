@@ -18,6 +18,8 @@ NOT_WHOLE = (1.5, True, math.nan, math.inf, "3", [2])
 BELOW_1 = (0, -1, -5, *NOT_WHOLE)
 BELOW_0 = (-1, *NOT_WHOLE)
 NO_FLAG = ("no", 1, 0, 2.5)
+NO_NUMBER = (0, -1, 1.5, True, math.nan, math.inf, "x", [2])  # of requests, which read "3" as 3
+NO_TRUTH = ("perhaps", 2, 2.5, [True])
 NO_LIST = (2, "2", [], [0], [-1], [1.5], [True], [math.nan])
 
 
@@ -84,37 +86,37 @@ def overlap_report(overlap):
 
 CASES = [
     # function, the argument, what goes with it, values that are refused
-    (evaluate, "samples", {"paired": True}, BELOW_1),
-    (evaluate, "seed", {"paired": True}, BELOW_0),
-    (evaluate, "paired", {}, ("McNemar", "foo", "", 1, 0.5, ["mcnemar"])),
-    (evaluate, "min_count", {"by": "degree", "train": TRAIN}, BELOW_1),
+    (evaluate, "samples", {"paired": True}, NO_NUMBER),
+    (evaluate, "seed", {"paired": True}, NO_NUMBER[1:]),
+    (evaluate, "paired", {}, ("McNemar", "foo", "", 2, 0.5, ["mcnemar"])),
+    (evaluate, "min_count", {"by": "degree", "train": TRAIN}, NO_NUMBER),
     (evaluate, "side", {"by": "length"}, ("src", "both", "", 1, True)),
     (evaluate, "bins", {"by": "length"}, (0, -1, 1.5, True, math.nan, "x", "0", [math.nan], ["a"], [3, 2])),
     (evaluate, "groups", {"by": "length"}, ("table7", 6, True)),
-    (evaluate, "all_pairs", {}, NO_FLAG),
-    (evaluate, "confidence", {}, NO_FLAG),
-    (evaluate, "differences", {}, NO_FLAG),
+    (evaluate, "all_pairs", {}, NO_TRUTH),
+    (evaluate, "confidence", {}, NO_TRUTH),
+    (evaluate, "differences", {}, NO_TRUTH),
     (evaluate, "baseline", {}, ("nobody", 1)),
-    (evaluate, "lowercase", {}, NO_FLAG),
+    (evaluate, "lowercase", {}, NO_TRUTH),
     (evaluate, "tokenize", {}, ("13a",)),
     (evaluate, "preset", {}, ("foo", 1)),
-    ("bleu", "jobs", {}, BELOW_1),
-    ("bleu", "lowercase", {}, NO_FLAG),
+    ("bleu", "jobs", {}, NO_NUMBER),
+    ("bleu", "lowercase", {}, NO_TRUTH),
     ("bleu", "preset", {}, ("foo", 1)),
     ("bleu", "tokenise", {}, ("13a",)),
     ("chrf", "word_order", {}, (-1, 1.5, True, math.nan, "x")),
     ("exact_match", "tokenize", {}, ("13a",)),
-    (cter, "group_size", {}, BELOW_1),
-    (cter, "keep_blanks", {}, NO_FLAG),
-    (cter, "lowercase", {}, NO_FLAG),
+    (cter, "group_size", {}, NO_NUMBER),
+    (cter, "keep_blanks", {}, NO_TRUTH),
+    (cter, "lowercase", {}, NO_TRUTH),
     (cter, "tokenize", {}, ("13a",)),
     (import_scores, "scale", {}, (5, "0", (1, 0), (0, "x"), (0, math.nan))),
     (import_scores, "statistic", {}, ("median", 5, "share:x")),
-    (import_scores, "lower_is_better", {}, NO_FLAG),
-    (import_scores, "drop_missing", {}, NO_FLAG),
+    (import_scores, "lower_is_better", {}, NO_TRUTH),
+    (import_scores, "drop_missing", {}, NO_TRUTH),
     (import_scores, "preset", {}, ("sacrebleu",)),
     (report, "form", {}, ("txt", "", 1)),
-    (report, "width", {}, BELOW_0),
+    (report, "width", {}, NO_NUMBER[1:]),
     (stats, "side", {}, ("src", "", 1)),
     (stats, "orders", {}, NO_LIST),
     (stats, "curve", {}, BELOW_0),

@@ -99,7 +99,7 @@ def test_a_plot_on_axes_that_are_there():
         (lambda: cgbench.export("nowhere", "lm-eval", "out"), "nowhere"),
         (lambda: cgbench.power(), "give a pilot of two systems, or variance"),
         (lambda: cgbench.power(variance=-1, examples=[10]), "variance=-1"),
-        (lambda: cgbench.power(variance=1, examples=[1.5]), "examples=1.5"),
+        (lambda: cgbench.power(variance=1, examples=[1.5]), "examples=[1.5]"),
         (lambda: cgbench.train(("a", "b"), "out"), "name a preset with model"),
         (lambda: cgbench.train(("a", "b"), "out", model="tiny", seed=-1), "seed=-1"),
         (lambda: cgbench.translate(TEXT, "nowhere", device="tpu"), "device='tpu'"),

@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric, Signature, check_references
 from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
+from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.engines import Local
 from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean, read_value
@@ -38,6 +38,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cognition": {},
     "lexicon": {"tokenize": "none", "smooth_method": "none"},
 }
+BENCHMARKS = {"react": "ReaCT", "cognition": "CoGnition", "lexicon": "Tatoeba en-zh"}
+"""The benchmark that a preset is of."""
 WORTH_A_PROCESS = {"bleu": 100_000, "chrf": 4_000, "ter": 100}
 """So many sentences take longer than starting a process."""
 
@@ -49,46 +51,47 @@ _OWN = ("self", "force", "references", "trg_lang")
 class SacreMetric(Metric):
     """One of sacrebleu's metrics over fixed references."""
 
-    figures = ("score",)
+    kind: str
     as_sacrebleu = True
 
     def __init__(
         self,
-        kind: str,
         references: Sequence[Sequence[str]],
+        *,
         preset: str = "sacrebleu",
-        options: Mapping[str, Any] | None = None,
+        lowercase: bool = False,
         jobs: int = 1,
+        **options: Any,
     ) -> None:
-        """``kind``: ``bleu``, ``chrf`` or ``ter``; ``references``: those of each example, one or more.
+        """``references``: those of each example, one or more.
 
-        :param options: of sacrebleu's class (``tokenize``, ``lowercase``, ``word_order``), over those of the preset.
         :param jobs: processes for large input; they change no figure.
+        :param options: of sacrebleu's class (``tokenize``, ``word_order``), over those of the preset.
         :raises InputError: sacrebleu is not installed, an option is unknown or does not fit, or an example has no
             reference.
         """
+        kind = self.kind
         if preset not in PRESETS:
             raise InputError(f"{argument('preset', preset)}{did_you_mean(preset, PRESETS)}")
         if kind != "bleu" and preset not in ("sacrebleu", "cognition"):
             raise InputError(f"{argument('preset', preset)} is a way to compute BLEU, not {CLASSES[kind]}")
-        check_references(references)
-        self.kind, self.preset, self.jobs = kind, preset, jobs
+        if lowercase:
+            if kind == "ter":
+                raise InputError(
+                    f"{argument('lowercase')}: TER ignores case unless {argument('case_sensitive', True)}",
+                )
+            options["lowercase"] = True
+        super().__init__(references)
+        self.preset, self.jobs = preset, jobs
         self.references = [[self._prepare(reference) for reference in example] for example in references]
-        self._options = _read_options(kind, {**(PRESETS[preset] if kind == "bleu" else {}), **(options or {})})
+        self._options = _read_options(kind, {**(PRESETS[preset] if kind == "bleu" else {}), **options})
         self._metric = _make(kind, self._options)
         counts = {len(example) for example in self.references}
         self._metric.num_refs = counts.pop() if len(counts) == 1 else -1
-        self.lower_is_better = kind == "ter"
-        self.top = None if kind == "ter" else 100.0  # more edits than words
         self.joins_pieces = preset == "cognition"
         self.tokenises = kind == "bleu" and preset != "cognition" and self._metric.tokenizer.signature() != "none"
         self.reading = _reading(kind, preset, self._options)
         self.name = self._metric._compute_score_from_stats([0] * (3 * getattr(self._metric, "order", 0) + 64)).name
-
-    @property
-    def n(self) -> int:
-        """The number of examples."""
-        return len(self.references)
 
     def signature(self) -> Signature:
         """sacrebleu's, and ``prep`` or ``totals`` where the preset adds something."""
@@ -164,8 +167,36 @@ class SacreMetric(Metric):
 
         return [{"score": compute(row).score} for row in statistics.tolist()]
 
+    def published_benchmark(self) -> str | None:
+        """That of the preset."""
+        return BENCHMARKS.get(self.preset)
+
     def _prepare(self, text: str) -> str:
         return " ".join(text.replace("@@ ", "").replace(" ", "")) if self.preset == "cognition" else text
+
+
+class Bleu(SacreMetric):
+    """BLEU, by sacrebleu, or as a paper's script had it."""
+
+    kind = "bleu"
+
+    def __init__(self, references: Sequence[Sequence[str]], *, tokenize: str | None = None, **options: Any) -> None:
+        """As :class:`SacreMetric`; ``tokenize``: sacrebleu's tokeniser (13a)."""
+        super().__init__(references, **({} if tokenize is None else {"tokenize": tokenize}), **options)
+
+
+class ChrF(SacreMetric):
+    """chrF, by sacrebleu (chrF++: word_order=2)."""
+
+    kind = "chrf"
+
+
+class Ter(SacreMetric):
+    """TER, by sacrebleu."""
+
+    kind = "ter"
+    lower_is_better = True
+    top = None  # more edits than words
 
 
 def _read_options(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

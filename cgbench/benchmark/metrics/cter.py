@@ -11,20 +11,25 @@ Rows of one group are not independent: groups are what is resampled, for both fi
 
 from __future__ import annotations
 
+import math
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric, Signature
-from cgbench.benchmark.metrics.cter_grammar import cognition
+from cgbench.benchmark.metrics.bins import Feature, lengths
+from cgbench.benchmark.metrics.cter_grammar import Grammar, cognition
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+from cgbench.benchmark.metrics.metric import ExampleTexts, Metric, Signature
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 from cgbench.text.columns import Column
+from cgbench.text.inputs import AnyPath
 from cgbench.text.plain_text import words_of
+from cgbench.text.profile import is_unspaced
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,14 @@ class Judgement:
 
 
 class Cter(Metric):
-    """CTER of hypotheses for fixed sources and compounds. ``groups`` int64 ``[n]`` numbers the group of each row."""
+    """Compound translation error rate: instance and aggregate, by phrase type, with reasons.
+
+    ``groups`` int64 ``[n]`` numbers the group of each row.
+    """
 
     name = "CTER"
     figures = ("instance", "aggregate")
+    needs = "sources"
     lower_is_better = True
     joins_pieces = True
 
@@ -87,6 +96,42 @@ class Cter(Metric):
         kinds = {compound: self.grammar.kind(self.types_of(compound)) for compound in parsed}
         self.kinds = [kinds[compound] for compound in self.compounds]
         self._judged: dict[tuple[str, str], Judgement] = {}
+
+    @classmethod
+    def make(
+        cls,
+        texts: ExampleTexts,
+        *,
+        lexicon: AnyPath | Lexicon | None = None,
+        atoms: AnyPath | Atoms = "cognition",
+        grammar: AnyPath | Grammar = "cognition",
+        match: str = "substring",
+        lowercase: bool = False,
+        group_size: int = 5,
+        keep_blanks: bool = False,
+    ) -> Cter:
+        """CTER for sources and their compounds; ``cognition`` names what belongs to that benchmark.
+
+        :raises InputError: something is missing or malformed, or compounds, lexicon and sources do not belong together.
+        """
+        if texts.sources is None:
+            raise InputError(f"CTER is of compounds in sources: {argument('sources')} are needed")
+        if texts.compounds is None or lexicon is None:
+            missing = "compounds" if texts.compounds is None else "lexicon"
+            raise InputError(f"CTER needs compounds and the translations of their atoms: give {argument(missing)}")
+        if match == "word" and keep_blanks:
+            raise InputError(
+                f"{argument('match', match)} looks at words, whose blanks are kept; leave {argument('keep_blanks')} out"
+            )
+        rules = grammar if isinstance(grammar, Grammar) else Grammar.read(os.fspath(grammar))
+        return cls(
+            texts.sources,
+            texts.compounds,
+            lexicon if isinstance(lexicon, Lexicon) else Lexicon.read(os.fspath(lexicon), match, lowercase),
+            atoms if isinstance(atoms, Atoms) else Atoms.read(os.fspath(atoms), rules),
+            group_size=group_size,
+            keep_blanks=keep_blanks,
+        )
 
     @property
     def n(self) -> int:
@@ -214,6 +259,69 @@ class Cter(Metric):
             }
             for judged, kind, compound in zip(self.judge_all(hypotheses), self.kinds, self.compounds, strict=True)
         ]
+
+    def published_benchmark(self) -> str | None:
+        """CoGnition, by its atoms and its grammar."""
+        return "CoGnition" if self.atoms.name == self.grammar.name == "cognition" else None
+
+    def feature(self, name: str) -> Feature | None:
+        """Of compounds: their length, that of the source around them, their type, and whether they hold a modifier."""
+        if name == "compound-length":
+            return Feature(name, lengths(self.compounds))
+        if name == "context-length":
+            return Feature(name, lengths(self.sources) - lengths(self.compounds))
+        if name == "type":
+            return Feature(name, labels=tuple(self.kinds))
+        if name != "modifier":
+            return None
+        modifiers = set(self.grammar.modifiers)
+        if not modifiers:
+            raise InputError(f"{argument('by', name)}: the grammar {self.grammar.name} has no row modifier")
+        held = (self.types_of(one) & modifiers for one in self.compounds)
+        return Feature(name, labels=tuple("with" if one else "without" for one in held))
+
+    def findings(
+        self, runs: Sequence[Sequence[str]], statistics: Sequence[np.ndarray], human: Column | None
+    ) -> dict[str, Any]:
+        """The figures of each type of phrase (as shares), how often each reason made a row wrong, and the agreement
+        with human judgements of the first run."""
+        kinds, by_type = np.array(self.kinds), {}
+        for kind in self.grammar.kinds:
+            rows = np.flatnonzero(kinds == kind)
+            if len(rows):
+                sums = np.stack([self.collect(run, rows).sum(axis=0) for run in statistics])
+                values = (self.compute(sums).mean(axis=0) / 100).tolist()
+                counts: dict[str, Any] = {"n": len(rows), "groups": len(np.unique(self.groups[rows]))}
+                shares = (None if math.isnan(value) else value for value in values)
+                by_type[kind] = counts | dict(zip(self.figures, shares, strict=True))
+        found = [self.per_example(run, of_run) for run, of_run in zip(runs, statistics, strict=True)]
+        return {
+            "by_type": by_type,
+            "errors": reasons([row for rows in found for row in rows]),
+            "human": agreement(found[0], human, self.groups) if human else None,
+        }
+
+    def warnings(self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None) -> list[str]:
+        """Matching that does not go with the text, and a test that rejects too often."""
+        lines = []
+        if self.lexicon.match == "word":
+            lines += [
+                f"{name}: hypotheses without blanks between words, where {argument('match', 'word')} finds no "
+                f"translation; choose {argument('match', 'substring')}, or put blanks between the words"
+                for name, runs in systems.items()
+                if any(is_unspaced(run) for run in runs)
+            ]
+        if self.lexicon.match == "substring" and self.lexicon.special:
+            lines.append(
+                f"{self.lexicon.special} is searched as it stands; CoGnition's evaluator reads it as a regular "
+                f"expression, as {argument('match', 'regex')} does"
+            )
+        if paired == "mcnemar" and self.group_size > 1:
+            lines.append(
+                "McNemar's test of CTER instance takes the rows of a compound for independent, which they are not, and "
+                f"rejects too often; {argument('paired', 'calibrated')} resamples compounds"
+            )
+        return lines
 
 
 def reasons(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, int]]:

@@ -20,18 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.bins import Bin
+from cgbench.benchmark.metrics.comparison import CALIBRATED, Comparison, SystemScores, parts_of
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.evaluation import CALIBRATED, Comparison, Result, System, parts_of
-from cgbench.benchmark.metrics.features import Material, training_lines
+from cgbench.benchmark.metrics.features import FeatureInputs, training_lines
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import (
     LEVEL,
     calibrated_test,
     randomization_of_pairs,
     resampled_runs,
 )
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.text.plain_text import words_of
 from cgbench.text.profile import is_unspaced
@@ -90,9 +91,9 @@ class Differences:
 def find_differences(
     metric: Metric,
     systems: Sequence[System],
-    results: Sequence[Result],
+    results: Sequence[SystemScores],
     references: Sequence[Sequence[str]] | None,
-    material: Material,
+    material: FeatureInputs,
     comparison: Comparison,
 ) -> tuple[Differences, ...]:
     """Every system against the baseline (the first, if none is named).
@@ -147,7 +148,7 @@ def sign_test(wins: int, losses: int) -> float:
 
 
 def example_scores(
-    metric: Metric, systems: Sequence[System], results: Sequence[Result]
+    metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]
 ) -> tuple[np.ndarray, np.ndarray]:
     """The score of each example of each system, the mean of its runs, float64 ``[systems, n]``; and the number of the
     run whose score is nearest to that, int64 ``[systems, n]``.
@@ -219,7 +220,7 @@ def _ngrams(
     return len(order), tuple(sorted(found, key=lambda one: (one.q_value, one.p_value, one.what)))
 
 
-def _counter(material: Material) -> Counter[str]:
+def _counter(material: FeatureInputs) -> Counter[str]:
     assert material.train is not None
     counts: Counter[str] = Counter()
     for line in training_lines(material.train):
@@ -288,7 +289,7 @@ def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
     return tuple(replace(one, q_value=q) for one, q in zip(found, q_values, strict=True))
 
 
-def _bins_of(metric: Metric, results: Sequence[Result]) -> list[Bin]:
+def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
     """The kinds of compounds of CTER; else the bins that were asked for."""
     if results[0].bins or not isinstance(metric, Cter):
         return [one for one, _ in results[0].bins]
@@ -297,7 +298,7 @@ def _bins_of(metric: Metric, results: Sequence[Result]) -> list[Bin]:
 
 
 def _kinds(
-    metric: Metric, pair: Sequence[Result], comparison: Comparison, bins: Sequence[Bin]
+    metric: Metric, pair: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
 ) -> tuple[Difference, ...]:
     if not bins:
         return ()

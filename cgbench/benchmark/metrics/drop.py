@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.contrast import Contrasts
-from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
 from cgbench.benchmark.metrics.intervals import OfRuns, difference_interval
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import holm, resampled_runs
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError
 
 CONTROL_DRAWS = 2  # with a comparison's seed, the generator of the control set's resamples
@@ -55,11 +56,11 @@ class Drop:
 
 
 def drops(
-    metric: Metric, results: Sequence[Result], control: ControlSet, comparison: Comparison, baseline: str | None
+    metric: Metric, results: Sequence[SystemScores], control: ControlSet, comparison: Comparison, baseline: str | None
 ) -> dict[str, dict[str, Drop]]:
     """The drop of every figure of every system, by its name.
 
-    :param results: of the test set, as :func:`~cgbench.benchmark.metrics.evaluation.evaluate` gives them.
+    :param results: of the test set, as :func:`~cgbench.benchmark.metrics.comparison.evaluate` gives them.
     :param baseline: the system that differences are from; None for no differences.
     :raises InputError: the systems of both sets, or their numbers of runs, are not the same.
     """

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric, Signature, check_references
+from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.errors import InputError, argument
 from cgbench.text.hypothesis_form import Reading
 from cgbench.text.plain_text import words_of
 
@@ -23,23 +24,22 @@ class ExactMatch(Metric):
     name = "exact"
     figures = ("exact",)
 
-    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False, cut_end: bool = False) -> None:
-        """``references``: those of each example. ``cut_end``: hypotheses end at their first ``</s>`` (the scorer of
-        Akyürek and Andreas 2021).
+    def __init__(
+        self, references: Sequence[Sequence[str]], *, lowercase: bool = False, preset: str | None = None
+    ) -> None:
+        """``references``: those of each example. ``preset="lexicon"``: hypotheses end at their first ``</s>`` (the
+        scorer of Akyürek and Andreas 2021).
 
-        :raises InputError: an example has no reference.
+        :raises InputError: an example has no reference, or there is no such preset.
         """
-        check_references(references)
-        self.lowercase, self.cut_end = lowercase, cut_end
+        if preset not in (None, "lexicon"):
+            raise InputError(f"{argument('preset', preset)} is no way to count exact matches; there is lexicon")
+        super().__init__(references)
+        self.lowercase, self.cut_end = lowercase, preset == "lexicon"
         self.reading = Reading(case=not lowercase, whole=True, lowercase=True)
         self.references = [{self._normal(reference) for reference in example} for example in references]
         counts = {len(example) for example in references}
         self._references = counts.pop() if len(counts) == 1 else "var"
-
-    @property
-    def n(self) -> int:
-        """The number of examples."""
-        return len(self.references)
 
     def signature(self) -> Signature:
         """Number of references, case, and whether hypotheses are cut."""
@@ -57,11 +57,6 @@ class ExactMatch(Metric):
     def is_right(self, text: str, place: int) -> bool:
         """Whether a hypothesis, its blanks put right, is a reference of the example ``place``."""
         return text in self.references[place]
-
-    def compute(self, sums: np.ndarray) -> np.ndarray:
-        """Percent of the examples."""
-        with np.errstate(invalid="ignore"):
-            return 100 * sums[:, :1] / sums[:, 1:]
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
         """1: right."""

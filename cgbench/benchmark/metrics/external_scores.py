@@ -25,7 +25,7 @@ from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form
 
 
-def read_systems(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
+def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
     """The scores of every system, a column a run.
 
     :param given: by the name of a system a file, a list of numbers, or a list of either, one a run; files among these

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from cgbench.benchmark.metrics.base import Metric
-from cgbench.benchmark.metrics.evaluation import System
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.score_request import ScoreRequest
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading, differences
@@ -22,67 +23,61 @@ from cgbench.text.sampling import sample_text, spread
 RELEASE, DETOKENIZE = "release", "detokenize"
 
 
-@dataclass(frozen=True)
-class Preparation:
-    """What is done with hypotheses before they are scored.
+def prepare(
+    request: ScoreRequest, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
+) -> tuple[list[System], list[str]]:
+    """The systems with their hypotheses normalised, and lines about what is odd; the metric learns what was done.
 
-    ``normalise``: as :func:`normalisation_of` has it; ``accept``: go on with hypotheses in another form than their
-    references; ``release``: the folder that the references are from, if they are from one.
+    :raises InputError: the hypotheses' form would make the score meaningless, or they cannot be normalised so.
     """
+    if metric.reading is None or not references:
+        if request.normalise is not None:
+            raise InputError(
+                f"{argument('normalise', request.normalise)} is of hypotheses that are compared with references; "
+                f"there is nothing to normalise for {metric.name}"
+            )
+        return systems, []
+    lines: list[str] = []
+    if request.normalise is not None:
+        normalisation = normalisation_of(request.normalise, request.release)
+        systems, lines = normalise_systems(systems, normalisation, references)
+        metric.normalised = normalisation_label(normalisation)
+    return systems, lines + check_form_of(request, metric.reading, systems, references, accept=request.accept_text)
 
-    normalise: str | None = None
-    accept: bool = False
-    release: AnyPath | None = None
 
-    def prepare(
-        self, metric: Metric, systems: list[System], references: Sequence[Sequence[str]]
-    ) -> tuple[list[System], list[str]]:
-        """The systems with their hypotheses normalised, and lines about what is odd; the metric learns what was done.
+def check_form_of(
+    request: ScoreRequest,
+    reading: Reading,
+    systems: Sequence[System],
+    references: Sequence[Sequence[str]],
+    *,
+    accept: bool,
+) -> list[str]:
+    """:func:`check_form`; normalising is a remedy where it was not done."""
+    return check_form(
+        reading, systems, references, accept=accept, release=None if request.normalise else request.release
+    )
 
-        :raises InputError: the hypotheses' form would make the score meaningless, or they cannot be normalised so.
-        """
-        if metric.reading is None or not references:
-            if self.normalise is not None:
-                raise InputError(
-                    f"{argument('normalise', self.normalise)} is of hypotheses that are compared with references; "
-                    f"there is nothing to normalise for {metric.name}"
-                )
-            return systems, []
-        lines: list[str] = []
-        if self.normalise is not None:
-            normalisation = normalisation_of(self.normalise, self.release)
-            systems, lines = normalise_systems(systems, normalisation, references)
-            metric.normalised = normalisation_label(normalisation)
-        return systems, lines + self.check(metric.reading, systems, references)
 
-    def check(self, reading: Reading, systems: Sequence[System], references: Sequence[Sequence[str]]) -> list[str]:
-        """Lines about hypotheses in another form than their references.
+def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[str]:
+    """Lines about a training text in another form than the text whose words are looked up in it.
 
-        :raises InputError: the form would make the score meaningless, and nobody has accepted that.
-        """
-        release = None if self.normalise else self.release  # normalising twice is no remedy
-        return check_form(reading, systems, references, accept=self.accept, release=release)
-
-    def check_training(self, text: Column, train: Texts) -> list[str]:
-        """Lines about a training text in another form than the text whose words are looked up in it.
-
-        :raises InputError: as :meth:`check` does.
-        """
-        if not isinstance(train, (str, os.PathLike, list, tuple, Column)):
-            return []  # it may be read once
-        if isinstance(train, (str, os.PathLike)):
-            name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
-        else:
-            name, lines = "train", spread(iter(as_column(train, "train").values))
-        told = differences(_profile(text.values), profile(lines), Reading())
-        found = [
-            Finding(f"{text.name}: {one.text.replace('the references', name)}; write both alike", one.stops)
-            for one in told
-        ]
-        stopped = next((finding for finding in found if finding.stops), None)
-        if stopped and not self.accept:
-            raise InputError(f"{stopped.text}; {argument('accept_text')} takes the text as it is")
-        return [finding.text for finding in found]
+    :raises InputError: as :func:`check_form` does.
+    """
+    if not isinstance(train, (str, os.PathLike, list, tuple, Column)):
+        return []  # it may be read once
+    if isinstance(train, (str, os.PathLike)):
+        name, lines = os.fspath(train), sample_text(local(os.fspath(train)))
+    else:
+        name, lines = "train", spread(iter(as_column(train, "train").values))
+    told = differences(_profile(text.values), profile(lines), Reading())
+    found = [
+        Finding(f"{text.name}: {one.text.replace('the references', name)}; write both alike", one.stops) for one in told
+    ]
+    stopped = next((finding for finding in found if finding.stops), None)
+    if stopped and not request.accept_text:
+        raise InputError(f"{stopped.text}; {argument('accept_text')} takes the text as it is")
+    return [finding.text for finding in found]
 
 
 def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:

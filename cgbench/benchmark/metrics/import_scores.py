@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from cgbench.arguments import check_flag
-from cgbench.benchmark.metrics.evaluate import evaluate
-from cgbench.benchmark.metrics.external_scores import common_order, read_systems
-from cgbench.benchmark.metrics.features import release_files
-from cgbench.benchmark.metrics.inputs import join_texts, read_references, read_runs
-from cgbench.benchmark.metrics.inputs import read_systems as read_texts
+from cgbench.benchmark.metrics.evaluate import evaluation_of
+from cgbench.benchmark.metrics.external_scores import common_order, read_score_columns
 from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.score_files import ScoreColumn, split_field
+from cgbench.benchmark.metrics.score_request import References, ScoreOptions, ScoreRequest
 from cgbench.benchmark.metrics.segment_scores import SegmentScores, number_of, scores_of
+from cgbench.benchmark.metrics.systems import absent, join_texts, read_runs, read_systems
 from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, Kind, Systems, accepts, fields_of, option, request
 from cgbench.text.columns import Column
 from cgbench.text.inputs import AnyPath
 from cgbench.text.streams import form
@@ -29,83 +27,112 @@ NAMED = 5  # rows named in a message
 NOT_PERCENT = 0.1  # share of scores up to 1, zeros apart, from which on a column is not taken to be in percent
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What a user says of scores: ``name`` of the metric, ``statistic``, ``scale``, and which end is better."""
-
-    name: str = "scores"
-    statistic: str = "mean"
-    scale: tuple[float, float] | None = None
-    lower_is_better: bool = False
-    drop_missing: bool = False
+def _is_scale(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, (list, tuple)) and len(value) == 2)
 
 
-def import_scores(
-    systems: Mapping[str, Any],
-    *,
-    name: str = "scores",
-    statistic: str = "mean",
-    scale: str | tuple[float, float] | None = None,
-    lower_is_better: bool = False,
-    drop_missing: bool = False,
-    ids: str | None = None,
-    control_systems: Mapping[str, Any] | None = None,
-    hypotheses: Mapping[str, Any] | None = None,
-    **options: Any,
-) -> Evaluation:
+Scale: TypeAlias = Annotated[Any, Kind("scale", "the lowest and the highest score, such as 0:1", _is_scale)]
+
+
+@request
+class ScoresAsked:
+    """What a user says of external scores."""
+
+    _: KW_ONLY
+    name: str = option(default="scores", help="Name of the metric, in tables and the signature", group="Metric")
+    statistic: str = option(
+        default="mean", help="How segment scores are aggregated: their mean, or share:X, the percentage from X on",
+        group="Metric", metavar="mean|share:X",
+    )  # fmt: skip
+    scale: Scale | None = option(
+        default=None,
+        help="Lowest and highest possible score; 0:1 is shown in percent",
+        group="Metric",
+        metavar="LOW:HIGH",
+    )
+    lower_is_better: bool = option(default=False, help="Lower scores are better (error rates, MetricX)", group="Metric")
+    drop_missing: bool = option(
+        default=False, help="Leave out, of all systems, examples that some run has no finite score of", group="Metric"
+    )
+
+
+@request
+class ImportRequest(ScoreOptions, ScoresAsked):
+    """What :func:`import_scores` is asked for."""
+
+    systems: Systems = option(
+        help="Scores of a system, one per example, one file per run (seed); repeatable", group="Texts", flag="scores"
+    )
+    _: KW_ONLY
+    hypotheses: Systems | None = option(
+        default=None, help="Outputs behind the scores, for the report and --differences", group="Texts", flag="hyp"
+    )
+    references: References | None = option(
+        default=None, help="References, for --by and the report", group="Texts", flag="ref", metavar="FILE"
+    )
+    control_systems: Systems | None = option(
+        default=None,
+        help="Scores of the same systems on the control set: how much they lose from it",
+        group="Control set",
+        flag="control-scores",
+    )
+
+
+@accepts(ImportRequest)
+def import_scores(request: ImportRequest) -> Evaluation:
     """Intervals, tests, bins and seeds for segment scores of any metric.
 
-    :param systems: by name, a file (:mod:`cgbench.benchmark.metrics.score_files`, or a log of a harness) or numbers;
-        of several runs a list of these. The order of examples is that of the first.
-    :param name: of the metric, in tables and the signature.
-    :param statistic: what the scores of a system become: ``mean``, ``rms``, ``geometric``, ``harmonic``, ``share:X``.
-    :param scale: the lowest and the highest score that there can be, ``"0:1"``: a score beyond is an error, intervals
-        stay within, and 0:1 is given in percent. Scores of which each is 0 or 1 have that scale.
-    :param lower_is_better: as of error rates, and MetricX.
-    :param drop_missing: leave out, of all systems, examples that some run has no finite score of.
-    :param ids: the column of tables (scores, hypotheses, references, sources, ``table``) that says which example a row
-        is of: rows are joined by it. Logs of harnesses and pandas Series have ids of their own.
-    :param control_systems: the scores of the same systems on a control set.
-    :param hypotheses: what the systems said, as :func:`cgbench.evaluate` takes it: to be shown in the report.
-    :param options: of :func:`cgbench.evaluate`: references, sources, release, by, paired, all_pairs and others.
+    ``systems`` are, by name, a file (:mod:`cgbench.benchmark.metrics.score_files`, or a log of a harness) or numbers;
+    of several runs a list of these. The order of examples is that of the first. Scores of which each is 0 or 1 have the
+    scale 0:1. Logs of harnesses and pandas Series have ids of their own.
+
     :raises InputError: a file cannot be read, runs are not of the same examples, or a score is missing, or beyond the
         scale.
     """
-    check_flag(lower_is_better=lower_is_better, drop_missing=drop_missing)
-    kind = Kind(name, statistic, read_scale(scale), lower_is_better, drop_missing)
-    columns = read_systems(systems, ids)
-    control = None if control_systems is None else read_systems(control_systems, ids)
-    blank = _without_scores(columns) if kind.drop_missing else []
+    return evaluation_of_scores(request)
+
+
+def evaluation_of_scores(request: ImportRequest) -> Evaluation:
+    """:func:`import_scores` of a request."""
+    scale = read_scale(request.scale)
+    ids, given = request.ids, request.systems
+    columns = read_score_columns(given if isinstance(given, Mapping) else {"system": given}, ids)
+    control = None if request.control_systems is None else read_score_columns(request.control_systems, ids)
+    blank = _without_scores(columns) if request.drop_missing else []
     columns = {name: runs for name, runs in columns.items() if name not in blank}
-    if kind.scale is None:
+    if scale is None:
         _check_one_scale([one for runs in (columns, control or {}) for each in runs.values() for one in each])
-    metric, runs = _metric_of(columns, kind)
+    metric, runs = _metric_of(columns, request, scale)
     if ids is None and any(one.prints is not None for each in columns.values() for one in each):
         # The ids of a harness; other texts do not have them unless --id says where.
         runs = {name: [replace(one, ids=None) for one in each] for name, each in runs.items()}
     if blank:
         metric.notes = (*metric.notes, f"left out, for there is no score of them at all: {', '.join(blank)}")
-    against = next(iter(columns.values()))[0].name
+    shared = {name: getattr(request, name) for name in fields_of(ScoreOptions) if name in request.given}
     if control is not None:
         # Both sets have one scale: what is 0 or 1 on one alone is so by chance.
-        metric.control, easy = _metric_of(control, replace(kind, scale=metric.scale))
-        options["control_systems"] = easy
-    _check_length(options, metric.n, against)
-    given = any(options.get(key) for key in ("table", "release", "references", "sources"))
-    if not given and str(options.get("by")).startswith("column:"):
-        options["table"] = _table_of(next(iter(columns.values()))[0])
-    said: dict[str, tuple[Sequence[str], ...]] = {}
-    if hypotheses:
-        joined = join_texts(ids, {}, {"": next(iter(runs.values())), **read_runs(hypotheses, ids)}, leads=True)[1]
-        spoken = {name: texts for name, texts in joined.items() if name}
-        said = {system.name: system.runs for system in read_texts(spoken, metric.n, against)}
-        said = {name: texts for name, texts in said.items() if name not in blank}
-        if strange := [one for one in said if one not in columns]:
-            raise InputError(f"{argument('systems', strange[0])}: no scores of a system of that name are given")
-        for one, texts in said.items():
-            if len(texts) not in (1, len(columns[one])):
-                raise InputError(f"{one}: {len(texts)} files of hypotheses for {len(columns[one])} runs of scores")
-    return evaluate(metric, runs, options.pop("references", None), texts=said, ids=ids, **options)
+        metric.control, shared["control_systems"] = _metric_of(control, request, metric.scale)
+    texts = (request.table, request.release, request.references, request.sources)
+    if all(map(absent, texts)) and str(request.by).startswith("column:"):
+        shared["table"] = _table_of(next(iter(columns.values()))[0])
+    outputs = _outputs(request, metric, runs, blank) if request.hypotheses else {}
+    return evaluation_of(ScoreRequest(metric, runs, request.references, **shared), outputs)
+
+
+def _outputs(
+    request: ImportRequest, metric: SegmentScores, runs: Mapping[str, Sequence[Column]], blank: Sequence[str]
+) -> dict[str, tuple[Sequence[str], ...]]:
+    """The texts behind the scores, by system, in the order of the scores."""
+    first = next(iter(runs.values()))
+    joined = join_texts(request.ids, {}, {"": first, **read_runs(request.hypotheses, request.ids)}, leads=True)[1]
+    said = {name: texts for name, texts in joined.items() if name and name not in blank}
+    found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
+    for name, texts in found.items():
+        if name not in runs:
+            raise InputError(f"{argument('hypotheses', name)}: no scores of a system of that name are given")
+        if len(texts) not in (1, len(runs[name])):
+            raise InputError(f"{name}: {len(texts)} files of hypotheses for {len(runs[name])} runs of scores")
+    return found
 
 
 def _without_scores(systems: Mapping[str, Sequence[ScoreColumn]]) -> list[str]:
@@ -136,7 +163,7 @@ def read_scale(given: str | tuple[float, float] | None) -> tuple[float, float] |
 
 
 def _metric_of(
-    systems: Mapping[str, Sequence[ScoreColumn]], kind: Kind
+    systems: Mapping[str, Sequence[ScoreColumn]], asked: ScoresAsked, scale: tuple[float, float] | None
 ) -> tuple[SegmentScores, dict[str, list[Column]]]:
     """The metric of these scores, and the runs of each system as it takes them."""
     flat = [column for columns in systems.values() for column in columns]
@@ -148,7 +175,7 @@ def _metric_of(
     missing = np.logical_or.reduce(lacking)
     notes = []
     if missing.any():
-        if not kind.drop_missing:
+        if not asked.drop_missing:
             _refuse_missing(ordered, lacking)
         if missing.all():
             raise InputError("no example is left: of each, some run has no finite score")
@@ -163,11 +190,11 @@ def _metric_of(
         )
     kept = ~missing
     zero_or_one = all(bool(np.isin(one[kept], (0.0, 1.0)).all()) for one in values)
-    scale = kind.scale or ((0.0, 1.0) if zero_or_one else None)
+    scale = scale or ((0.0, 1.0) if zero_or_one else None)
     if scale:
         _check_scale(ordered, values, scale)
     metric = SegmentScores(
-        len(ordered[0]), name=kind.name, statistic=kind.statistic, scale=scale, lower_is_better=kind.lower_is_better,
+        len(ordered[0]), name=asked.name, statistic=asked.statistic, scale=scale, lower_is_better=asked.lower_is_better,
         binary=zero_or_one and scale == (0.0, 1.0), missing=missing, notes=notes,
         largest=max(float(np.abs(one[kept]).max()) for one in values),
     )  # fmt: skip
@@ -225,19 +252,6 @@ def _check_one_scale(columns: Sequence[ScoreColumn]) -> None:
             "to 1 and the other in percent; bring them to one scale, or state it if it is one "
             f"({argument('scale')}, such as 0:100)"
         )
-
-
-def _check_length(options: dict[str, Any], n: int, against: str) -> None:
-    """Check that references and sources are of the same examples, by their number; read references stay read."""
-    release = options.get("release")
-    files = release_files(Path(release)) if release is not None else {}
-    references = options.get("references") or files.get("reference")
-    if references is not None:
-        examples, names = read_references(references)
-        if len(examples) != n:
-            raise InputError(
-                f"{against} has {n:,} scores and {names[0]} has {len(examples):,} lines: check where they part"
-            )
 
 
 def _table_of(column: ScoreColumn) -> AnyPath | None:

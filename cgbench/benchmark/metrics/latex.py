@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgbench.benchmark.metrics.base import Estimate, Pair
-from cgbench.benchmark.metrics.scoring import Scored
+from cgbench.benchmark.metrics.comparison import Pair, Score
+from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import MARKS, stars
 from cgbench.tables import Ready, latex_cell, latex_table
 
 
-def bins_table(scored: Scored, figure: str, width: int) -> str:
+def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     """One figure of every system, in all and in each bin; empty where no bin has a figure."""
     labels = [one.label for one, _ in scored.results[0].bins]
     columns = _columns(scored, figure)
@@ -35,21 +35,21 @@ def bins_table(scored: Scored, figure: str, width: int) -> str:
     return table
 
 
-def bold_best(scored: Scored, figure: str, width: int) -> list[Ready]:
+def bold_best(scored: ScoredSystems, figure: str, width: int) -> list[Ready]:
     """A figure of every system over all examples, the best in bold."""
     column = _columns(scored, figure)[0]
     best = _best(scored, column, width)
     return [Ready(_value(estimate, best, width)) for estimate in column]
 
 
-def _columns(scored: Scored, figure: str) -> list[list[Estimate]]:
+def _columns(scored: ScoredSystems, figure: str) -> list[list[Score]]:
     """The figures of all systems: over all examples, then in each bin."""
     number = len(scored.results[0].bins)
     parts = [[result.whole, *(part for _, part in result.bins)] for result in scored.results]
     return [[own[place].figures[figure] for own in parts] for place in range(number + 1)]
 
 
-def _best(scored: Scored, column: Sequence[Estimate], width: int) -> str | None:
+def _best(scored: ScoredSystems, column: Sequence[Score], width: int) -> str | None:
     """The best figure of a column as it is printed; None where a single system has nothing to be better than."""
     values = [estimate.value for estimate in column if estimate.value is not None]
     if len(column) < 2 or not values:
@@ -57,27 +57,27 @@ def _best(scored: Scored, column: Sequence[Estimate], width: int) -> str | None:
     return f"{(min if scored.metric.lower_is_better else max)(values):.{width}f}"
 
 
-def _value(estimate: Estimate, best: str | None, width: int) -> str:
+def _value(estimate: Score, best: str | None, width: int) -> str:
     if estimate.value is None:
         return "--"
     text = f"{estimate.value:.{width}f}"
     return rf"\textbf{{{text}}}" if text == best else latex_cell(text)
 
 
-def _cell(estimate: Estimate, best: str | None, width: int) -> str:
+def _cell(estimate: Score, best: str | None, width: int) -> str:
     text = _value(estimate, best, width)
     if estimate.value is not None and estimate.stdev is not None:
         text += rf"$_{{\pm {estimate.stdev:.{max(width, 1)}f}}}$"
     return text + _raised(stars(estimate.p_star))
 
 
-def legend(scored: Scored) -> str:
+def legend(scored: ScoredSystems) -> str:
     """What the stars mean, in words."""
     levels = ", ".join(f"{mark} p < {bound}" for bound, mark in reversed(MARKS))
     return f"{levels} ({scored.star_test}, p adjusted by Holm's method)"
 
 
-def difference(one: Estimate | Pair, width: int) -> Ready:
+def difference(one: Score | Pair, width: int) -> Ready:
     """A difference with its stars."""
     if one.difference is None:
         return Ready("")

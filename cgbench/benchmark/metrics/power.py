@@ -21,19 +21,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
-from cgbench.arguments import check_flag, check_number, check_whole
-from cgbench.benchmark.metrics.base import Metric
+from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.contrast import degrees_of_seeds, half_width
-from cgbench.benchmark.metrics.evaluation import Result
+from cgbench.benchmark.metrics.metric import Metric
+from cgbench.benchmark.metrics.result import Evaluation
 from cgbench.benchmark.metrics.significance import LEVEL, SAMPLES, SEED, resampled_runs
 from cgbench.errors import InputError, InputWarning, argument
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.metrics.result import Evaluation
+from cgbench.requests import KW_ONLY, Kind, accepts, option, request
 
 POWER = 0.8
 MOST_UNITS, MOST_RUNS = 10**9, 10_000
@@ -68,7 +66,9 @@ class Variance:
         return self.between / runs
 
 
-def variance_of(metric: Metric, results: Sequence[Result], *, samples: int | None = None, seed: int = SEED) -> Variance:
+def variance_of(
+    metric: Metric, results: Sequence[SystemScores], *, samples: int | None = None, seed: int = SEED
+) -> Variance:
     """The parts of the variance of the difference between two systems, from a pilot.
 
     :raises InputError: there are not two systems, runs differ in number, there is nothing to resample, or differences
@@ -116,7 +116,7 @@ def variance_of(metric: Metric, results: Sequence[Result], *, samples: int | Non
 
 
 @dataclass(frozen=True)
-class Test:
+class PowerTest:
     """A test of a difference: its ``level``, and the ``power`` that is asked for."""
 
     level: float = LEVEL
@@ -251,7 +251,7 @@ def _least_whole(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 @dataclass(frozen=True)
-class Needs:
+class DifferenceNeeds:
     """What a difference needs: ``examples`` with the pilot's number of runs, ``runs`` on the pilot's examples, and its
     power with both. None: no number is enough, or the pilot does not tell."""
 
@@ -262,27 +262,27 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class Enough:
+class PowerResult:
     """What ``cgbench power`` prints: the smallest differences by number of units, and what given differences need."""
 
     metric: str
     variance: Variance
-    test: Test
+    test: PowerTest
     runs: int
     smallest: tuple[tuple[int | None, float | None], ...]
     """By units (None: any number of them); a difference is None where none is found with that power."""
-    needs: tuple[Needs, ...]
+    needs: tuple[DifferenceNeeds, ...]
 
 
 def enough(
     variance: Variance,
-    test: Test,
+    test: PowerTest,
     *,
     metric: str = "",
     units: Sequence[int] = (),
     runs: int | None = None,
     differences: Sequence[float] = (),
-) -> Enough:
+) -> PowerResult:
     """Everything that a variance says of so many units and runs.
 
     :param units: numbers of units; by default half, once, twice, four and ten times those of the pilot.
@@ -304,7 +304,7 @@ def enough(
     if variance.of(1, 1) <= 0:
         raise InputError("a variance of 0 says nothing of how differences vary; a number above 0 is needed")
     if variance.step and (bad := [one for one in differences if abs(one) > variance.step]):
-        raise InputError(f"{argument('difference', bad[0])}: a difference in percent is at most {variance.step:g}")
+        raise InputError(f"{argument('differences', bad[0])}: a difference in percent is at most {variance.step:g}")
     numbers = sorted(set(units) or {max(2, round(variance.units * times)) for times in (0.5, 1, 2, 4, 10)})
     bad = [one for one in (*numbers, count) if one < 1] + [one for one in differences if not 0 < abs(one) < math.inf]
     if bad:
@@ -314,7 +314,7 @@ def enough(
         smallest.append((None, test.smallest(variance, math.inf, count)))
     own = variance.units or numbers[0]
     needs = tuple(
-        Needs(
+        DifferenceNeeds(
             one,
             test.power_of(one, variance, own, count),
             test.units_for(one, variance, count),
@@ -322,70 +322,84 @@ def enough(
         )
         for one in differences
     )
-    return Enough(metric, variance, test, count, tuple(smallest), needs)
+    return PowerResult(metric, variance, test, count, tuple(smallest), needs)
 
 
-def power(
-    pilot: Evaluation | None = None,
-    *,
-    variance: float | None = None,
-    binary: bool = False,
-    seed_variance: float | None = None,
-    examples: Sequence[int] = (),
-    seeds: int | None = None,
-    differences: Sequence[float] = (),
-    power: float = POWER,
-    level: float = LEVEL,
-    samples: int | None = None,
-) -> Enough:
+Pilot: TypeAlias = Annotated[
+    Any, Kind("pilot", "what evaluate or import_scores returns", lambda value: isinstance(value, Evaluation))
+]
+
+
+@request
+class PowerRequest:
+    """What :func:`power` is asked for."""
+
+    pilot: Pilot | None = option(
+        default=None,
+        help="Scores of two systems, from evaluate or import_scores, that show the variance",
+        python_only=True,
+    )
+    _: KW_ONLY
+    variance: float | None = option(
+        default=None,
+        help="Variance of the difference on one example, where there is no pilot",
+        group="Variance",
+        least=0,
+    )
+    binary: bool = option(
+        default=False, help="The variance is of answers that are right or wrong, in percent", group="Variance"
+    )
+    seed_variance: float | None = option(
+        default=None, help="Variance between runs, of both systems, where there is no pilot", group="Variance", least=0
+    )
+    examples: tuple[int, ...] = option(
+        default=(),
+        help="Numbers of test examples (default: half, once, twice, four and ten times those of the pilot)",
+        least=2,
+    )
+    seeds: int | None = option(
+        default=None, help="Number of runs of each system (default: those of the pilot)", least=1
+    )
+    differences: tuple[float, ...] = option(default=(), help="True differences to find the needs of", flag="difference")
+    power: float = option(default=POWER, help="How often a difference should be significant")
+    level: float = option(default=LEVEL, help="How often equal systems may differ significantly")
+    samples: int | None = option(default=None, help="Number of resamples of the pilot (default: 1000)", least=2)
+
+
+@accepts(PowerRequest)
+def power(request: PowerRequest) -> PowerResult:
     """The smallest difference that a test set shows, and what differences need: what ``cgbench power`` prints.
 
-    :param pilot: scores of two systems, from :func:`cgbench.evaluate` or :func:`cgbench.import_scores`; they give the
-        variance.
-    :param variance: without a pilot, the variance of an example's difference; ``binary``: of right and wrong answers,
-        in percent; ``seed_variance``: that between runs, of both systems.
-    :param examples: numbers of test examples to evaluate; ``seeds``: runs of each system.
-    :param differences: true differences whose needs are asked for.
-    :param power: how often a difference should be significant; ``level``: how often equal systems may differ
-        significantly.
-    :param samples: resamples of the pilot (default 1000).
     :raises InputError: neither or both of a pilot and a variance are given, or a value does not fit.
     """
-    check_flag(binary=binary)
-    check_number(0, variance=variance, seed_variance=seed_variance)
-    check_number(power=power, level=level)
-    check_whole(1, seeds=seeds)
-    check_whole(2, samples=samples)
-    for number in examples:
-        check_whole(2, examples=number)
-    for value in differences:
-        check_number(difference=value)
-    test = Test(level, power)
+    return power_of(request)
+
+
+def power_of(request: PowerRequest) -> PowerResult:
+    """:func:`power` of a request."""
+    test = PowerTest(request.level, request.power)
+    pilot, variance, examples, seeds = request.pilot, request.variance, request.examples, request.seeds
     if (pilot is None) == (variance is None):
         raise InputError(f"give a pilot of two systems, or {argument('variance')}")
     if variance is not None:
-        if binary and variance > 10_000:
+        if request.binary and variance > 10_000:
             raise InputError(
                 f"{argument('variance', variance)} {argument('binary')}: right or wrong, in percent, has at most 10,000"
             )
         if not examples:
             raise InputError(f"{argument('variance')} needs the number of examples: {argument('examples')}")
-        step = 100.0 if binary else 0.0
-        found = Variance(variance, between=seed_variance or 0.0, units=examples[0], runs=seeds or 1, step=step)
-        metric = "score"
-    else:
-        assert pilot is not None
-        for name, given in (("seed_variance", seed_variance is not None), ("binary", binary)):
-            if given:
-                raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot shows it")
-        found = variance_of(pilot.scored.metric, pilot.results, samples=samples)
-        metric = pilot.scored.metric.name
-        if found.runs == 1:
-            warnings.warn(
-                InputWarning(
-                    "one run per system: nothing is known of the variance between seeds, which no number of examples "
-                    "removes"
-                ),
-                stacklevel=2,
-            )
-    return enough(found, test, metric=metric, units=examples, runs=seeds, differences=differences)
+        step, between = 100.0 if request.binary else 0.0, request.seed_variance or 0.0
+        found = Variance(variance, between=between, units=examples[0], runs=seeds or 1, step=step)
+        return enough(found, test, metric="score", units=examples, runs=seeds, differences=request.differences)
+    assert pilot is not None
+    for name, given in (("seed_variance", request.seed_variance is not None), ("binary", request.binary)):
+        if given:
+            raise InputError(f"{argument(name)} belongs to {argument('variance')}; a pilot shows it")
+    metric = pilot.scored.metric
+    found = variance_of(metric, pilot.results, samples=request.samples)
+    if found.runs == 1:
+        message = (
+            "one run per system: nothing is known of the variance between seeds, which no number of examples removes"
+        )
+        warnings.warn(InputWarning(message), stacklevel=3)
+    return enough(found, test, metric=metric.name, units=examples, runs=seeds, differences=request.differences)

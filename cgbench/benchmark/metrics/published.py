@@ -26,7 +26,7 @@ FRACTIONS = ("devil", "lexicon")
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedScore:
     """A published figure in percent, with the digits that are printed; ``spread`` is its standard deviation or empty,
     ``source`` paper and table."""
 
@@ -40,14 +40,14 @@ class Published:
 
 
 @cache
-def all_published() -> tuple[Published, ...]:
+def all_published() -> tuple[PublishedScore, ...]:
     """Every row of the table."""
     text = (files("cgbench.benchmark") / "published" / "results.tsv").read_text(encoding="utf-8")
     rows = csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
-    return tuple(_in_percent(Published(**row)) for row in rows)
+    return tuple(_in_percent(PublishedScore(**row)) for row in rows)
 
 
-def _in_percent(row: Published) -> Published:
+def _in_percent(row: PublishedScore) -> PublishedScore:
     if row.source.split()[0] not in FRACTIONS or "exact match" not in row.metric:
         return row
     return replace(row, value=_hundredfold(row.value), spread=_hundredfold(row.spread))
@@ -57,7 +57,7 @@ def _hundredfold(number: str) -> str:
     return f"{Decimal(number).scaleb(2):f}" if number else number
 
 
-def published(benchmark: str, metric: str) -> list[Published]:
+def published_scores(benchmark: str, metric: str) -> list[PublishedScore]:
     """The rows of a benchmark (its name, or the beginning of it) whose metric begins with ``metric``.
 
     :raises InputError: there is none.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgbench.benchmark.metrics.base import Metric
-from cgbench.benchmark.metrics.evaluation import Part
+from cgbench.benchmark.metrics.comparison import SubsetScores
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import LEVEL
 
 
@@ -21,7 +21,7 @@ class Rank:
     cluster: int
 
 
-def ranks(metric: Metric, names: Sequence[str], parts: Sequence[Part]) -> list[Rank]:
+def ranks(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> list[Rank]:
     """The ranks of all systems by the headline figure, best first; ``number`` is the place of a system among the parts.
 
     Empty where there are no pairs, or a system has no figure.

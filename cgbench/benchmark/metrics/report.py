@@ -9,19 +9,18 @@ from functools import partial
 from typing import Any
 
 from cgbench.benchmark.metrics import latex
-from cgbench.benchmark.metrics.base import Estimate, Pair
+from cgbench.benchmark.metrics.comparison import Pair, Score, SubsetScores, SystemScores
 from cgbench.benchmark.metrics.drop import Drop
-from cgbench.benchmark.metrics.evaluation import Part, Result
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.metrics.ranks import ranks
-from cgbench.benchmark.metrics.scoring import Scored, as_json, describe, rounded
+from cgbench.benchmark.metrics.scored import ScoredSystems, as_json, describe, rounded
 from cgbench.benchmark.metrics.significance import stars
 from cgbench.tables import as_html, render
 
 REASONS = 10
 
 
-def report(scored: Scored, form: str, width: int, show_reasons: bool = False) -> str:
+def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = False) -> str:
     """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
         rows = as_json(scored)
@@ -48,7 +47,7 @@ def report(scored: Scored, form: str, width: int, show_reasons: bool = False) ->
     return "\n\n".join(part for part in parts if part)
 
 
-def values_only(scored: Scored, width: int) -> str:
+def values_only(scored: ScoredSystems, width: int) -> str:
     """The figures alone: a line a system, its figures separated by tabs."""
     return "\n".join(
         "\t".join(_number(result.whole.figures[name].value, width) for name in scored.metric.figures)
@@ -56,7 +55,7 @@ def values_only(scored: Scored, width: int) -> str:
     )
 
 
-def _one_line(scored: Scored, width: int) -> str | None:
+def _one_line(scored: ScoredSystems, width: int) -> str | None:
     """sacrebleu's line, for one system with one run."""
     if len(scored.results) > 1 or scored.results[0].runs > 1:
         return None
@@ -91,21 +90,21 @@ def _p(value: float | None) -> str:
     return "" if value is None else "<0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
-def _difference(one: Estimate | Pair, form: str, width: int) -> str:
+def _difference(one: Score | Pair, form: str, width: int) -> str:
     """A difference with its stars, which are by the test that holds its level."""
     if form == "latex":
         return latex.difference(one, width)
     return _signed(one.difference, width) + stars(one.p_star)
 
 
-def _bounds(one: Estimate | Pair | Drop, width: int) -> str:
+def _bounds(one: Score | Pair | Drop, width: int) -> str:
     """The interval of a difference."""
     if one.difference_low is None or one.difference_high is None:
         return ""
     return f"{one.difference_low:+.{width}f} to {one.difference_high:+.{width}f}"
 
 
-def _cells(estimate: Estimate, form: str, width: int) -> list[str]:
+def _cells(estimate: Score, form: str, width: int) -> list[str]:
     """Figure, spread, interval, difference, p and adjusted p."""
     interval = ""
     if estimate.ci_low is not None and estimate.ci_high is not None:
@@ -126,7 +125,7 @@ def _head(name: str) -> list[str]:
     return [name, "stdev", "95 % interval", "Δ", "95 % of Δ", "p", "p (Holm)", "p (calibrated)"]
 
 
-def _systems_table(scored: Scored, form: str, width: int) -> str:
+def _systems_table(scored: ScoredSystems, form: str, width: int) -> str:
     metric = scored.metric
     head = ["system", "n", "runs"]
     several = len(metric.figures) > 1
@@ -145,11 +144,11 @@ def _systems_table(scored: Scored, form: str, width: int) -> str:
     return render(head, rows, form)
 
 
-def _name(scored: Scored, result: Result) -> str:
+def _name(scored: ScoredSystems, result: SystemScores) -> str:
     return f"{result.system} (baseline)" if result.system == scored.baseline else result.system
 
 
-def _bins_table(scored: Scored, figure: str, width: int, form: str) -> str:
+def _bins_table(scored: ScoredSystems, figure: str, width: int, form: str) -> str:
     metric = scored.metric
     name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
     head = [f"{scored.by}", "n", "system", *_head(name)]
@@ -164,7 +163,7 @@ def _bins_table(scored: Scored, figure: str, width: int, form: str) -> str:
     return render(head, rows, form)
 
 
-def _drops(scored: Scored, form: str, width: int) -> str:
+def _drops(scored: ScoredSystems, form: str, width: int) -> str:
     """What every system loses from the control set to the test set: a table, and in words."""
     metric = scored.metric
     rows, lines = [], []
@@ -193,7 +192,7 @@ def _drops(scored: Scored, form: str, width: int) -> str:
     return f"{table}\n\n{shown}"
 
 
-def _pairs_table(scored: Scored, figure: str, form: str, width: int) -> str:
+def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> str:
     """A row a pair of systems, in all and then in each bin."""
     metric = scored.metric
     name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
@@ -210,7 +209,7 @@ def _pairs_table(scored: Scored, figure: str, form: str, width: int) -> str:
     return render(head, rows, form) if rows else ""
 
 
-def _ranks_table(scored: Scored, form: str, width: int) -> str:
+def _ranks_table(scored: ScoredSystems, form: str, width: int) -> str:
     """Where all systems were compared with all: the range of each one's rank, and its cluster."""
     names = [result.system for result in scored.results]
     rows = []
@@ -221,7 +220,7 @@ def _ranks_table(scored: Scored, form: str, width: int) -> str:
     return render(["best first", scored.metric.name, "rank", "cluster"], rows, form) if rows else ""
 
 
-def _cter_tables(scored: Scored, form: str, width: int, show_reasons: bool) -> list[str]:
+def _cter_tables(scored: ScoredSystems, form: str, width: int, show_reasons: bool) -> list[str]:
     if not scored.more[0]:
         return []
     head = ["type", "n", "system", "instance", "aggregate"]
@@ -252,7 +251,7 @@ def _cter_tables(scored: Scored, form: str, width: int, show_reasons: bool) -> l
     return parts
 
 
-def _published_table(scored: Scored, form: str, width: int) -> str:
+def _published_table(scored: ScoredSystems, form: str, width: int) -> str:
     """Ours first, then published figures: a line a system and table, a column a metric."""
     rows = scored.published
     benchmarks = {row.benchmark for row in rows}
@@ -277,7 +276,7 @@ def _published_table(scored: Scored, form: str, width: int) -> str:
     return render(head, cells, form) + "\n" + ("\n" if form == "markdown" else "") + notes
 
 
-def _own_figures(scored: Scored, result: Result, more: dict[str, Any], width: int) -> dict[str, str]:
+def _own_figures(scored: ScoredSystems, result: SystemScores, more: dict[str, Any], width: int) -> dict[str, str]:
     """A system's figures under the names of the published table."""
     figures = result.whole.figures
     if not more:
@@ -292,7 +291,7 @@ def _own_figures(scored: Scored, result: Result, more: dict[str, Any], width: in
     return own
 
 
-def _signatures(scored: Scored, form: str) -> str:
+def _signatures(scored: ScoredSystems, form: str) -> str:
     mark = "% " if form == "latex" else ""
     lines = [f"{mark}{latex.legend(scored)}"] if scored.test else []
     lines += [
@@ -312,11 +311,11 @@ NUMBERS = {"n": "Int64", "runs": "Int64", **dict.fromkeys((*LONG[7:14], *LONG[17
 """The columns of these that hold numbers, and their types in pandas."""
 
 
-def long_rows(scored: Scored) -> list[list[str]]:
+def long_rows(scored: ScoredSystems) -> list[list[str]]:
     """A row of :data:`LONG` for each figure, system and bin: what other programs read. What is missing is empty."""
     rows = []
     for result, more in zip(scored.results, scored.more, strict=True):
-        parts: list[tuple[str, str, Part]] = [("", "", result.whole)]
+        parts: list[tuple[str, str, SubsetScores]] = [("", "", result.whole)]
         parts += [(scored.by or "", one.label, part) for one, part in result.bins]
         for by, label, part in parts:
             for name in scored.metric.figures:
@@ -331,7 +330,7 @@ def long_rows(scored: Scored) -> list[list[str]]:
     return [row + [""] * (len(LONG) - len(row)) for row in rows]
 
 
-def _findings(scored: Scored, result: Result, more: dict[str, Any]) -> list[list[str]]:
+def _findings(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -> list[list[str]]:
     """What CTER finds beside its figures, as rows of the long table: types, reasons, human judgements."""
     found = []
     for kind, counts in more.get("by_type", {}).items():
@@ -349,14 +348,14 @@ def _findings(scored: Scored, result: Result, more: dict[str, Any]) -> list[list
     return rows
 
 
-def _drop_rows(scored: Scored, result: Result) -> list[list[str]]:
+def _drop_rows(scored: ScoredSystems, result: SystemScores) -> list[list[str]]:
     """The figures of the control set, and what is lost from it: ``by`` is ``control``."""
     if scored.control is None:
         return []
     rows = []
     for name, one in scored.drops[result.system].items():
         numbers = [one.value, one.stdev, one.ci_low, one.ci_high, one.difference, one.p_value, one.p_holm]
-        part = Part(scored.control, scored.control, {})
+        part = SubsetScores(scored.control, scored.control, {})
         rows.append(_row(scored, result, "control", "control", part, name, [one.control, *[None] * 6], ""))
         bounds = [_cell(one.difference_low), _cell(one.difference_high)]
         drop = _row(scored, result, "control", "drop", part, name, numbers, scored.baseline or "")
@@ -364,7 +363,9 @@ def _drop_rows(scored: Scored, result: Result) -> list[list[str]]:
     return rows
 
 
-def _long_row(scored: Scored, result: Result, by: str, label: str, part: Part, name: str) -> list[str]:
+def _long_row(
+    scored: ScoredSystems, result: SystemScores, by: str, label: str, part: SubsetScores, name: str
+) -> list[str]:
     estimate: Any = part.figures[name]
     numbers = [estimate.value, estimate.stdev, estimate.ci_low, estimate.ci_high]
     numbers += [estimate.difference, estimate.p_value, estimate.p_holm]
@@ -372,14 +373,16 @@ def _long_row(scored: Scored, result: Result, by: str, label: str, part: Part, n
     return _row(scored, result, by, label, part, name, numbers, scored.baseline or "") + more
 
 
-def _pair_row(scored: Scored, result: Result, by: str, label: str, part: Part, name: str, pair: Pair) -> list[str]:
+def _pair_row(
+    scored: ScoredSystems, result: SystemScores, by: str, label: str, part: SubsetScores, name: str, pair: Pair
+) -> list[str]:
     """A comparison of ``--all-pairs``: the other system is in the column ``baseline``."""
     numbers = [part.figures[name].value, None, None, None, pair.difference, pair.p_value, pair.p_holm]
     more = _more_cells(pair)
     return _row(scored, result, by, label, part, name, numbers, pair.against) + more
 
 
-def _more_cells(one: Estimate | Pair) -> list[str]:
+def _more_cells(one: Score | Pair) -> list[str]:
     numbers = (one.p_calibrated, one.p_calibrated_holm, one.difference_low, one.difference_high)
     return [_cell(number) for number in numbers]
 
@@ -389,11 +392,11 @@ def _cell(number: float | None) -> str:
 
 
 def _row(
-    scored: Scored,
-    result: Result,
+    scored: ScoredSystems,
+    result: SystemScores,
     by: str,
     label: str,
-    part: Part,
+    part: SubsetScores,
     name: str,
     numbers: Sequence[float | None],
     baseline: str,

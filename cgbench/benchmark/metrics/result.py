@@ -6,20 +6,21 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from cgbench.arguments import check_choice, check_whole
+from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.differences import Differences
 from cgbench.benchmark.metrics.differences_report import as_tables, as_values
-from cgbench.benchmark.metrics.evaluation import Comparison, Result, System
-from cgbench.benchmark.metrics.features import Material
+from cgbench.benchmark.metrics.features import FeatureInputs
 from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, values_only
-from cgbench.benchmark.metrics.scoring import Scored, as_json, write_per_example
+from cgbench.benchmark.metrics.scored import ScoredSystems, as_json, write_per_example
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output
-from cgbench.tables import FORMS, safe_tsv
+from cgbench.requests import option, request
+from cgbench.tables import safe_tsv
 
 if TYPE_CHECKING:
     import pandas
@@ -28,17 +29,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationInputs:
     """What figures were made from: the comparison, what features are made of, the texts, what was warned of.
 
     ``references``: those of each example; None, where there are none (CTER).
     """
 
     comparison: Comparison
-    material: Material
+    features: FeatureInputs
     sources: Sequence[str] | None
     references: Sequence[Sequence[str]] | None
     warned: tuple[InputWarning, ...] = ()
+
+
+@request
+class ReportRequest:
+    """How scores are shown."""
+
+    form: Literal["text", "json", "tsv", "markdown", "latex", "html"] = option(
+        default="text", help="Output format", group="Output", flag="format"
+    )
+    width: int | None = option(
+        default=None,
+        help="Number of decimals in text (default: 1; scores up to 1: 4)",
+        group="Output",
+        least=0,
+        most=12,
+    )
+    reasons: bool = option(default=False, help="Print why rows are wrong, for CTER", group="Output")
+    safe_tsv: bool = option(
+        default=False,
+        help="Put ' before cells of TSV that begin with = + - @ and are no numbers: spreadsheets would run them",
+        group="Output",
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,12 +69,12 @@ class Evaluation:
     """Figures of one or more systems.
 
     ``repr`` is what ``cgbench score`` prints; a notebook shows the same as tables. ``scored`` has everything with its
-    types, ``systems`` the hypotheses, ``asked`` what else they were made from; ``differences`` where systems differ.
+    types, ``systems`` the hypotheses, ``inputs`` what else they were made from; ``differences`` where systems differ.
     """
 
-    scored: Scored
+    scored: ScoredSystems
     systems: tuple[System, ...]
-    asked: Asked | None = None
+    inputs: EvaluationInputs | None = None
     differences: tuple[Differences, ...] = ()
 
     @property
@@ -71,7 +94,7 @@ class Evaluation:
         }
 
     @property
-    def results(self) -> tuple[Result, ...]:
+    def results(self) -> tuple[SystemScores, ...]:
         """A system's figures each, with runs, intervals, tests and bins."""
         return self.scored.results
 
@@ -110,12 +133,10 @@ class Evaluation:
         :param reasons: for CTER, also why rows are wrong.
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
-        check_choice((*FORMS, "json"), form=form)
+        ReportRequest(form, width, reasons, safe)  # checks them
         width = self.scored.metric.width if width is None else width
-        check_whole(0, width=width)
         if form == "json" and self.differences:
-            rows = self.to_json()
-            return json.dumps(rows, ensure_ascii=False, indent=1)
+            return json.dumps(self.to_json(), ensure_ascii=False, indent=1)
         table = report(self.scored, form, width, reasons)
         if form != "tsv":
             table = "\n\n".join([table, *as_tables(self.differences, form, width)])

@@ -1,4 +1,4 @@
-"""Any metric's scores of segments, as other programs gave them: their mean, or another statistic that sums make.
+"""Any metric's scores of segments, as other programs gave them: their mean, or the share of those from a bound on.
 
 A run's "hypotheses" are the scores themselves, a number an example. Everything behind the statistics is as for our own
 metrics: intervals, tests, bins, seeds.
@@ -7,56 +7,30 @@ metrics: intervals, tests, bins, seeds.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric, Signature
+from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 
-Numbers = Callable[[np.ndarray], np.ndarray]
 
-
-@dataclass(frozen=True)
-class Statistic:
-    """How scores of segments become one of the corpus: ``back`` of the mean of what ``inner`` makes of each."""
-
-    name: str
-    inner: Numbers
-    back: Numbers
-    above_zero: bool = False
-
-    @property
-    def linear(self) -> bool:
-        """Whether it is a mean as it stands."""
-        return self.name == "mean" or self.name.startswith("share:")
-
-
-STATISTICS = {
-    "mean": Statistic("mean", lambda values: values, lambda mean: mean),
-    "rms": Statistic("rms", np.square, np.sqrt),
-    "geometric": Statistic("geometric", np.log, np.exp, above_zero=True),
-    "harmonic": Statistic("harmonic", np.reciprocal, np.reciprocal, above_zero=True),
-}
-
-
-def statistic_of(name: str) -> Statistic:
-    """The statistic of this name; ``share:X`` is the share of scores from X on.
+def least_of(statistic: str) -> float | None:
+    """X of ``share:X``, the share of scores from X on; None of ``mean``.
 
     :raises InputError: there is no such statistic.
     """
-    kind, sign, bound = str(name).partition(":")
+    kind, sign, bound = statistic.partition(":")
     if kind == "share" and sign:
         least = float(bound) if _NUMBER.fullmatch(bound) else np.inf
         if not np.isfinite(least):
-            raise InputError(f"{argument('statistic', name)}: {bound!r} is no number; write share:0.8")
-        return Statistic(name, lambda values: (values >= least).astype(np.float64), lambda mean: mean)
-    if name not in STATISTICS:
-        raise InputError(f"{argument('statistic', name)}{did_you_mean(name, [*STATISTICS, 'share:X'])}")
-    return STATISTICS[name]
+            raise InputError(f"{argument('statistic', statistic)}: {bound!r} is no number; write share:0.8")
+        return least
+    if statistic != "mean":
+        raise InputError(f"{argument('statistic', statistic)}{did_you_mean(statistic, ['mean', 'share:X'])}")
+    return None
 
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
@@ -80,13 +54,12 @@ def number_of(text: str) -> float | None:
 
 
 class SegmentScores(Metric):
-    """The mean of scores of segments, or another :class:`Statistic`.
+    """The mean of scores of segments, or the share of those from a bound on.
 
     Scores from 0 to 1 (``scale``) are given in percent, as all shares are here; others as they are.
     """
 
     of_texts = False
-    figures = ("score",)
 
     def __init__(
         self,
@@ -111,9 +84,9 @@ class SegmentScores(Metric):
         """
         self._n, self.name, self.scale, self.binary = n, name, scale, binary
         self.lower_is_better, self.notes = lower_is_better, tuple(notes)
-        self.statistic = statistic_of(statistic)
+        self.statistic, self.least = statistic, least_of(statistic)
         self._kept = None if missing is None or not missing.any() else ~missing
-        self.percent = statistic.startswith("share:") or scale == (0.0, 1.0)
+        self.percent = self.least is not None or scale == (0.0, 1.0)
         self.width = 4 if largest <= 1 and not self.percent else 1
         self.bottom, self.top = (0.0, 100.0) if self.percent else scale or (None, None)
 
@@ -125,16 +98,16 @@ class SegmentScores(Metric):
     def signature(self) -> Signature:
         """The statistic, the scale, the direction, and how many segments are left out."""
         scale = "..".join(f"{end:g}" for end in self.scale) if self.scale else None
-        items = {"stat": self.statistic.name.replace(":", "-"), "scale": scale}
+        items = {"stat": self.statistic.replace(":", "-"), "scale": scale}
         items["unit"] = "percent" if self.percent else None
         items["better"] = "lower" if self.lower_is_better else None
         items["dropped"] = None if self._kept is None else str(int(np.count_nonzero(~self._kept)))
         return Signature(items)
 
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """(what the statistic adds up, 1) a segment; zeros for one that is left out.
+        """(score, or whether it is from the bound on; 1) per segment; zeros for one that is left out.
 
-        :raises InputError: a score is no number, or the statistic has no value for it.
+        :raises InputError: a score is no number, or too large.
         """
         self.check_hypotheses(hypotheses)
         values = scores_of(hypotheses, self.name)
@@ -142,22 +115,16 @@ class SegmentScores(Metric):
         bad = np.flatnonzero(kept & ~np.isfinite(values))
         if len(bad):
             raise InputError(f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]!r} is no finite score")
-        bad = np.flatnonzero(kept & (values <= 0)) if self.statistic.above_zero else bad
+        bad = np.flatnonzero(kept & (np.abs(values) > BEYOND))
         if len(bad):
             raise InputError(
-                f"{self.name}, row {bad[0] + 1}: {argument('statistic', self.statistic.name)} is of scores above "
-                f"0, and this one is {hypotheses[bad[0]]}"
+                f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]} is too large a score; give scores on another "
+                "scale"
             )
-        with np.errstate(all="ignore"):  # those that are left out may be anything
-            inner = self.statistic.inner(values)
-        bad = np.flatnonzero(kept & ~((np.abs(values) <= BEYOND) & (np.abs(inner) <= BEYOND)))
-        if len(bad):
-            raise InputError(
-                f"{self.name}, row {bad[0] + 1}: {hypotheses[bad[0]]} is too large or too small a score for "
-                f"{argument('statistic', self.statistic.name)}; give scores on another scale"
-            )
+        if self.least is not None:
+            values = (values >= self.least).astype(np.float64)
         found = np.zeros((self.n, 2))
-        found[kept, 0], found[kept, 1] = inner[kept], 1.0
+        found[kept, 0], found[kept, 1] = values[kept], 1.0
         return found
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
@@ -166,21 +133,18 @@ class SegmentScores(Metric):
 
     def compute(self, sums: np.ndarray) -> np.ndarray:
         """The statistic, in percent where scores are from 0 to 1."""
-        factor = 100 if self.percent else 1
         with np.errstate(invalid="ignore", divide="ignore"):
-            if self.statistic.linear:
-                return factor * sums[:, :1] / sums[:, 1:]
-            return factor * self.statistic.back(sums[:, :1] / sums[:, 1:])
+            return (100 if self.percent else 1) * sums[:, :1] / sums[:, 1:]
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
         """Of scores that are 0 or 1, and of shares: 1 is right."""
-        if not (self.binary or self.statistic.name.startswith("share:")):
+        if not (self.binary or self.least is not None):
             return None
         return {"score": statistics[self.counted(rows), 0]}
 
     def describe(self, sums: np.ndarray) -> str:
         """The counts."""
-        if self.binary and self.statistic.name == "mean":
+        if self.binary and self.least is None:
             return f"({sums[0]:,.0f} of {sums[1]:,.0f})"
         return f"({sums[1]:,.0f} segments)"
 

@@ -14,8 +14,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from cgbench.benchmark.metrics.base import Signature
 from cgbench.benchmark.metrics.exact_match import ExactMatch
+from cgbench.benchmark.metrics.metric import Signature
 from cgbench.errors import InputError
 from cgbench.text.hypothesis_form import CHARACTERS, Reading
 
@@ -142,12 +142,12 @@ class SemanticMatch(ExactMatch):
     unfit: tuple[str, ...] = ()
     """A line about references that can never be right."""
 
-    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False, cut_end: bool = False) -> None:
+    def __init__(self, references: Sequence[Sequence[str]], *, lowercase: bool = False) -> None:
         """As for exact match.
 
         :raises InputError: an example has no reference, or by these rules no reference is the same as itself.
         """
-        super().__init__(references, lowercase=lowercase, cut_end=cut_end)
+        super().__init__(references, lowercase=lowercase)
         self.reading = Reading(case=not lowercase, words=CHARACTERS, whole=True, lowercase=True)
         self.forms = [[Form(reference) for reference in sorted(example)] for example in self.references]
         never = [place for place, golds in enumerate(self.forms) if not any(_is_itself(gold) for gold in golds)]

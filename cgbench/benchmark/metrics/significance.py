@@ -170,7 +170,7 @@ def calibrated_test(runs: Sequence[int]) -> str:
 
 
 def stars(p: float | None) -> str:
-    """The stars of a difference, from what :attr:`~cgbench.benchmark.metrics.base.Estimate.p_star` says of it."""
+    """The stars of a difference, from what :attr:`~cgbench.benchmark.metrics.comparison.Score.p_star` says of it."""
     return next((mark for bound, mark in MARKS if p is not None and p < bound), "")
 
 

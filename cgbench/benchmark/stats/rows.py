@@ -21,7 +21,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.metrics.base import Signature
+from cgbench.benchmark.metrics.metric import Signature
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
 from cgbench.benchmark.stats.texts import Change, Text, check_sentences, read_text, text_digest

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Metric
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import bootstrap_counts, draw_runs, holm
 
 Interval = tuple[float, float] | None

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.evaluate import make_metric
-from cgbench.benchmark.metrics.evaluation import System
-from cgbench.benchmark.metrics.inputs import Runs, read_systems
+from cgbench.benchmark.metrics.metric import ExampleTexts
+from cgbench.benchmark.metrics.registry import make_metric
 from cgbench.benchmark.metrics.significance import SAMPLES
+from cgbench.benchmark.metrics.systems import Runs, System, read_systems
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.validity.agreement import agreements, select_alike
 from cgbench.benchmark.validity.members import candidate_texts, draw_members
@@ -53,7 +53,7 @@ def validate(request: ValidateRequest) -> Validity:
         read = _read(systems, control, parts, references)
         options = {} if request.metric == "exact" else {"preset": request.preset}
         options |= {"tokenize": request.tokenize} if request.tokenize else {}
-        metric = make_metric(request.metric, [[reference] for reference in references], **options)
+        metric = make_metric(request.metric, ExampleTexts([[reference] for reference in references]), options)
         samples = request.samples or SAMPLES["bootstrap"]
         scored = _score(metric, read, parts, list(releases), samples=samples, seed=request.seed)
     draws = None

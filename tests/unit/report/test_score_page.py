@@ -52,7 +52,7 @@ def exact():
 
 def test_intervals_and_all_pairs_are_there_unasked(exact):
     assert exact.results[0].whole.figures["exact"].ci_low is None
-    parts = wholes(exact, exact.asked)
+    parts = wholes(exact, exact.inputs)
     assert all(part.figures["exact"].ci_low is not None for part in parts)
     asked = quietly("exact", SYSTEMS, REFERENCES, all_pairs=True)
     assert [part.figures["exact"].pairs for part in parts] == [
@@ -74,13 +74,13 @@ def test_clusters():
 
 
 def test_the_breakdown_is_that_of_by(exact):
-    (found,) = breakdowns(exact, exact.asked)
+    (found,) = breakdowns(exact, exact.inputs)
     asked = quietly("exact", SYSTEMS, REFERENCES, by="length")
     assert found.name == "length"
     for place, (one, part) in enumerate(asked.results[1].bins):
         assert found.bins[place].label == one.label
         assert found.parts[place][1] == part
-    again = breakdowns(asked, asked.asked)
+    again = breakdowns(asked, asked.inputs)
     assert [one.name for one in again] == ["length"] and again[0].parts == found.parts
 
 

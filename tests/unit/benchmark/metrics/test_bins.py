@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column, make_bins, table_6_bins
-from cgbench.benchmark.metrics.features import Material, make_feature, more_references
+from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
+from cgbench.benchmark.metrics.systems import more_references
 from cgbench.errors import InputError, with_arguments
 from cgbench.text.columns import Column
 from cgbench.text.formats import CorpusSpec
@@ -127,7 +128,7 @@ def material(tmp_path):
         "id\trmi\tdegree\treference_pe_stu\n1\t0.5\t0.1\t4\n2\t0.25\t0.2\t2.5\n3\t0\t0.3\t3\n"
     )
     text = Column("text", ["what can we see", "", "we can"])
-    return Material(text, str(tmp_path / "train"), str(tmp_path / "table.tsv"))
+    return FeatureInputs(text, str(tmp_path / "train"), str(tmp_path / "table.tsv"))
 
 
 @pytest.mark.parametrize(
@@ -147,12 +148,12 @@ def test_values(material, name, values):
 
 def test_one_shot(material):
     text = Column("text", ["what can we see", "never heard", "we can"])  # "see" once; unseen words; three times each
-    labels = make_feature("one-shot", 3, Material(text, material.train)).labels
+    labels = make_feature("one-shot", 3, FeatureInputs(text, material.train)).labels
     assert labels == ("1-shot", "other", "other")
 
 
 def test_the_degree_of_a_release_is_in_its_table(material):
-    assert make_feature("degree", 3, Material(table=material.table)).values.tolist() == [0.1, 0.2, 0.3]
+    assert make_feature("degree", 3, FeatureInputs(table=material.table)).values.tolist() == [0.1, 0.2, 0.3]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_the_degree_of_a_release_is_in_its_table(material):
     ],
 )
 def test_what_is_missing_is_named(material, name, given, message):
-    less = Material(table=material.table if given.get("table") else None)
+    less = FeatureInputs(table=material.table if given.get("table") else None)
     with pytest.raises(InputError, match=message.replace("?", r"\?")):
         make_feature(name, given.get("n", 3), less)
 
@@ -178,7 +179,7 @@ def test_what_is_missing_is_named(material, name, given, message):
 def test_an_empty_training_text(material, tmp_path):
     (tmp_path / "empty").write_text("\n")
     with pytest.raises(InputError, match="empty: the corpus is empty"):
-        make_feature("degree", 3, Material(material.text, str(tmp_path / "empty")))
+        make_feature("degree", 3, FeatureInputs(material.text, str(tmp_path / "empty")))
 
 
 def test_targets_of_the_same_source_are_references(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from sacrebleu.metrics import BLEU
 
 from cgbench.benchmark.metrics import bleu
-from cgbench.benchmark.metrics.bleu import SacreMetric
+from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.bleu_matches import bleu_statistics
 
 # What 13a's rules look at, blanks of every kind, letters whose lower case depends on their neighbours.
@@ -54,10 +54,10 @@ def test_parts_change_nothing(monkeypatch):
     rng = random.Random(1)
     references = [[text(rng)] for _ in range(50)]
     hypotheses = [one[0][::-1] + one[0] for one in references]
-    whole = SacreMetric("bleu", references).statistics(hypotheses)
+    whole = Bleu(references).statistics(hypotheses)
     monkeypatch.setattr(bleu, "_TOGETHER", 7)
     sizes = []
     extract = bleu._extract
     monkeypatch.setattr(bleu, "_extract", lambda *given: (sizes.append(len(given[2][0])), extract(*given))[1])
-    np.testing.assert_array_equal(SacreMetric("bleu", references).statistics(hypotheses), whole)
+    np.testing.assert_array_equal(Bleu(references).statistics(hypotheses), whole)
     assert len(sizes) > 10 and sum(sizes) == 50

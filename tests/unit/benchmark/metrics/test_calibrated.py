@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cgbench import evaluate
-from cgbench.benchmark.metrics.bleu import SacreMetric
+from cgbench.benchmark.metrics.registry import metric_class
 from cgbench.benchmark.metrics.significance import calibrated_test
 
 WORDS = ["the", "a", "dog", "cat", "saw", "red", "runs", "we", "it", "is"]
@@ -31,7 +31,7 @@ def texts(seed, n=60, noise=0.3):
 def test_many_sums_are_scored_as_sacrebleu_scores_each(kind, options):
     pytest.importorskip("sacrebleu")
     references, said = texts(1)
-    metric = SacreMetric(kind, [[one] for one in references], options=options)
+    metric = metric_class(kind)([[one] for one in references], **options)
     statistics = metric.statistics(said)
     rng = np.random.default_rng(1)
     rows = np.concatenate(

@@ -11,7 +11,7 @@ from twins import cter_flag, places, word_places
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.cter_grammar import Grammar
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon, Translations
-from cgbench.benchmark.metrics.features import Material, make_feature
+from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
 
@@ -99,7 +99,7 @@ def test_kinds_by_the_form_of_the_compound(lexicon, atoms):
     compounds = ["the dog he liked", "saw the dog he liked", "near the dog he liked", "near the dog liked"]
     metric = cter(lexicon, atoms, compounds)
     assert metric.kinds == ["NP", "VP", "PP", "PP"]
-    material = Material(metric.sources, cter=cter(lexicon, atoms, ["the dog", "the dog he liked"]))
+    material = FeatureInputs(metric.sources, metric=cter(lexicon, atoms, ["the dog", "the dog he liked"]))
     assert make_feature("modifier", 2, material).labels == ("without", "with")
 
 

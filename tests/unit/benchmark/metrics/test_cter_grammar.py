@@ -5,7 +5,7 @@ import pytest
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_grammar import Grammar, Rule, cognition, shipped
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
-from cgbench.benchmark.metrics.features import Material, make_feature
+from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 
@@ -219,5 +219,5 @@ def test_modifiers_and_phrases_are_the_grammars(tmp_path):
     column = Column("c", ["the dog", "saw the dog he liked", "behind the dog"])
     metric = Cter(column, column, Lexicon.read(str(tmp_path / "lexicon"), "word"), atoms, group_size=1)
     assert metric.kinds == ["NP", "VP", "PP"]
-    labels = make_feature("modifier", 3, Material(column, cter=metric)).labels
+    labels = make_feature("modifier", 3, FeatureInputs(column, metric=metric)).labels
     assert labels == ("without", "with", "without")

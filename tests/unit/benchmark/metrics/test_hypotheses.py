@@ -7,6 +7,7 @@ import warnings
 import pytest
 
 from cgbench.benchmark.metrics.evaluate import evaluate
+from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.hypotheses import normalisation_of
 from cgbench.benchmark.metrics.import_scores import import_scores
 from cgbench.errors import InputError, InputWarning
@@ -279,7 +280,7 @@ def test_names_in_logical_forms_cannot_be_replaced_in_hypotheses(tmp_path):
 
 def test_normalise_is_refused_where_nothing_is_compared_with_references():
     with pytest.raises(InputError, match="normalise='jieba' is of hypotheses"):
-        import_scores({"A": [0.5, 1.0]}, normalise="jieba")
+        evaluate(ExactMatch([["a"]]), {"A": ["a"]}, normalise="jieba")
 
 
 def test_a_training_text_in_another_form_than_the_references_stops(tmp_path):

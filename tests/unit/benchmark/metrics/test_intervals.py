@@ -3,11 +3,12 @@ import math
 import numpy as np
 import pytest
 
-from cgbench.benchmark.metrics.bleu import SacreMetric
-from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
+from cgbench.benchmark.metrics.bleu import Bleu
+from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.intervals import score_interval, student_quantile
 from cgbench.benchmark.metrics.significance import resampled_runs
+from cgbench.benchmark.metrics.systems import System
 
 
 def share(sums):
@@ -111,7 +112,7 @@ def test_runs_that_are_right_where_the_other_is_wrong_have_no_interval_of_a_poin
 def test_score_of_several_runs_stays_within_0_and_100():
     metric = ExactMatch([["1"]] * 200)
     runs = tuple(["1"] * right + ["0"] * (200 - right) for right in (200, 198, 150))
-    figure = evaluate(metric, [System("a", runs)], Comparison(confidence=True))[0].whole.figures["exact"]
+    figure = compare(metric, [System("a", runs)], Comparison(confidence=True))[0].whole.figures["exact"]
     assert figure.ci_low < figure.value < figure.ci_high < 100
 
 
@@ -119,9 +120,9 @@ def test_single_runs_of_bleu_keep_sacrebleus_interval_and_several_keep_the_range
     references = [[f"a b c d {number}"] for number in range(40)]
     best = [one for (one,) in references]
     worse = [one if number % 2 else "a b c x y z" for number, one in enumerate(best)]
-    metric = SacreMetric("bleu", references)
+    metric = Bleu(references)
     single, several = (
-        evaluate(metric, [System("a", runs)], Comparison(confidence=True))[0].whole.figures["score"]
+        compare(metric, [System("a", runs)], Comparison(confidence=True))[0].whole.figures["score"]
         for runs in ((best,), (best, worse, best))
     )
     assert single.ci_low == pytest.approx(100) and single.ci_high == pytest.approx(100)

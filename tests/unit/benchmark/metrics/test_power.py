@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics import power
-from cgbench.benchmark.metrics.evaluation import Part, Result
-from cgbench.benchmark.metrics.power import Test as PowerTest
-from cgbench.benchmark.metrics.power import Variance, enough, variance_of
+from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores
+from cgbench.benchmark.metrics.power import PowerTest, Variance, enough, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
 from cgbench.benchmark.metrics.significance import mcnemar_p
 from cgbench.errors import InputError
@@ -20,7 +19,7 @@ def results_of(runs, first, second):
     made = []
     for name, scores in (("a", first), ("b", second)):
         statistics = np.stack([scores, np.ones_like(scores)], axis=2)
-        made.append(Result(name, runs, Part(0, 0, {}), (), statistics))
+        made.append(SystemScores(name, runs, SubsetScores(0, 0, {}), (), statistics))
     return made
 
 

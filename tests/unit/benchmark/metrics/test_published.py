@@ -1,6 +1,6 @@
 import pytest
 
-from cgbench.benchmark.metrics.published import PAPERS, all_published, published
+from cgbench.benchmark.metrics.published import PAPERS, all_published, published_scores
 from cgbench.errors import InputError
 
 
@@ -14,19 +14,19 @@ def test_every_row_has_a_number_and_a_known_paper():
 
 def test_a_figure_by_its_table():
     """R-Dangle's Table 5: BLEU 12.3 on ReaCT."""
-    rows = published("react", "BLEU cg-test")
+    rows = published_scores("react", "BLEU cg-test")
     assert [row.value for row in rows if row.system == "R-Dangle_sep o=1" and row.source == "r-dangle T5"] == ["12.3"]
 
 
 def test_fractions_are_percent():
     """Akyürek and Andreas print 0.82 ± 0.01 for COGS, Csordás et al. 0.8 ± 0; others print percent."""
-    found = {(row.system, row.source): (row.value, row.spread) for row in published("COGS gen", "exact match")}
+    found = {(row.system, row.source): (row.value, row.spread) for row in published_scores("COGS gen", "exact match")}
     assert found["LSTM+Lex Simple", "lexicon T3"] == ("82", "1")
     assert found["LSTM+Lex PMI", "lexicon T3"] == ("82", "1")
     assert found["Transformer", "devil T3"] == ("80", "0")
-    assert {row.value for row in published("SCAN length cutoff 40", "exact match")} >= {"100"}
-    assert max(float(row.value) for row in published("SMCalFlow-CS 8-C", "exact match")) == 51.6
-    assert min(float(row.value) for row in published("Tatoeba en-zh", "BLEU")) == 17.47
+    assert {row.value for row in published_scores("SCAN length cutoff 40", "exact match")} >= {"100"}
+    assert max(float(row.value) for row in published_scores("SMCalFlow-CS 8-C", "exact match")) == 51.6
+    assert min(float(row.value) for row in published_scores("Tatoeba en-zh", "BLEU")) == 17.47
 
 
 def test_runs_are_those_that_a_paper_says_of_a_row():
@@ -40,12 +40,12 @@ def test_runs_are_those_that_a_paper_says_of_a_row():
 
 
 def test_names():
-    assert {row.benchmark for row in published("cogs", "exact match")} == {"COGS gen"}
-    assert len({row.benchmark for row in published("SCAN", "exact match")}) > 5
+    assert {row.benchmark for row in published_scores("cogs", "exact match")} == {"COGS gen"}
+    assert len({row.benchmark for row in published_scores("SCAN", "exact match")}) > 5
     with pytest.raises(InputError, match="published='cogs': nothing by that name"):
-        published("cogs", "BLEU")
+        published_scores("cogs", "BLEU")
     with pytest.raises(InputError, match="no chrF2 is in the table"):
-        published("ReaCT", "chrF2")
+        published_scores("ReaCT", "chrF2")
 
 
 def values(source, metric="exact match"):

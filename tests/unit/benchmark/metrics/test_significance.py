@@ -7,8 +7,8 @@ from sacrebleu.metrics import BLEU
 from sacrebleu.significance import PairedTest
 
 from cgbench.benchmark.metrics.bins import Bin
-from cgbench.benchmark.metrics.bleu import SacreMetric
-from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
+from cgbench.benchmark.metrics.bleu import Bleu
+from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.intervals import percentile_interval
 from cgbench.benchmark.metrics.significance import (
@@ -20,6 +20,7 @@ from cgbench.benchmark.metrics.significance import (
     randomization_p,
     resampled_runs,
 )
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError
 
 
@@ -63,10 +64,10 @@ def test_p_values_of_bleu_are_those_of_sacrebleu(three, test, code, samples):
     metric = BLEU(references=[references])
     paired = PairedTest(list(zip(names, systems, strict=True)), {"BLEU": metric}, None, code, samples)
     theirs = paired()[1]["BLEU"]
-    ours = evaluate(
-        SacreMetric("bleu", [[one] for one in references]),
+    ours = compare(
+        Bleu([[one] for one in references]),
         [System(name, (one,)) for name, one in zip(names, systems, strict=True)],
-        Comparison(test, samples=samples),
+        Comparison(paired=test, samples=samples),
     )
     for one, other in zip(ours, theirs, strict=True):
         estimate = one.whole.figures["score"]
@@ -198,7 +199,7 @@ def exact(outcomes):
 
 def test_runs_have_a_mean_and_a_sample_deviation():
     metric = ExactMatch([["1"]] * 4)
-    result = evaluate(metric, exact({"a": ["1111", "1100", "1110"]}), Comparison())[0]
+    result = compare(metric, exact({"a": ["1111", "1100", "1110"]}), Comparison())[0]
     estimate = result.whole.figures["exact"]
     assert (estimate.value, estimate.stdev, estimate.runs) == (75.0, 25.0, (100.0, 50.0, 75.0))
     assert result.runs == 3 and estimate.ci_low is None
@@ -208,7 +209,7 @@ def test_bins_have_intervals_differences_and_holm_over_bins_and_systems():
     metric = ExactMatch([["1"]] * 40)
     bins = [Bin("low", np.arange(20)), Bin("high", np.arange(20, 40))]
     systems = exact({"base": ["0" * 40], "a": ["1" * 10 + "0" * 30], "b": ["0" * 20 + "1" * 6 + "0" * 14]})
-    results = evaluate(metric, systems, Comparison("mcnemar"), bins)
+    results = compare(metric, systems, Comparison(paired="mcnemar"), bins)
     low, high = (results[1].bins[number][1].figures["exact"] for number in (0, 1))
     assert (low.value, low.difference, low.p_value) == (50.0, 50.0, pytest.approx(2 / 2**10))
     assert low.ci_low is not None and low.ci_low < 50 < low.ci_high
@@ -228,7 +229,7 @@ THREE = {"a": ["1" * 10 + "0" * 30], "b": ["0" * 4 + "1" * 26 + "0" * 10], "c": 
 def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
     """Each pair as if the other system were the baseline of a comparison of its own; Holm's family is all pairs."""
     metric, bins = ExactMatch([["1"]] * 40), [Bin("low", np.arange(20)), Bin("high", np.arange(20, 40))]
-    together = evaluate(metric, exact(THREE), Comparison(test, samples=200, all_pairs=True), bins)
+    together = compare(metric, exact(THREE), Comparison(paired=test, samples=200, all_pairs=True), bins)
     for number in range(3):
         parts = [(one.bins[number - 1][1] if number else one.whole).figures["exact"] for one in together]
         assert [[pair.against for pair in part.pairs] for part in parts] == [[], ["a"], ["a", "b"]]
@@ -236,7 +237,7 @@ def test_all_pairs_have_the_p_values_of_two_systems_alone(test):
         for name, part in zip("abc", parts, strict=True):
             for pair in part.pairs:
                 two = {pair.against: THREE[pair.against], name: THREE[name]}
-                alone = evaluate(metric, exact(two), Comparison(test, samples=200), bins)[1]
+                alone = compare(metric, exact(two), Comparison(paired=test, samples=200), bins)[1]
                 estimate = (alone.bins[number - 1][1] if number else alone.whole).figures["exact"]
                 assert (pair.difference, pair.p_value) == (estimate.difference, estimate.p_value)
     whole = [pair for one in together for pair in one.whole.figures["exact"].pairs]
@@ -255,13 +256,13 @@ def test_all_pairs_draw_the_samples_once(monkeypatch):
     systems = exact({str(number): ["10" * number + "0" * (40 - 2 * number)] for number in range(8)})
     for test, times in (("bootstrap", 1), ("randomization", 2)):  # randomization: one bootstrap for intervals
         drawn.clear()
-        evaluate(ExactMatch([["1"]] * 40), systems, Comparison(test, samples=100, all_pairs=True))
+        compare(ExactMatch([["1"]] * 40), systems, Comparison(paired=test, samples=100, all_pairs=True))
         assert len(drawn) == times
 
 
 def test_one_example_has_no_interval_and_no_test():
     metric = ExactMatch([["1"]])
-    results = evaluate(metric, exact({"a": ["1"], "b": ["0"]}), Comparison("bootstrap", confidence=True))
+    results = compare(metric, exact({"a": ["1"], "b": ["0"]}), Comparison(paired="bootstrap", confidence=True))
     estimate = results[1].whole.figures["exact"]
     assert (estimate.value, estimate.difference, estimate.ci_low, estimate.p_value) == (0.0, -100.0, None, None)
 
@@ -270,23 +271,22 @@ def test_one_example_has_no_interval_and_no_test():
     ("comparison", "systems", "message"),
     [
         (Comparison(baseline="c"), {"a": ["1"]}, "baseline='c': no such system; there is a"),
-        (Comparison("bootstrap"), {"a": ["1"]}, "give a second systems"),
-        (Comparison(all_pairs=True), {"a": ["1"], "b": ["0"]}, "all_pairs=True tests differences; say how: paired="),
-        (Comparison("bootstrap", "a", all_pairs=True), {"a": ["1"], "b": ["0"]}, "leave baseline out"),
-        (Comparison("bootstrap", all_pairs=True), {"a": ["1"]}, "give a second systems"),
-        (Comparison("mcnemar"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
-        (Comparison("randomization"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
+        (Comparison(paired="bootstrap"), {"a": ["1"]}, "give a second systems"),
+        (Comparison(paired="bootstrap", baseline="a", all_pairs=True), {"a": ["1"], "b": ["0"]}, "leave baseline out"),
+        (Comparison(paired="bootstrap", all_pairs=True), {"a": ["1"]}, "give a second systems"),
+        (Comparison(paired="mcnemar"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
+        (Comparison(paired="randomization"), {"a": ["1", "0"], "b": ["1"]}, r"one run with one run \(runs: a 2, b 1\)"),
     ],
 )
 def test_tests_that_do_not_fit(comparison, systems, message):
     with pytest.raises(InputError, match=message):
-        evaluate(ExactMatch([["1"]]), exact(systems), comparison)
+        compare(ExactMatch([["1"]]), exact(systems), comparison)
 
 
 def test_mcnemar_is_for_right_and_wrong_only():
     systems = [System("a", (["x"],)), System("b", (["x"],))]
     with pytest.raises(InputError, match="BLEU has degrees"):
-        evaluate(SacreMetric("bleu", [["x"]]), systems, Comparison("mcnemar"))
+        compare(Bleu([["x"]]), systems, Comparison(paired="mcnemar"))
 
 
 def test_cter_aggregate_resamples_groups(tmp_path):
@@ -305,6 +305,6 @@ def test_cter_aggregate_resamples_groups(tmp_path):
     assert set(values[:, 1]) == {0.0, 50.0, 100.0}
     assert set(values[:, 0]) == {0.0, 10.0, 20.0}
     systems = [System("a", (["D"] * 5 + ["x"] + ["C"] * 4,)), System("b", (["D"] * 5 + ["C"] * 5,))]
-    figures = evaluate(metric, systems, Comparison("mcnemar"))[1].whole.figures
+    figures = compare(metric, systems, Comparison(paired="mcnemar"))[1].whole.figures
     assert (figures["instance"].p_value, figures["aggregate"].p_value) == (1.0, 1.0)
     assert (figures["instance"].difference, figures["aggregate"].difference) == (-10.0, -50.0)

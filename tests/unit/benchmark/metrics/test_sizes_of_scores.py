@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from cgbench.benchmark.metrics.bins import Bin, Feature
-from cgbench.benchmark.metrics.bleu import SacreMetric
+from cgbench.benchmark.metrics.bleu import Bleu
+from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
-from cgbench.benchmark.metrics.evaluation import Comparison, System, evaluate
 from cgbench.benchmark.metrics.exact_match import ExactMatch
-from cgbench.benchmark.metrics.scoring import Breakdown, score
+from cgbench.benchmark.metrics.registry import metric_class
+from cgbench.benchmark.metrics.scored import Binning, score
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 
@@ -25,7 +27,7 @@ def cter(folder):
 
 
 METRICS = {
-    **{kind: lambda folder, kind=kind: SacreMetric(kind, REFERENCES) for kind in ("bleu", "chrf", "ter")},
+    **{kind: lambda folder, kind=kind: metric_class(kind)(REFERENCES) for kind in ("bleu", "chrf", "ter")},
     "exact": lambda folder: ExactMatch(REFERENCES),
     "cter": cter,
 }
@@ -45,7 +47,7 @@ def test_a_hypothesis_is_needed_for_each_example(metric, number):
             call(hypotheses)
         assert message in str(caught.value)
     with pytest.raises(InputError) as caught:
-        evaluate(metric, [System("mine", (["x", "y"], hypotheses))], Comparison())
+        compare(metric, [System("mine", (["x", "y"], hypotheses))], Comparison())
     assert f"the system mine, run 2: {message}" in str(caught.value)
 
 
@@ -57,10 +59,10 @@ def test_one_string_is_no_list_of_hypotheses(metric):
 
 def test_a_system_needs_a_run(metric):
     with pytest.raises(InputError, match="the system mine has no runs"):
-        evaluate(metric, [System("mine", ())], Comparison())
+        compare(metric, [System("mine", ())], Comparison())
 
 
-@pytest.mark.parametrize("make", [ExactMatch, lambda references: SacreMetric("bleu", references)])
+@pytest.mark.parametrize("make", [ExactMatch, Bleu])
 def test_references_are_lists_one_an_example(make):
     with pytest.raises(InputError, match=r"references\[0\] is a string, where a list"):
         make(["a b", "c"])
@@ -72,7 +74,7 @@ def test_bins_and_features_are_of_the_examples():
     metric, systems = ExactMatch(REFERENCES), [System("mine", (["x", "y"],))]
     for rows in ([0, 2], [-1]):
         with pytest.raises(InputError, match="the bin far has rows that are not among the 2 examples"):
-            evaluate(metric, systems, Comparison(), [Bin("far", np.array(rows))])
+            compare(metric, systems, Comparison(), [Bin("far", np.array(rows))])
     for feature in (Feature("length", np.zeros(3)), Feature("type", labels=("a",))):
         with pytest.raises(InputError, match=f"the feature {feature.name} has . values for 2 examples"):
-            score(metric, systems, Comparison(), Breakdown(feature))
+            score(metric, systems, Comparison(), Binning(feature))

@@ -1,18 +1,18 @@
-"""Score systems: every figure with its runs, interval, difference and p-value, in all and in bins."""
+"""The comparison of systems: every figure with its runs, interval, difference and p-value, in all and in bins."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Estimate, Metric, Pair
 from cgbench.benchmark.metrics.bins import Bin
 from cgbench.benchmark.metrics.contrast import Contrasts
 from cgbench.benchmark.metrics.intervals import percentile_interval, score_interval
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import (
     SAMPLES,
     SEED,
@@ -24,28 +24,44 @@ from cgbench.benchmark.metrics.significance import (
     randomization_of_pairs,
     resampled_runs,
 )
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
+from cgbench.requests import KW_ONLY, Name, option, request
 
 CALIBRATED = "calibrated"
-TESTS = (CALIBRATED, "bootstrap", "randomization", "mcnemar")
 
 
-@dataclass(frozen=True)
+@request
 class Comparison:
-    """What is asked for beside the figures.
+    """What is asked for beside the figures: intervals, and tests of differences."""
 
-    ``samples``: None takes the usual number of the test; ``all_pairs``: test all systems against all, not against a
-    baseline; ``shared_seeds``: run i of every system has the same seed or checkpoint, so that systems are compared run
-    by run.
-    """
+    _: KW_ONLY
+    paired: Literal["calibrated", "bootstrap", "randomization", "mcnemar"] | bool | None = option(
+        default=None,
+        help="Test differences from the baseline; without a name: calibrated, the test that holds its level "
+        "(approximate randomisation of single runs, variance components of several)",
+        group="Comparison",
+    )
+    baseline: Name | None = option(
+        default=None, help="System to compare with (default: the first)", group="Comparison", metavar="SYSTEM"
+    )
+    all_pairs: bool = option(default=False, help="Test all systems against all", group="Comparison")
+    shared_seeds: bool = option(
+        default=False,
+        help="Compare run by run: run i of all systems has the same seed or checkpoint",
+        group="Comparison",
+    )
+    samples: int | None = option(
+        default=None, help="Number of resamples (default: 1000; randomization 10000)", group="Comparison", least=1
+    )
+    seed: int = option(default=SEED, help="Seed of the resamples, by default sacrebleu's", group="Comparison", least=0)
+    confidence: bool = option(default=False, help="Give 95 % bootstrap intervals", group="Comparison")
 
-    paired: str | None = None
-    baseline: str | None = None
-    samples: int | None = None
-    seed: int = SEED
-    confidence: bool = False
-    all_pairs: bool = False
-    shared_seeds: bool = False
+    def __post_init__(self) -> None:
+        if self.paired is True or (self.all_pairs and not self.paired):
+            object.__setattr__(self, "paired", CALIBRATED)
+        elif self.paired is False:
+            object.__setattr__(self, "paired", None)
 
     def count(self, kind: str) -> int:
         """The number of samples of a kind of resampling."""
@@ -53,42 +69,80 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class System:
-    """A system and what it said: a list of hypotheses a run (a training seed).
+class Pair:
+    """A figure's difference from that of the system ``against``, and its p-values, as :class:`Score` has them."""
 
-    ``texts``: what it said where ``runs`` are scores from elsewhere, if that is known. ``made``: how each run was made,
-    where the files say so (:mod:`cgbench.models.external.sidecar`), None where they do not.
-    """
+    against: str
+    difference: float
+    p_value: float | None = None
+    p_holm: float | None = None
+    p_calibrated: float | None = None
+    p_calibrated_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
 
-    name: str
-    runs: tuple[Sequence[str], ...]
-    texts: tuple[Sequence[str], ...] = ()
-    made: tuple[Mapping[str, Any] | None, ...] = ()
+    @property
+    def p_star(self) -> float | None:
+        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
+        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
 
 
 @dataclass(frozen=True)
-class Part:
+class Score:
+    """One figure of one system: the mean of its runs, and what is known of its uncertainty.
+
+    ``stdev`` is the sample standard deviation of the runs; the interval is of 95 %; ``difference`` and the p-values are
+    against the baseline (``p_holm``: adjusted for all comparisons of its family). None: not asked for, or not defined.
+    ``pairs``: where all systems are compared with all, against each of the systems before this one.
+    ``p_calibrated``: by the test that holds its level, where p-values by sacrebleu's rule were asked for.
+    ``difference_low``, ``difference_high``: the 95 % interval of the difference, where a system has several runs; zero
+    is outside exactly where ``p_value`` is below 0.05.
+    """
+
+    value: float | None
+    runs: tuple[float, ...] = ()
+    stdev: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    ci_mean: float | None = None
+    difference: float | None = None
+    p_value: float | None = None
+    p_holm: float | None = None
+    pairs: tuple[Pair, ...] = ()
+    p_calibrated: float | None = None
+    p_calibrated_holm: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+
+    @property
+    def p_star(self) -> float | None:
+        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
+        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
+
+
+@dataclass(frozen=True)
+class SubsetScores:
     """Figures over some of the examples: by name, and over how many examples and units."""
 
     examples: int
     units: int
-    figures: dict[str, Estimate]
+    figures: dict[str, Score]
 
 
 @dataclass(frozen=True)
-class Result:
+class SystemScores:
     """One system's figures; ``bins`` by label. ``statistics`` float64 ``[runs, n, k]``."""
 
     system: str
     runs: int
-    whole: Part
-    bins: tuple[tuple[Bin, Part], ...] = ()
+    whole: SubsetScores
+    bins: tuple[tuple[Bin, SubsetScores], ...] = ()
     statistics: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
 
-def evaluate(
+def compare(
     metric: Metric, systems: Sequence[System], comparison: Comparison, bins: Sequence[Bin] = ()
-) -> list[Result]:
+) -> list[SystemScores]:
     """Score every system. In bins there is always an interval; a test compares each bin with the baseline's.
 
     p-values are adjusted by Holm's method: in all over the systems (or pairs of them), in bins over bins and these, by
@@ -112,7 +166,7 @@ def evaluate(
     wholes = _adjust([wholes])[0]
     binned = _adjust(binned)
     return [
-        Result(
+        SystemScores(
             system.name,
             len(system.runs),
             wholes[number],
@@ -124,11 +178,11 @@ def evaluate(
 
 
 def parts_of(
-    metric: Metric, results: Sequence[Result], comparison: Comparison, bins: Sequence[Bin]
-) -> list[list[Part]]:
+    metric: Metric, results: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
+) -> list[list[SubsetScores]]:
     """More figures of systems that are scored already, from their statistics: a list a bin, of a part a system.
 
-    Intervals, and the tests that ``comparison`` asks for between all systems, as :func:`evaluate` has them; nothing is
+    Intervals, and the tests that ``comparison`` asks for between all systems, as func:`compare` has them; nothing is
     compared with a baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
@@ -160,13 +214,8 @@ def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
     names = [system.name for system in systems]
     if comparison.baseline is not None and comparison.baseline not in names:
         raise InputError(f"{argument('baseline', comparison.baseline)}: no such system; there is {', '.join(names)}")
-    if comparison.all_pairs:
-        if not comparison.paired:
-            raise InputError(
-                f"{argument('all_pairs', True)} tests differences; say how: {argument('paired', CALIBRATED)}"
-            )
-        if comparison.baseline is not None:
-            raise InputError(f"{argument('all_pairs')} compares all systems with all; leave {argument('baseline')} out")
+    if comparison.all_pairs and comparison.baseline is not None:
+        raise InputError(f"{argument('all_pairs')} compares all systems with all; leave {argument('baseline')} out")
     if comparison.baseline is None and (not comparison.paired or len(systems) < 2):
         if comparison.paired:
             raise InputError(
@@ -238,7 +287,7 @@ class _Slice:
         """The number of units."""
         return self.units[0].shape[1]
 
-    def parts(self, baseline: int | None) -> list[Part]:
+    def parts(self, baseline: int | None) -> list[SubsetScores]:
         """The figures of every system."""
         if baseline is not None:
             self._randomize([(number, baseline) for number in range(len(self.values)) if number != baseline])
@@ -247,9 +296,9 @@ class _Slice:
         ]
         if self.comparison.all_pairs:
             figures = self._against_all(figures)
-        return [Part(len(self.rows), self.count, one) for one in figures]
+        return [SubsetScores(len(self.rows), self.count, one) for one in figures]
 
-    def _against_all(self, figures: Sequence[dict[str, Estimate]]) -> list[dict[str, Estimate]]:
+    def _against_all(self, figures: Sequence[dict[str, Score]]) -> list[dict[str, Score]]:
         """The figures with their differences from those of each system before."""
         tested = self._pairs() if self.count > 1 else {}
         result = []
@@ -298,7 +347,7 @@ class _Slice:
         found = self._randomized.get((number, other)) if self.sacrebleu_p else None
         return found or [None] * len(self.metric.figures)
 
-    def _figures(self, number: int, baseline: int | None) -> dict[str, Estimate]:
+    def _figures(self, number: int, baseline: int | None) -> dict[str, Score]:
         """One system's figures, against the system ``baseline`` if there is one."""
         tested: Sequence[float | None] = [None] * len(self.metric.figures)
         if baseline is not None and self.comparison.paired and self.count > 1:
@@ -356,15 +405,15 @@ class _Slice:
         ]
 
 
-def _estimate(values: np.ndarray) -> Estimate:
+def _estimate(values: np.ndarray) -> Score:
     mean = float(values.mean())
     if math.isnan(mean):
-        return Estimate(None)
+        return Score(None)
     spread = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Estimate(mean, tuple(values.tolist()), spread)
+    return Score(mean, tuple(values.tolist()), spread)
 
 
-def _adjust(groups: Sequence[list[Part]]) -> list[list[Part]]:
+def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:
     """Holm's correction over all parts of ``groups``, figure by figure."""
     flat = [part for parts in groups for part in parts]
     for name in flat[0].figures if flat else ():
@@ -387,7 +436,7 @@ def _adjust(groups: Sequence[list[Part]]) -> list[list[Part]]:
 Adjusted = tuple[float | None, float | None]
 
 
-def _adjusted(estimate: Estimate, own: Adjusted, of_pairs: Iterator[Adjusted]) -> Estimate:
+def _adjusted(estimate: Score, own: Adjusted, of_pairs: Iterator[Adjusted]) -> Score:
     pairs = []
     for pair in estimate.pairs:
         p_holm, p_calibrated = next(of_pairs)

@@ -1,23 +1,36 @@
-"""From what is given to be scored, in files or in memory, to references and systems."""
+"""Systems and their runs (seeds), references, and texts of the same examples: read from files or from memory."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cgbench.benchmark.metrics.evaluation import System
-from cgbench.benchmark.metrics.features import more_references
 from cgbench.errors import InputError, argument
 from cgbench.models.external.sidecar import read_sidecar
 from cgbench.text.columns import Column, read_column, short_name
+from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import AnyPath, Corpus, Texts, as_column, as_corpus, is_path
 from cgbench.text.joins import check_order, in_order, index_of
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import split_name
 
 Runs = Texts | Sequence[Texts]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system and its outputs: a list of hypotheses per run (a training seed).
+
+    ``texts``: its outputs where ``runs`` are external scores, if they are known. ``made``: how each run was made, where
+    the files say so (:mod:`cgbench.models.outside.sidecar`), None where they do not.
+    """
+
+    name: str
+    runs: tuple[Sequence[str], ...]
+    texts: tuple[Sequence[str], ...] = ()
+    made: tuple[Mapping[str, Any] | None, ...] = ()
 
 
 def absent(references: Any) -> bool:
@@ -78,6 +91,19 @@ def with_more(examples: list[list[str]], corpora: Sequence[Corpus], sources: Col
         raise InputError(f"{argument('more_references')} finds references by their source; give {argument('sources')}")
     more = more_references([as_corpus(corpus) for corpus in corpora], sources.values)
     return [list(dict.fromkeys([*own, *others])) for own, others in zip(examples, more, strict=True)]
+
+
+def more_references(corpora: Sequence[CorpusSpec], sources: Sequence[str]) -> list[list[str]]:
+    """The targets that corpora have for each source, in their order, without repeats.
+
+    How Akyürek and Andreas (2021) score translation: every target of the same source is a reference.
+    """
+    found: dict[str, list[str]] = {source: [] for source in sources}
+    for corpus in corpora:
+        for source, target in read_pairs(corpus):
+            if source in found and target not in found[source]:
+                found[source].append(target)
+    return [found[source] for source in sources]
 
 
 def read_systems(given: Runs | Mapping[str, Runs], n: int, against: str) -> list[System]:

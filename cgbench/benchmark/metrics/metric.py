@@ -1,20 +1,23 @@
-"""What a metric is: sufficient statistics an example, a way from their sums to figures, and a signature.
+"""What a metric is: sufficient statistics of each example, a way from their sums to figures, and a signature.
 
 Because every metric gives its figures from *sums* of statistics, resampling, permutation, bins and several runs are
-written once, in ``significance.py`` and ``evaluation.py`` (the design of sacrebleu's ``metrics/base.py``).
+written once, in ``significance.py`` and ``comparison.py`` (the design of sacrebleu's ``metrics/base.py``).
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cgbench import __version__
+from cgbench.benchmark.metrics.bins import Feature
 from cgbench.errors import InputError
+from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading
 
 
@@ -49,21 +52,35 @@ def _word(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
+@dataclass(frozen=True)
+class ExampleTexts:
+    """The texts that a metric is made for, one per example: ``references`` (of each example a list, one or more),
+    ``sources`` and ``compounds``; empty or None where none are given."""
+
+    references: Sequence[Sequence[str]] = ()
+    sources: Column | None = None
+    compounds: Column | None = None
+
+
 class Metric(ABC):
     """A score of hypotheses against what it was made with (references, compounds).
 
-    ``figures`` names what :meth:`compute` gives, in percent; the first is the headline. ``joins_pieces``: marks of BPE
-    pieces are removed. ``tokenises``: text is tokenised, so that it should not be so already. ``as_sacrebleu``:
-    sacrebleu has a paired bootstrap for it, whose p-values and intervals are given for single runs. ``bottom`` and
-    ``top``: the lowest and the highest value of a figure, None for no limit. ``of_texts``: hypotheses are texts that
-    people can read, not scores from elsewhere. ``notes``: lines for the user about how the figures came about.
-    ``control``: the same metric of a control set, where both were made before. ``reading``: how it reads text, for the
-    check that hypotheses are written as references are; None, where there are no references. ``normalised``: how
-    hypotheses were normalised before, in a signature.
+    A metric of your own needs :meth:`statistics`; intervals, tests, bins, seeds and control sets come from these
+    (docs/add-a-metric.md). It may be more than the defaults here say:
+
+    ``figures`` names what :meth:`compute` gives, in percent; the first is the headline. ``needs``: the texts that it is
+    made for, ``references`` or ``sources``. ``joins_pieces``: marks of BPE pieces are removed. ``tokenises``: text is
+    tokenised, so that it should not be so already. ``as_sacrebleu``: sacrebleu has a paired bootstrap for it, whose
+    p-values and intervals are given for single runs. ``bottom`` and ``top``: the lowest and the highest value of a
+    figure, None for no limit. ``of_texts``: hypotheses are texts that people can read, not scores from elsewhere.
+    ``notes``: lines for the user about how the figures came about. ``control``: the same metric of a control set, where
+    both were made before. ``reading``: how it reads text, for the check that hypotheses are written as references are;
+    None for no check. ``normalised``: how hypotheses were normalised before, in a signature.
     """
 
     name: str
-    figures: tuple[str, ...]
+    figures: tuple[str, ...] = ("score",)
+    needs = "references"
     lower_is_better = False
     joins_pieces = False
     tokenises = False
@@ -77,18 +94,44 @@ class Metric(ABC):
     reading: Reading | None = None
     normalised: str | None = None
 
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        """``references``: those of each example, one or more."""
+        check_references(references)
+        self.references: Sequence[Any] = references
+
+    @classmethod
+    def make(cls, texts: ExampleTexts, **options: Any) -> Metric:
+        """The metric for these texts.
+
+        :raises InputError: a text is missing, or an option does not fit.
+        """
+        return cls(texts.references, **options)
+
+    @classmethod
+    def options(cls) -> tuple[list[str], bool]:
+        """The options that :meth:`make` takes by name, and whether it takes any others."""
+        makes = [vars(one).get("make") or vars(one).get("__init__") for one in cls.__mro__]
+        names: list[str] = []
+        for function in filter(None, makes):
+            parameters = inspect.signature(getattr(function, "__func__", function)).parameters.values()
+            names += [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+            if not any(one.kind is one.VAR_KEYWORD for one in parameters):
+                return names, False
+        return names, True
+
     @property
-    @abstractmethod
     def n(self) -> int:
         """The number of examples."""
+        return len(self.references)
 
-    @abstractmethod
     def signature(self) -> Signature:
         """How the figures are made."""
+        counts = {len(example) for example in self.references}
+        return Signature({"nrefs": counts.pop() if len(counts) == 1 else "var"}, {"nrefs": "#"})
 
     @abstractmethod
     def statistics(self, hypotheses: Sequence[str]) -> np.ndarray:
-        """The sufficient statistics of each example, float64 ``[n, k]``.
+        """The sufficient statistics of each example, float64 ``[n, k]``: what :meth:`compute` makes figures from.
 
         :raises InputError: as :meth:`check_hypotheses` does.
         """
@@ -99,7 +142,7 @@ class Metric(ABC):
         :raises InputError: there are more or fewer, or one string where a list of them is needed.
         """
         if isinstance(hypotheses, str):
-            raise InputError("hypotheses is one string, where a list with one string an example is needed")
+            raise InputError("hypotheses is one string, where a list with one string per example is needed")
         if len(hypotheses) != self.n:
             raise InputError(
                 f"hypotheses has {len(hypotheses):,} strings, and {self.name} was made for {self.n:,} examples: "
@@ -110,16 +153,20 @@ class Metric(ABC):
         """The statistics of many lists of hypotheses."""
         return [self.statistics(run) for run in runs]
 
-    @abstractmethod
     def compute(self, sums: np.ndarray) -> np.ndarray:
-        """Sums of statistics ``[m, k]`` as figures ``[m, len(figures)]``; NaN where one is undefined."""
+        """Sums of statistics ``[m, k]`` as figures ``[m, len(figures)]``; NaN where one is undefined.
+
+        By default the share of the first in the second statistic, in percent.
+        """
+        with np.errstate(invalid="ignore"):
+            return 100 * sums[:, :1] / sums[:, 1:]
 
     def counted(self, rows: np.ndarray) -> np.ndarray:
         """Those of the examples ``rows`` that count: all, unless scores from elsewhere lack some."""
         return rows
 
     def collect(self, statistics: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The statistics of the examples ``rows``, one row a *unit*: what is resampled and permuted as a whole."""
+        """The statistics of the examples ``rows``, one row per *unit*: what is resampled and permuted as a whole."""
         return statistics[rows]
 
     def outcomes(self, statistics: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray] | None:
@@ -130,9 +177,27 @@ class Metric(ABC):
         """More about a figure in the metric's own form (BLEU: precisions and brevity penalty)."""
         return ""
 
-    @abstractmethod
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
-        """A row an example for ``--per-example``, the same keys in each."""
+        """A row per example for ``--per-example``, the same keys in each."""
+        return [{"score": value} for value in self.compute(statistics)[:, 0].tolist()]
+
+    def feature(self, name: str) -> Feature | None:
+        """A value per example that only this metric knows, for breaking down; None where it has none of that name."""
+        return None
+
+    def published_benchmark(self) -> str | None:
+        """The benchmark whose published results go with these options, if there is one."""
+        return None
+
+    def findings(
+        self, runs: Sequence[Sequence[str]], statistics: Sequence[np.ndarray], human: Column | None
+    ) -> dict[str, Any]:
+        """What it finds of a system beside its figures, for JSON: of CTER ``by_type``, ``errors`` and ``human``."""
+        return {}
+
+    def warnings(self, systems: Mapping[str, Sequence[Sequence[str]]], paired: str | None) -> list[str]:
+        """Lines about hypotheses (the runs of each system) or a test that this metric does not go with."""
+        return []
 
     def value(self, statistics: np.ndarray) -> np.ndarray:
         """The figures of a whole corpus, ``[len(figures)]``."""
@@ -150,55 +215,3 @@ def check_references(references: Sequence[Sequence[str]]) -> None:
             raise InputError(
                 f"references[{number}] is {what}, where a list of the references of that example is needed"
             )
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A figure's difference from that of the system ``against``, and its p-values, as :class:`Estimate` has them."""
-
-    against: str
-    difference: float
-    p_value: float | None = None
-    p_holm: float | None = None
-    p_calibrated: float | None = None
-    p_calibrated_holm: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-
-    @property
-    def p_star(self) -> float | None:
-        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
-        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """One figure of one system: the mean of its runs, and what is known of its uncertainty.
-
-    ``stdev`` is the sample standard deviation of the runs; the interval is of 95 %; ``difference`` and the p-values are
-    against the baseline (``p_holm``: adjusted for all comparisons of its family). None: not asked for, or not defined.
-    ``pairs``: where all systems are compared with all, against each of the systems before this one.
-    ``p_calibrated``: by the test that holds its level, where p-values by sacrebleu's rule were asked for.
-    ``difference_low``, ``difference_high``: the 95 % interval of the difference, where a system has several runs; zero
-    is outside exactly where ``p_value`` is below 0.05.
-    """
-
-    value: float | None
-    runs: tuple[float, ...] = ()
-    stdev: float | None = None
-    ci_low: float | None = None
-    ci_high: float | None = None
-    ci_mean: float | None = None
-    difference: float | None = None
-    p_value: float | None = None
-    p_holm: float | None = None
-    pairs: tuple[Pair, ...] = ()
-    p_calibrated: float | None = None
-    p_calibrated_holm: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-
-    @property
-    def p_star(self) -> float | None:
-        """What decides whether a difference has its star: Holm's p-value of the calibrated test."""
-        return self.p_holm if self.p_calibrated is None else self.p_calibrated_holm

@@ -1,4 +1,4 @@
-"""What ``cgbench score`` does between reading its input and its report: score the systems, say what was found."""
+"""Systems with their scores: the comparison, its signature, warnings about it, and all of it as JSON."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.metrics.base import Estimate, Metric, Pair, Signature
 from cgbench.benchmark.metrics.bins import Bin, Feature, make_bins, table_6_bins
-from cgbench.benchmark.metrics.contrast import FEWEST_UNITS
-from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
-from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops
-from cgbench.benchmark.metrics.evaluation import (
+from cgbench.benchmark.metrics.comparison import (
     CALIBRATED,
     Comparison,
-    Part,
-    Result,
-    System,
+    Pair,
+    Score,
+    SubsetScores,
+    SystemScores,
     as_sacrebleu,
-    evaluate,
+    compare,
 )
+from cgbench.benchmark.metrics.contrast import FEWEST_UNITS
+from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops
 from cgbench.benchmark.metrics.intervals import FEWEST
-from cgbench.benchmark.metrics.published import Published
+from cgbench.benchmark.metrics.metric import Metric, Signature
+from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
+from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic
 from cgbench.models.external.sidecar import settings_label
 from cgbench.tables import render, safe_tsv
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
-from cgbench.text.profile import is_unspaced
 
 
 @dataclass(frozen=True)
-class Breakdown:
+class Binning:
     """The bins that are asked for. ``groups``: put COGS' categories together as in Table 6."""
 
     feature: Feature
@@ -50,18 +50,18 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredSystems:
     """Everything a report needs: the results, their signature, and what else was asked for."""
 
     metric: Metric
-    results: tuple[Result, ...]
+    results: tuple[SystemScores, ...]
     signature: Signature
     baseline: str | None
     test: str | None
     by: str | None
     more: tuple[dict[str, Any], ...]
     """A system's further findings: for CTER ``by_type``, ``errors``, ``human``."""
-    published: tuple[Published, ...] = ()
+    published: tuple[PublishedScore, ...] = ()
     control: int | None = None
     """Examples of the control set, if there is one."""
     drops: Mapping[str, dict[str, Drop]] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class Scored:
     def star_test(self) -> str | None:
         """The test that decides whether a difference has its star."""
         figures = [estimate for result in self.results for estimate in result.whole.figures.values()]
-        tests: list[Estimate | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
+        tests: list[Score | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
         by_rule = any(one.p_calibrated is not None for one in tests)
         return CALIBRATED if by_rule else self.test
 
@@ -83,7 +83,7 @@ class Scored:
         return any(estimate.pairs for result in self.results for estimate in result.whole.figures.values())
 
 
-def warnings_of(metric: Metric, systems: Sequence[System], comparison: Comparison, breakdown: bool) -> list[str]:
+def warnings_of(metric: Metric, systems: Sequence[System], comparison: Comparison, binned: bool) -> list[str]:
     """Lines about what looks wrong, or limits what the figures say."""
     lines = list(metric.notes)
     for system in systems if metric.of_texts else ():
@@ -111,7 +111,7 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
     single = [system.name for system in systems if len(system.runs) == 1]
     if single:
         several = len(single) < len(systems)
-        if comparison.confidence or comparison.paired or breakdown:
+        if comparison.confidence or comparison.paired or binned:
             named = f"one run of {', '.join(single)}" if several else "one run per system"
             lines.append(
                 f"{named}: intervals and tests know nothing of the variance between seeds, which is large on these "
@@ -121,33 +121,16 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
                 lines[-1] += "; against a system with several runs, its seeds are taken to vary as those do"
         elif len(systems) > 1:
             lines.append("with one run a system, a difference between two may be no more than that between seeds")
-    if isinstance(metric, Cter) and metric.lexicon.match == "word":
-        for system in systems:
-            if any(is_unspaced(run) for run in system.runs):
-                lines.append(
-                    f"{system.name}: hypotheses without blanks between words, where {argument('match', 'word')} "
-                    f"finds no translation; choose {argument('match', 'substring')}, or put blanks between the words"
-                )
-    if isinstance(metric, Cter) and metric.lexicon.match == "substring" and metric.lexicon.special:
-        lines.append(
-            f"{metric.lexicon.special} is searched as it stands; CoGnition's evaluator reads it as a regular "
-            f"expression, as {argument('match', 'regex')} does"
-        )
-    if comparison.paired == "mcnemar" and isinstance(metric, Cter) and metric.group_size > 1:
-        lines.append(
-            "McNemar's test of CTER instance takes the rows of a compound for independent, which they are not, and "
-            f"rejects too often; {argument('paired', CALIBRATED)} resamples compounds"
-        )
-    return lines
+    return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.paired)
 
 
-def disagreements(scored: Scored) -> list[str]:
+def disagreements(scored: ScoredSystems) -> list[str]:
     """Lines about differences that sacrebleu's rule and the calibrated test judge differently."""
     lines = []
     for result in scored.results:
         for name, estimate in result.whole.figures.items():
             figure = f"{scored.metric.name} {name}" if len(scored.metric.figures) > 1 else scored.metric.name
-            compared: list[tuple[str | None, Estimate | Pair]] = [(scored.baseline, estimate)]
+            compared: list[tuple[str | None, Score | Pair]] = [(scored.baseline, estimate)]
             compared += [(pair.against, pair) for pair in estimate.pairs]
             for other, one in compared:
                 p, star = one.p_holm, one.p_star
@@ -178,11 +161,11 @@ def score(
     metric: Metric,
     systems: Sequence[System],
     comparison: Comparison,
-    breakdown: Breakdown | None = None,
+    binning: Binning | None = None,
     human: Column | None = None,
-    published: Sequence[Published] = (),
+    published: Sequence[PublishedScore] = (),
     control: ControlSet | None = None,
-) -> Scored:
+) -> ScoredSystems:
     """Score the systems and gather what belongs to the figures.
 
     :param control: what the same systems said to a control set.
@@ -192,21 +175,23 @@ def score(
         raise InputError(
             f"{argument('human')} judges the hypotheses of one file; give one {argument('systems')} with one file"
         )
-    if breakdown:
-        feature = breakdown.feature
+    if binning:
+        feature = binning.feature
         values = len(feature.values if feature.labels is None else feature.labels)
         if values != metric.n:
             raise InputError(f"the feature {feature.name} has {values:,} values for {metric.n:,} examples")
-    bins = breakdown.bins() if breakdown else []
-    results = evaluate(metric, systems, comparison, bins)
+    bins = binning.bins() if binning else []
+    results = compare(metric, systems, comparison, bins)
     baseline = comparison.baseline
     if baseline is None and comparison.paired and not comparison.all_pairs:
         baseline = systems[0].name
-    signature = _signature(metric, systems, comparison, breakdown, control)
+    signature = _signature(metric, systems, comparison, binning, control)
     lost = drops(metric, results, control, comparison, baseline if comparison.paired else None) if control else {}
-    more = [_more(metric, system, result, human) for system, result in zip(systems, results, strict=True)]
-    by = breakdown.feature.name if breakdown else None
-    return Scored(
+    more = [
+        metric.findings(system.runs, result.statistics, human) for system, result in zip(systems, results, strict=True)
+    ]
+    by = binning.feature.name if binning else None
+    return ScoredSystems(
         metric, tuple(results), signature, baseline, comparison.paired, by, tuple(more), tuple(published),
         control.metric.n if control else None, lost, {one.name: list(one.made) for one in systems if any(one.made)},
     )  # fmt: skip
@@ -216,14 +201,14 @@ def _signature(
     metric: Metric,
     systems: Sequence[System],
     comparison: Comparison,
-    breakdown: Breakdown | None,
+    binning: Binning | None,
     control: ControlSet | None,
 ) -> Signature:
     signature = metric.signature()
     items = signature.items
     if metric.normalised:
         items["norm"] = metric.normalised
-    if comparison.confidence or comparison.paired or breakdown or control:
+    if comparison.confidence or comparison.paired or binning or control:
         items["bs"] = comparison.count("bootstrap")
         items["seed"] = comparison.seed
     test = comparison.paired
@@ -249,9 +234,9 @@ def _signature(
         items["runs"] = "+".join(str(len(system.runs)) for system in systems) if len(runs) > 1 else runs.pop()
     if control:
         items["control"] = control.metric.n
-    if breakdown:
-        items["by"] = breakdown.feature.name.replace(":", "-")
-        items["bins"] = "table6" if breakdown.groups else breakdown.how.replace(":", "-") if breakdown.how else None
+    if binning:
+        items["by"] = binning.feature.name.replace(":", "-")
+        items["bins"] = "table6" if binning.groups else binning.how.replace(":", "-") if binning.how else None
     return signature
 
 
@@ -261,35 +246,7 @@ def _made(system: System) -> str:
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
-def _more(metric: Metric, system: System, result: Result, human: Column | None) -> dict[str, Any]:
-    if not isinstance(metric, Cter):
-        return {}
-    kinds = np.array(metric.kinds)
-    by_type = {}
-    for kind in metric.grammar.kinds:
-        rows = np.flatnonzero(kinds == kind)
-        if len(rows):
-            sums = np.stack([metric.collect(run, rows).sum(axis=0) for run in result.statistics])
-            values = metric.compute(sums).mean(axis=0) / 100
-            counts: dict[str, Any] = {"n": len(rows), "groups": len(np.unique(metric.groups[rows]))}
-            by_type[kind] = counts | {name: _number(value) for name, value in zip(metric.figures, values, strict=True)}
-    found = [metric.per_example(run, run_statistics) for run, run_statistics in _runs(system, result)]
-    return {
-        "by_type": by_type,
-        "errors": reasons([row for rows in found for row in rows]),
-        "human": agreement(found[0], human, metric.groups) if human else None,
-    }
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
-
-
-def _runs(system: System, result: Result) -> list[tuple[Sequence[str], np.ndarray]]:
-    return list(zip(system.runs, result.statistics, strict=True))
-
-
-def as_json(scored: Scored) -> list[dict[str, Any]]:
+def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
     """The results as JSON values, one a system; ``docs/formats.md`` has the schema."""
     rows = [_system_json(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
     for one in ranks(scored.metric, [row["system"] for row in rows], [result.whole for result in scored.results]):
@@ -297,7 +254,7 @@ def as_json(scored: Scored) -> list[dict[str, Any]]:
     return rows
 
 
-def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[str, Any]:
+def _system_json(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -> dict[str, Any]:
     metric = scored.metric
     values: dict[str, Any] = {
         "metric": metric.name,
@@ -331,7 +288,7 @@ def _system_json(scored: Scored, result: Result, more: dict[str, Any]) -> dict[s
     return values
 
 
-def _control_json(scored: Scored, lost: dict[str, Drop]) -> dict[str, Any]:
+def _control_json(scored: ScoredSystems, lost: dict[str, Drop]) -> dict[str, Any]:
     """What a system loses from the control set: the headline figure, all of them below ``figures``."""
     found: dict[str, dict[str, Any]] = {}
     for name, one in lost.items():
@@ -346,7 +303,7 @@ def _control_json(scored: Scored, lost: dict[str, Drop]) -> dict[str, Any]:
     return values | ({"figures": found} if len(found) > 1 else {})
 
 
-def _part_json(metric: Metric, part: Part) -> dict[str, Any]:
+def _part_json(metric: Metric, part: SubsetScores) -> dict[str, Any]:
     """The headline figure on its own, all of them below ``figures``; CTER's two also as fractions."""
     values: dict[str, Any] = {"n": part.examples, **_estimate_json(part.figures[metric.figures[0]])}
     if len(metric.figures) > 1:
@@ -358,8 +315,8 @@ def _part_json(metric: Metric, part: Part) -> dict[str, Any]:
     return values
 
 
-def _estimate_json(estimate: Estimate) -> dict[str, Any]:
-    numbers = [key for key in Estimate.__dataclass_fields__ if key not in ("runs", "pairs")]
+def _estimate_json(estimate: Score) -> dict[str, Any]:
+    numbers = [key for key in Score.__dataclass_fields__ if key not in ("runs", "pairs")]
     values: dict[str, Any] = {key: rounded(getattr(estimate, key)) for key in numbers}
     values["values"] = [rounded(value) for value in estimate.runs]
     if estimate.pairs:
@@ -376,19 +333,19 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.12g}")
 
 
-def describe(metric: Metric, result: Result) -> str:
+def describe(metric: Metric, result: SystemScores) -> str:
     """What the metric says of the figures of a system with one run."""
     return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))
 
 
-def write_per_example(path: Path, scored: Scored, systems: Sequence[System], safe: bool = False) -> None:
+def write_per_example(path: Path, scored: ScoredSystems, systems: Sequence[System], safe: bool = False) -> None:
     """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
 
     :param safe: as :func:`cgbench.tables.safe_tsv`.
     """
     rows = []
     for system, result in zip(systems, scored.results, strict=True):
-        for run, (texts, statistics) in enumerate(_runs(system, result), 1):
+        for run, (texts, statistics) in enumerate(zip(system.runs, result.statistics, strict=True), 1):
             for number, row in enumerate(scored.metric.per_example(texts, statistics), 1):
                 rows.append({"row": number, "system": system.name, "run": run, **row})
     head = list(rows[0])

@@ -1,0 +1,206 @@
+"""A test set or a control set, ready to be scored: its texts read and joined, its metric made, hypotheses prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cgbench.benchmark.metrics.hypotheses import prepare
+from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
+from cgbench.benchmark.metrics.registry import make_metric, metric_class
+from cgbench.benchmark.metrics.score_request import ScoreRequest
+from cgbench.benchmark.metrics.systems import (
+    System,
+    absent,
+    check_sources,
+    in_release,
+    join_texts,
+    read_references,
+    read_systems,
+    with_more,
+)
+from cgbench.errors import InputError, argument
+from cgbench.text.columns import Column
+from cgbench.text.formats import form
+from cgbench.text.inputs import AnyPath, as_column
+from cgbench.text.streams import split_name
+
+
+@dataclass(frozen=True)
+class ExampleSet:
+    """A test set or a control set, with its metric and what the systems said.
+
+    :param references: those of each example; empty where there are none. ``names``: what messages call their texts.
+    :param first: the text whose ids the order of examples is from, if any.
+    :param table: a table with one row per example, if any.
+    :param warnings: what is odd about the form of the hypotheses.
+    """
+
+    metric: Metric
+    systems: tuple[System, ...]
+    references: list[list[str]]
+    names: list[str]
+    sources: Column | None
+    human: Column | None
+    first: Column | None
+    table: AnyPath | None
+    warnings: list[str]
+
+    @property
+    def targets(self) -> Column | None:
+        """The first reference of each example; the sources where there are none."""
+        return Column(self.names[0], [one[0] for one in self.references]) if self.references else self.sources
+
+
+def read_test_set(request: ScoreRequest) -> ExampleSet:
+    """The test set of a request.
+
+    :raises InputError: a text is missing or has another length, or an option does not fit the metric.
+    """
+    texts = {
+        "references": request.references,
+        "sources": request.sources,
+        "human": request.human,
+        "compounds": request.compounds,
+    }
+    table = request.table
+    if request.release is not None:
+        files = release_files(Path(request.release))
+        own = files.get("table")
+        for name, file in (("references", files["reference"]), ("sources", files["source"])):
+            if absent(texts[name]):
+                texts[name] = in_release(request.ids, file, own)
+        table = own if table is None else table
+    found = _read(request, texts, request.systems, table)
+    return replace(found, table=table or _table_of(found))
+
+
+def read_control_set(request: ScoreRequest) -> ExampleSet | None:
+    """The control set of a request, with its systems in the order of those of the test set; None where there is none.
+
+    :raises InputError: something is missing, or the systems are others.
+    """
+    texts = {
+        "references": request.control_references,
+        "sources": request.control_sources,
+        "compounds": request.control_compounds,
+    }
+    if request.control_systems is None:
+        if not all(map(absent, texts.values())):
+            raise InputError(f"a control set is given without its hypotheses; give {argument('control_systems')}")
+        return None
+    named = isinstance(request.metric, str)
+    if request.release is not None and named and metric_class(request.metric).needs == "references":
+        files = release_files(Path(request.release), control=absent(texts["references"]))
+        if absent(texts["references"]):
+            texts["references"] = files["reference"]
+            texts["sources"] = files["source"] if texts["sources"] is None else texts["sources"]
+    return _read(request, texts, _same_systems(request), control=True)
+
+
+def _same_systems(request: ScoreRequest) -> Any:
+    """The systems on the control set, in the order of those on the test set."""
+    given, systems = request.control_systems, request.systems
+    if isinstance(given, Mapping) != isinstance(systems, Mapping):
+        raise InputError(
+            f"{argument('control_systems')} and {argument('systems')}: name the systems in both, or in none"
+        )
+    if not isinstance(given, Mapping):
+        return given
+    strange = [name for name in given if name not in systems]
+    lacking = [name for name in systems if name not in given]
+    if strange or lacking:
+        what = f"{strange[0]} is none of the systems" if strange else f"{lacking[0]} is missing"
+        raise InputError(
+            f"{argument('control_systems')}: {what}; the same systems answer the test set ({', '.join(systems)}) "
+            "and the control set"
+        )
+    return {name: given[name] for name in systems}
+
+
+def _read(
+    request: ScoreRequest, texts: dict[str, Any], systems: Any, table: AnyPath | None = None, *, control: bool = False
+) -> ExampleSet:
+    given, options = request.metric, request.metric_options()
+    made = given if isinstance(given, Metric) else None
+    joined, runs, first = join_texts(
+        request.ids, texts, systems, leads=made is not None, table=table if request.by is not None else None
+    )
+    columns = {
+        name: None
+        if joined.get(name) is None
+        else as_column(joined[name], f"control_{name}" if control else name, *roles)
+        for name, roles in (
+            ("sources", ("source",)),
+            ("compounds", ("compound",)),
+            ("human", ("human_correct", "human", "correct")),
+        )
+    }
+    sources = columns["sources"]
+    references: list[list[str]] = []
+    names: list[str] = []
+    if made is not None:
+        if options:
+            raise InputError(f"{argument(next(iter(options)))}: the metric was made before, with its own options")
+        if control and made.control is None:
+            raise InputError(f"{argument('control_systems')}: of a metric that was made before, there is no second one")
+        metric = made.control if control and made.control else made
+        if not absent(joined["references"]):
+            references, names = read_references(joined["references"])
+            if len(references) != metric.n:
+                scores = next(iter(runs.values()))[0]
+                raise InputError(
+                    f"{scores.name} has {len(scores):,} {'lines' if metric.of_texts else 'scores'} and {names[0]} has "
+                    f"{len(references):,} lines: check where they part"
+                )
+        against = names[0] if names else "its control set" if control else "the metric"
+    elif metric_class(given).needs == "sources":
+        if control and (sources is None or columns["compounds"] is None):
+            missing = " and ".join(map(argument, ("control_sources", "control_compounds")))
+            raise InputError(f"CTER of a control set is of its compounds: give {missing}")
+        options.pop("compounds", None)
+        metric = make_metric(given, ExampleTexts(sources=sources, compounds=columns["compounds"]), options)
+        names = [sources.name] if sources else []
+        against = names[0] if names else "the metric"
+    else:
+        if control and absent(joined["references"]):
+            raise InputError(
+                f"references of the control set are needed: {argument('control_references')} (or {argument('release')} "
+                "of one that was built with a control set)"
+            )
+        references, names = read_references(joined["references"])
+        check_sources(sources, len(references), names[0])
+        if request.more_references:
+            references = with_more(references, request.more_references, sources)
+        metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
+        against = names[0]
+    read, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)
+    return ExampleSet(metric, tuple(read), references, names, sources, columns["human"], first, None, warnings)
+
+
+def _table_of(texts: ExampleSet) -> str | None:
+    """The first of the files given that is a table: its other columns are about the same examples."""
+    paths = (split_name(name)[0] for name in [*([texts.sources.name] if texts.sources else []), *texts.names])
+    return next((str(path) for path in paths if form(path) != "plain"), None)
+
+
+def release_files(folder: Path, *, control: bool = False) -> dict[str, Path]:
+    """The ``source``, ``reference`` and ``table`` of a release.
+
+    :param control: of its control set, without the table.
+    :raises InputError: the folder is no finished release, or one without a control set.
+    """
+    from cgbench.benchmark.release.manifest import SPLIT
+    from cgbench.benchmark.release.release import Release
+
+    release = Release.open(folder)
+    release.check_finished()
+    if control:
+        return {"source": release.control_path("source"), "reference": release.control_path("target")}
+    return {
+        "source": release.text_path("source"),
+        "reference": release.text_path("target"),
+        "table": release.path(SPLIT),
+    }

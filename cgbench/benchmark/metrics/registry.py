@@ -1,0 +1,62 @@
+"""Metrics by name: those of cgbench, and those that other packages register as ``cgbench.metrics``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
+from cgbench.errors import InputError, argument
+from cgbench.settings import did_you_mean
+
+GROUP = "cgbench.metrics"
+METRICS = {
+    "bleu": "bleu:Bleu",
+    "chrf": "bleu:ChrF",
+    "ter": "bleu:Ter",
+    "exact": "exact_match:ExactMatch",
+    "semantic": "semantic_match:SemanticMatch",
+    "cter": "cter:Cter",
+}
+"""Those of cgbench: the file beside this one, and the class in it."""
+
+
+def registered() -> dict[str, EntryPoint]:
+    """The metrics of other packages, by name."""
+    return {one.name.lower(): one for one in entry_points(group=GROUP)}
+
+
+def metric_class(name: str) -> type[Metric]:
+    """The class of a metric.
+
+    :raises InputError: there is no such metric, or what another package registered is no metric.
+    """
+    if name in METRICS:
+        module, _, kind = METRICS[name].partition(":")
+        own: type[Metric] = getattr(import_module(f"cgbench.benchmark.metrics.{module}"), kind)
+        return own
+    others = registered()
+    if name not in others:
+        raise InputError(f"{argument('metric', name)}{did_you_mean(name, [*METRICS, *others])}")
+    try:
+        found = others[name].load()
+    except Exception as error:  # whatever the other package raises
+        raise InputError(f"{argument('metric', name)}: {others[name].value} cannot be loaded: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, Metric)):
+        raise InputError(f"{argument('metric', name)}: {others[name].value} is no subclass of cgbench.Metric")
+    return found
+
+
+def make_metric(name: str, texts: ExampleTexts, options: Mapping[str, Any]) -> Metric:
+    """The metric ``name`` for texts.
+
+    :raises InputError: there is no such metric, or an option is unknown or does not fit.
+    """
+    found = metric_class(name)
+    known, others = found.options()
+    if not others and (strange := [one for one in options if one not in known]):
+        has = f"there is {', '.join(known)}" if known else "it has none"
+        raise InputError(f"{name} has no option {strange[0]}; {has}")
+    return found.make(texts, **options)

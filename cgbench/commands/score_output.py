@@ -1,0 +1,83 @@
+"""What ``cgbench score`` makes of scores: what it prints, and the files that it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cgbench.benchmark.metrics.example_sets import release_files
+from cgbench.benchmark.metrics.result import Evaluation, ReportRequest
+from cgbench.benchmark.metrics.score_request import ScoreOptions
+from cgbench.commands.lines import as_options
+from cgbench.commands.options import command_line
+from cgbench.errors import InputError
+from cgbench.files import check_output, write_atomic
+from cgbench.requests import KW_ONLY, File, fields_of, option, request
+from cgbench.text.streams import split_name
+
+
+@request
+class ScoreOutput(ReportRequest):
+    """What is made of scores on the command line."""
+
+    _: KW_ONLY
+    value_only: bool = option(default=False, help="Print the scores alone", group="Output")
+    per_example: File | None = option(default=None, help="Write a tab-separated row per example", group="Output")
+    plot: File | None = option(default=None, help="Draw the bins of --by: a .svg, .png or .pdf", group="Output")
+    page: File | None = option(
+        default=None, help="Write all of it as one HTML page", group="Output", flag="report", metavar="FILE.html"
+    )
+
+    def check(self, asked: ScoreOptions) -> None:
+        """Check that the outputs fit together, and that none is written over an input.
+
+        :raises InputError: they do not, or a file cannot be written there.
+        """
+        from cgbench.plots import is_picture
+
+        if self.safe_tsv and self.form != "tsv" and not self.per_example:
+            raise InputError("--safe-tsv belongs to --format tsv or --per-example")
+        if self.value_only and self.form != "text":
+            raise InputError(f"--value-only prints plain figures; leave --format {self.form} out")
+        if self.plot and not asked.by:
+            raise InputError(f"--plot {self.plot}: a plot has the bins of --by side by side; give it")
+        if self.plot:
+            is_picture(Path(self.plot), f"--plot {self.plot}")
+        written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
+        read = list(inputs_of(asked)) if written else []
+        for path in written:
+            check_output(path, read)
+
+    def show(self, found: Evaluation) -> None:
+        """Write the files and print the scores."""
+        if self.per_example:
+            found.write_per_example(self.per_example, self.safe_tsv)
+        if self.page:
+            from cgbench.report.score_page import score_page
+
+            warned = [as_options(warning.message) for warning in found.inputs.warned] if found.inputs else []
+            write_atomic(Path(self.page), score_page(found, command=command_line(), notes=warned))
+        shown = found.values_only(self.width) if self.value_only else None
+        click.echo(shown or found.report(self.form, self.width, self.reasons, self.safe_tsv))
+        if self.plot:
+            found.plot(self.plot)
+
+
+def inputs_of(asked: ScoreOptions) -> Iterator[Path]:
+    """Every file that a request names."""
+    if asked.release is not None:
+        yield from release_files(Path(asked.release)).values()
+    for field in fields_of(type(asked)).values():
+        if field.kind:
+            yield from _paths(getattr(asked, field.name))
+
+
+def _paths(given: Any) -> Iterator[Path]:
+    if isinstance(given, (str, Path)):
+        yield split_name(str(given))[0]
+    elif isinstance(given, (Mapping, list, tuple)):
+        for one in given.values() if isinstance(given, Mapping) else given:
+            yield from _paths(one)
