@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
     from cgbench.benchmark.metrics.evaluate import bleu, chrf, cter, evaluate, exact_match, ter
     from cgbench.benchmark.metrics.import_scores import import_scores
+    from cgbench.benchmark.metrics.metric import Metric
     from cgbench.benchmark.metrics.power import power
     from cgbench.benchmark.overlap.overlap import overlap
     from cgbench.benchmark.react.build_react import build_react
@@ -36,6 +37,7 @@ __all__ = [
     "InputError",
     "KnownNgrams",
     "Lexicon",
+    "Metric",
     "Release",
     "bleu",
     "build_react",
@@ -64,6 +66,7 @@ _MODULES = {
     "InputError": "cgbench.errors",
     "KnownNgrams": "cgbench.benchmark.known_ngrams.known",
     "Lexicon": "cgbench.models.lexicons.lexicon",
+    "Metric": "cgbench.benchmark.metrics.metric",
     "Release": "cgbench.benchmark.release.release",
     "build_react": "cgbench.benchmark.react.build_react",
     "degree": "cgbench.benchmark.stats.degree",

@@ -70,7 +70,8 @@ def inputs_of(asked: ScoreOptions) -> Iterator[Path]:
     """Every file that a request names."""
     if asked.release is not None:
         yield from release_files(Path(asked.release)).values()
-    for field in fields_of(type(asked)).values():
+    kind: Any = type(asked)
+    for field in fields_of(kind).values():
         if field.kind:
             yield from _paths(getattr(asked, field.name))
 

@@ -182,7 +182,9 @@ class Bleu(SacreMetric):
 
     def __init__(self, references: Sequence[Sequence[str]], *, tokenize: str | None = None, **options: Any) -> None:
         """As :class:`SacreMetric`; ``tokenize``: sacrebleu's tokeniser (13a)."""
-        super().__init__(references, **({} if tokenize is None else {"tokenize": tokenize}), **options)
+        if tokenize is not None:
+            options["tokenize"] = tokenize
+        super().__init__(references, **options)
 
 
 class ChrF(SacreMetric):

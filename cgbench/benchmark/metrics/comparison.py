@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -28,7 +28,8 @@ from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Name, option, request
 
-CALIBRATED = "calibrated"
+CALIBRATED: Final = "calibrated"
+TestName = Literal["calibrated", "bootstrap", "randomization", "mcnemar"]
 
 
 @request
@@ -36,7 +37,8 @@ class Comparison:
     """What is asked for beside the figures: intervals, and tests of differences."""
 
     _: KW_ONLY
-    paired: Literal["calibrated", "bootstrap", "randomization", "mcnemar"] | bool | None = option(
+    given: ClassVar[frozenset[str]]  # the names that were given
+    paired: TestName | bool | None = option(
         default=None,
         help="Test differences from the baseline; without a name: calibrated, the test that holds its level "
         "(approximate randomisation of single runs, variance components of several)",
@@ -62,6 +64,11 @@ class Comparison:
             object.__setattr__(self, "paired", CALIBRATED)
         elif self.paired is False:
             object.__setattr__(self, "paired", None)
+
+    @property
+    def test(self) -> TestName | None:
+        """The test that is asked for."""
+        return None if isinstance(self.paired, bool) else self.paired
 
     def count(self, kind: str) -> int:
         """The number of samples of a kind of resampling."""
@@ -331,7 +338,7 @@ class _Slice:
     def _test(self, number: int, other: int) -> str | None:
         """The test of two systems: the one that was asked for, or the one that is right for their numbers of runs."""
         if self.comparison.paired != CALIBRATED:
-            return self.comparison.paired
+            return self.comparison.test
         return calibrated_test([len(self.values[one]) for one in (number, other)])
 
     def _randomize(self, pairs: Sequence[tuple[int, int]]) -> None:

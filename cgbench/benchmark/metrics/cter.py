@@ -98,7 +98,7 @@ class Cter(Metric):
         self._judged: dict[tuple[str, str], Judgement] = {}
 
     @classmethod
-    def make(
+    def make(  # type: ignore[override]
         cls,
         texts: ExampleTexts,
         *,

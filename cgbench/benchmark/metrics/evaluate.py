@@ -143,7 +143,8 @@ def feature_inputs(request: ScoreRequest, test: ExampleSet) -> FeatureInputs:
 
 def binning_of(request: ScoreRequest, n: int, inputs: FeatureInputs) -> Binning:
     """The bins that are asked for."""
-    by, bins, groups = request.by, request.bins, request.groups
+    by: Any = request.by
+    bins, groups = request.bins, request.groups
     feature = make_feature(by, n, inputs) if isinstance(by, str) else _feature_of(by, inputs.first)
     if groups and feature.labels is None:
         raise InputError(f"{argument('groups', groups)} puts labels together; {feature.name} has numbers")

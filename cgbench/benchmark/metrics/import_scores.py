@@ -123,8 +123,9 @@ def _outputs(
     request: ImportRequest, metric: SegmentScores, runs: Mapping[str, Sequence[Column]], blank: Sequence[str]
 ) -> dict[str, tuple[Sequence[str], ...]]:
     """The texts behind the scores, by system, in the order of the scores."""
-    first = next(iter(runs.values()))
-    joined = join_texts(request.ids, {}, {"": first, **read_runs(request.hypotheses, request.ids)}, leads=True)[1]
+    first, given = next(iter(runs.values())), request.hypotheses
+    assert given is not None
+    joined = join_texts(request.ids, {}, {"": first, **read_runs(given, request.ids)}, leads=True)[1]
     said = {name: texts for name, texts in joined.items() if name and name not in blank}
     found = {one.name: one.runs for one in read_systems(said, metric.n, first[0].name)} if said else {}
     for name, texts in found.items():

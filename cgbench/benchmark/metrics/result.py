@@ -19,7 +19,7 @@ from cgbench.benchmark.metrics.scored import ScoredSystems, as_json, write_per_e
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
 from cgbench.files import check_output
-from cgbench.requests import option, request
+from cgbench.requests import AnyPath, option, request
 from cgbench.tables import safe_tsv
 
 if TYPE_CHECKING:
@@ -133,7 +133,8 @@ class Evaluation:
         :param reasons: for CTER, also why rows are wrong.
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
-        ReportRequest(form, width, reasons, safe)  # checks them
+        asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons, "safe_tsv": safe}
+        ReportRequest(**asked)  # checks them
         width = self.scored.metric.width if width is None else width
         if form == "json" and self.differences:
             return json.dumps(self.to_json(), ensure_ascii=False, indent=1)
@@ -146,7 +147,7 @@ class Evaluation:
         """The figures alone: a line a system, its figures separated by tabs."""
         return values_only(self.scored, self.scored.metric.width if width is None else width)
 
-    def plot(self, path: str | Path | None = None, *, ax: Any = None) -> Any:
+    def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
         """Draw the figures over the bins of ``by``, with 95 % intervals; return the figure of matplotlib.
 
         :param path: a .svg, .png or .pdf to write it to: a panel per figure of the metric.
@@ -193,7 +194,7 @@ class Evaluation:
                 panels.append(PointPanel(labels, points, "", value_name, f"{scored.by} (examples below)"))
         return panels
 
-    def write_per_example(self, path: str | Path, safe: bool = False) -> None:
+    def write_per_example(self, path: AnyPath, safe: bool = False) -> None:
         """Write a tab-separated row for each example, system and run, with a header.
 
         :param safe: quote cells that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).

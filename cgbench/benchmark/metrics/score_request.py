@@ -29,7 +29,7 @@ def _is_bins(value: Any) -> bool:
         return True
     if isinstance(value, Iterable):
         return all(isinstance(one, Real) and not isinstance(one, bool) for one in value)
-    return isinstance(value, Integral) and not isinstance(value, bool) and value > 0
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
 
 
 def _is_series(value: Any) -> bool:

@@ -17,6 +17,7 @@ from cgbench.benchmark.metrics.comparison import (
     Score,
     SubsetScores,
     SystemScores,
+    TestName,
     as_sacrebleu,
     compare,
 )
@@ -57,7 +58,7 @@ class ScoredSystems:
     results: tuple[SystemScores, ...]
     signature: Signature
     baseline: str | None
-    test: str | None
+    test: TestName | None
     by: str | None
     more: tuple[dict[str, Any], ...]
     """A system's further findings: for CTER ``by_type``, ``errors``, ``human``."""
@@ -121,7 +122,7 @@ def warnings_of(metric: Metric, systems: Sequence[System], comparison: Compariso
                 lines[-1] += "; against a system with several runs, its seeds are taken to vary as those do"
         elif len(systems) > 1:
             lines.append("with one run a system, a difference between two may be no more than that between seeds")
-    return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.paired)
+    return lines + metric.warnings({system.name: system.runs for system in systems}, comparison.test)
 
 
 def disagreements(scored: ScoredSystems) -> list[str]:
@@ -188,11 +189,12 @@ def score(
     signature = _signature(metric, systems, comparison, binning, control)
     lost = drops(metric, results, control, comparison, baseline if comparison.paired else None) if control else {}
     more = [
-        metric.findings(system.runs, result.statistics, human) for system, result in zip(systems, results, strict=True)
+        metric.findings(system.runs, list(result.statistics), human)
+        for system, result in zip(systems, results, strict=True)
     ]
     by = binning.feature.name if binning else None
     return ScoredSystems(
-        metric, tuple(results), signature, baseline, comparison.paired, by, tuple(more), tuple(published),
+        metric, tuple(results), signature, baseline, comparison.test, by, tuple(more), tuple(published),
         control.metric.n if control else None, lost, {one.name: list(one.made) for one in systems if any(one.made)},
     )  # fmt: skip
 
@@ -211,7 +213,7 @@ def _signature(
     if comparison.confidence or comparison.paired or binning or control:
         items["bs"] = comparison.count("bootstrap")
         items["seed"] = comparison.seed
-    test = comparison.paired
+    test: str | None = comparison.test
     if test == CALIBRATED:
         test = calibrated_test([len(system.runs) for system in systems])
     if test == "bootstrap" and not as_sacrebleu(metric, systems):
