@@ -36,8 +36,6 @@ class ScoreOutput(ReportRequest):
 
         :raises InputError: they do not, or a file cannot be written there.
         """
-        from cgbench.plots import is_picture
-
         if self.safe_tsv and self.form != "tsv" and not self.per_example:
             raise InputError("--safe-tsv belongs to --format tsv or --per-example")
         if self.value_only and self.form != "text":
@@ -45,6 +43,8 @@ class ScoreOutput(ReportRequest):
         if self.plot and not asked.by:
             raise InputError(f"--plot {self.plot}: a plot has the bins of --by side by side; give it")
         if self.plot:
+            from cgbench.plots import is_picture
+
             is_picture(Path(self.plot), f"--plot {self.plot}")
         written = [Path(path) for path in (self.per_example, self.plot, self.page) if path]
         read = list(inputs_of(asked)) if written else []

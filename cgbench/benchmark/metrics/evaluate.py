@@ -15,7 +15,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_column
-from cgbench.benchmark.metrics.differences import find_differences
 from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set, read_test_set
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
@@ -78,6 +77,8 @@ def evaluation_of(request: ScoreRequest, outputs: Mapping[str, tuple[Sequence[st
     made_from = EvaluationInputs(comparison, inputs, sources, references, warned)
     if not request.differences:
         return Evaluation(scored, systems, made_from)
+    from cgbench.benchmark.metrics.differences import find_differences
+
     found = find_differences(test.metric, systems, scored.results, references, inputs, comparison)
     return Evaluation(scored, systems, made_from, found)
 

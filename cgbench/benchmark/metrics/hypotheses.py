@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.score_request import ScoreRequest
@@ -14,11 +15,12 @@ from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.hypothesis_form import Reading, differences
 from cgbench.text.inputs import AnyPath, Texts, as_column
-from cgbench.text.inspection import Finding
-from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.profile import Profile, profile
 from cgbench.text.remote import local
 from cgbench.text.sampling import sample_text, spread
+
+if TYPE_CHECKING:
+    from cgbench.text.normalisation import Normalisation
 
 RELEASE, DETOKENIZE = "release", "detokenize"
 
@@ -71,13 +73,11 @@ def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[st
     else:
         name, lines = "train", spread(iter(as_column(train, "train").values))
     told = differences(_profile(text.values), profile(lines), Reading())
-    found = [
-        Finding(f"{text.name}: {one.text.replace('the references', name)}; write both alike", one.stops) for one in told
-    ]
-    stopped = next((finding for finding in found if finding.stops), None)
-    if stopped and not request.accept_text:
-        raise InputError(f"{stopped.text}; {argument('accept_text')} takes the text as it is")
-    return [finding.text for finding in found]
+    lines = [f"{text.name}: {one.text.replace('the references', name)}; write both alike" for one in told]
+    for line, one in zip(lines, told, strict=True):
+        if one.stops and not request.accept_text:
+            raise InputError(f"{line}; {argument('accept_text')} takes the text as it is")
+    return lines
 
 
 def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
@@ -86,6 +86,8 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
     :param given: ``release``, or ``[LANGUAGE=]NAME`` of a tokeniser, or of ``detokenize``.
     :raises InputError: there is none of that name, it needs a language, or the release cannot tell.
     """
+    from cgbench.text.normalisation import Normalisation
+
     language = None if release is None else _target_language(Path(release))
     if given == RELEASE:
         if release is None:
@@ -113,6 +115,7 @@ def _target_language(folder: Path) -> str:
 def _of_release(folder: Path, given: str) -> Normalisation:
     from cgbench.benchmark.release.release import Release
     from cgbench.shapes import check_shape
+    from cgbench.text.normalisation import Normalisation
 
     release = Release.open(folder)
     if release.is_split:
@@ -137,6 +140,8 @@ def normalise_systems(
     A run whose words are apart already, as those of the references, is put in lower case alone, where that is asked
     for: tokenising again would break its words.
     """
+    from cgbench.text.normalisation import normaliser
+
     language = normalisation.languages[1]
     change = normaliser(normalisation, language)
     lower = normaliser(replace(normalisation, tokenize="none", detokenize=False), language)
@@ -182,7 +187,7 @@ def check_form(
     """
     theirs = _profile([example[0] for example in references])
     remedies = _normalises(release)
-    found: list[Finding] = []
+    lines: list[str] = []
     for system in systems:
         for number, run in enumerate(system.texts or system.runs):
             told = differences(_profile(run), theirs, reading)
@@ -192,12 +197,10 @@ def check_form(
                     if remedies and all(one.normalises for one in some):
                         do = {remedies: None}
                     causes = "; ".join(one.text for one in some)
-                    found.append(Finding(f"{_named(system, number)}: {causes}. Remedy: {'; '.join(do)}", stops))
-    if not accept:
-        for finding in found:
-            if finding.stops:
-                raise InputError(f"{finding.text}; {argument('accept_text')} scores the text as it is")
-    return [finding.text for finding in found]
+                    lines.append(f"{_named(system, number)}: {causes}. Remedy: {'; '.join(do)}")
+                    if stops and not accept:
+                        raise InputError(f"{lines[-1]}; {argument('accept_text')} scores the text as it is")
+    return lines
 
 
 def _normalises(release: AnyPath | None) -> str | None:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
-from cgbench.benchmark.metrics.differences import Differences
-from cgbench.benchmark.metrics.differences_report import as_tables, as_values
 from cgbench.benchmark.metrics.features import FeatureInputs
 from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, values_only
 from cgbench.benchmark.metrics.scored import ScoredSystems, as_json, write_per_example
@@ -25,6 +23,7 @@ from cgbench.tables import safe_tsv
 if TYPE_CHECKING:
     import pandas
 
+    from cgbench.benchmark.metrics.differences import Differences
     from cgbench.plots import PointPanel
 
 
@@ -121,6 +120,8 @@ class Evaluation:
         rows = as_json(self.scored)
         if not self.differences:
             return rows
+        from cgbench.benchmark.metrics.differences_report import as_values
+
         return [row | {"differences": as_values(self.differences, str(row["system"]))} for row in rows]
 
     def to_latex(self, width: int | None = None) -> str:
@@ -139,7 +140,9 @@ class Evaluation:
         if form == "json" and self.differences:
             return json.dumps(self.to_json(), ensure_ascii=False, indent=1)
         table = report(self.scored, form, width, reasons)
-        if form != "tsv":
+        if self.differences and form != "tsv":
+            from cgbench.benchmark.metrics.differences_report import as_tables
+
             table = "\n\n".join([table, *as_tables(self.differences, form, width)])
         return safe_tsv(table) if safe and form == "tsv" else table
 
