@@ -9,7 +9,6 @@ from small_build import CANDIDATES, SMALL, copy_build, release_bytes
 
 from cgbench.data_recipes.demo.corpus import write_demo
 
-
 MORE = ("--control", "--licence", "MIT <b>")  # as the release was built
 
 

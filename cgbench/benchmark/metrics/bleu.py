@@ -302,8 +302,9 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
 
 def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """``chrf`` and ``bleu`` of a text with one reference each, tokenised already: words are what blanks separate."""
-    found = {}
-    for name, options in (("chrf", {}), ("bleu", {"tokenize": "none"})):
-        metric = SacreMetric(name, [[reference] for reference in references], options=options)
-        found[name] = float(metric.compute(metric.statistics(hypotheses).sum(0, keepdims=True))[0, 0])
-    return found
+    given = [[reference] for reference in references]
+    metrics = {"chrf": ChrF(given), "bleu": Bleu(given, tokenize="none")}
+    return {
+        name: float(metric.compute(metric.statistics(hypotheses).sum(0, keepdims=True))[0, 0])
+        for name, metric in metrics.items()
+    }
