@@ -88,9 +88,12 @@ def as_options(message: str, context: click.Context | None = None) -> str:
     """A message of the library, which speaks of arguments, as one of the command line: ``--paired mcnemar``."""
     context = context or click.get_current_context(silent=True)
     kinds = context.meta.get(REQUEST, []) if context else []
+    from_file = context.meta.get(FROM_FILE, {}) if context else {}
 
     def say(name: str, value: str | None, written: str | None) -> str:
         field = next((fields_of(kind)[name] for kind in kinds if name in fields_of(kind)), None)
+        if name in from_file:
+            return name if value is None else f"{name}={value}"
         if field and not field.is_setting:
             return field.flag if value is None else f"{field.flag} {value}"
         if field or name in SETTINGS:
