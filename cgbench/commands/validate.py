@@ -67,4 +67,3 @@ def _named(word: str) -> tuple[str | None, str]:
     if not re.fullmatch(r"[^/]+", name):
         raise InputError(f"{word}: a family's name is without / and not empty")
     return name, folder
-

@@ -302,9 +302,6 @@ def _many_chrf(sums: np.ndarray, factor: float) -> np.ndarray:
 
 def chrf_and_bleu(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """``chrf`` and ``bleu`` of a text with one reference each, tokenised already: words are what blanks separate."""
-    given = [[reference] for reference in references]
-    metrics = {"chrf": ChrF(given), "bleu": Bleu(given, tokenize="none")}
-    return {
-        name: float(metric.compute(metric.statistics(hypotheses).sum(0, keepdims=True))[0, 0])
-        for name, metric in metrics.items()
-    }
+    examples = [[reference] for reference in references]
+    metrics = {"chrf": ChrF(examples), "bleu": Bleu(examples, tokenize="none")}
+    return {name: float(one.value(one.statistics(hypotheses))[0]) for name, one in metrics.items()}

@@ -24,7 +24,7 @@ class System:
     """A system and its outputs: a list of hypotheses per run (a training seed).
 
     ``texts``: its outputs where ``runs`` are external scores, if they are known. ``made``: how each run was made, where
-    the files say so (:mod:`cgbench.models.outside.sidecar`), None where they do not.
+    the files say so (:mod:`cgbench.models.external.sidecar`), None where they do not.
     """
 
     name: str
