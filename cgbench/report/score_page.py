@@ -7,7 +7,7 @@ from typing import Any
 
 from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences, example_scores, find_differences
+from cgbench.benchmark.metrics.differences import SHOWN, Differences, FoundDifference, example_scores, find_differences
 from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.scored import ScoredSystems
@@ -223,7 +223,7 @@ def _difference_tables(one: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, kinds."""
     ahead = [row for row in one.ngrams if row.ours > row.theirs][:SHOWN]
     behind = [row for row in one.ngrams if row.ours < row.theirs][:SHOWN]
-    shown: list[tuple[str, str, Sequence[Difference]]] = [
+    shown: list[tuple[str, str, Sequence[FoundDifference]]] = [
         ("n-gram", f"N-grams: {len(one.ngrams):,} of {one.tested:,} differ", [*ahead, *behind]),
         ("count in training", "F1 of words, by their count in the training text", one.words),
         ("kind", "Kinds of examples", one.kinds),

@@ -75,7 +75,7 @@ def bleu_one_shot(tested: Translated) -> dict[str, float]:
 def cter(tested: Translated) -> dict[str, float]:
     """Compound translation error rates, of all and of each kind of phrase (CoGnition)."""
     from cgbench.benchmark.metrics.cter import Cter
-    from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+    from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
     from cgbench.text.columns import Column
 
     compounds = tested.column("compound")
@@ -83,7 +83,7 @@ def cter(tested: Translated) -> dict[str, float]:
     metric = Cter(
         Column("source", list(tested.sources)),
         Column("compound", compounds),
-        Lexicon.read(str(tested.data / "lexicon")),
+        TranslationLexicon.read(str(tested.data / "lexicon")),
         Atoms.read("cognition"),
         group_size=5 if whole else 1,
     )

@@ -22,7 +22,7 @@ import numpy as np
 
 from cgbench.benchmark.metrics.bins import Feature, lengths
 from cgbench.benchmark.metrics.cter_grammar import Grammar, cognition
-from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.metrics.metric import ExampleTexts, Metric, Signature
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
@@ -58,7 +58,7 @@ class Cter(Metric):
         self,
         sources: Column,
         compounds: Column,
-        lexicon: Lexicon,
+        lexicon: TranslationLexicon,
         atoms: Atoms,
         *,
         group_size: int = 5,
@@ -102,7 +102,7 @@ class Cter(Metric):
         cls,
         texts: ExampleTexts,
         *,
-        lexicon: AnyPath | Lexicon | None = None,
+        lexicon: AnyPath | TranslationLexicon | None = None,
         atoms: AnyPath | Atoms = "cognition",
         grammar: AnyPath | Grammar = "cognition",
         match: str = "substring",
@@ -127,7 +127,9 @@ class Cter(Metric):
         return cls(
             texts.sources,
             texts.compounds,
-            lexicon if isinstance(lexicon, Lexicon) else Lexicon.read(os.fspath(lexicon), match, lowercase),
+            lexicon
+            if isinstance(lexicon, TranslationLexicon)
+            else TranslationLexicon.read(os.fspath(lexicon), match, lowercase),
             atoms if isinstance(atoms, Atoms) else Atoms.read(os.fspath(atoms), rules),
             group_size=group_size,
             keep_blanks=keep_blanks,

@@ -142,7 +142,7 @@ class Translations:
         return any(" " in part for part in (*self.literals, *(pattern.pattern for pattern in self.patterns)))
 
     def find(self, text: str) -> Spans:
-        """Where the alternatives begin in ``text`` (of :meth:`Lexicon.text`): the first and the last place, or None."""
+        """The first and the last place where an alternative begins in ``text`` (of :meth:`TranslationLexicon.text`)."""
         begins: list[int] = []
         for part in self.literals:
             at = text.find(part)
@@ -167,7 +167,7 @@ class Translations:
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class TranslationLexicon:
     """Translations by atom. ``special``: the first alternative (with its line) that a regular expression reads
     otherwise than as it stands."""
 
@@ -179,7 +179,7 @@ class Lexicon:
     special: str | None = None
 
     @classmethod
-    def read(cls, given: str, match: str = "substring", lowercase: bool = False) -> Lexicon:
+    def read(cls, given: str, match: str = "substring", lowercase: bool = False) -> TranslationLexicon:
         """``cognition`` (from the data folder), or a file.
 
         :param match: one of :data:`MATCHES`.

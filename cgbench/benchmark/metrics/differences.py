@@ -47,7 +47,7 @@ COUNTS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 99), (100, 999), (1000, None))
 
 
 @dataclass(frozen=True)
-class Difference:
+class FoundDifference:
     """One thing on which two systems were compared: ``ours`` and ``theirs``, p-value and adjusted ``q_value``.
 
     Of an n-gram how often each has it right (the mean of its runs); else a figure. ``count``: examples that it is in.
@@ -82,9 +82,9 @@ class Differences:
     system: str
     against: str
     tested: int
-    ngrams: tuple[Difference, ...]
-    words: tuple[Difference, ...]
-    kinds: tuple[Difference, ...]
+    ngrams: tuple[FoundDifference, ...]
+    words: tuple[FoundDifference, ...]
+    kinds: tuple[FoundDifference, ...]
     examples: tuple[Example, ...]
 
 
@@ -191,7 +191,7 @@ def _expected(example: Sequence[str], split: Words) -> Counter[Ngram]:
 
 def _ngrams(
     expected: Sequence[Counter[Ngram]], texts: Sequence[Sequence[Sequence[str]]], split: Words
-) -> tuple[int, tuple[Difference, ...]]:
+) -> tuple[int, tuple[FoundDifference, ...]]:
     """How many n-grams were tested, and those that differ."""
     inside: Counter[Ngram] = Counter()
     for one in expected:
@@ -213,7 +213,7 @@ def _ngrams(
     p_values = [sign_test(signs[0][ngram], signs[1][ngram]) for ngram in order]
     blank = " " if split is words_of else ""
     found = [
-        Difference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q)
+        FoundDifference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q)
         for ngram, p, q in zip(order, p_values, false_discovery(p_values), strict=True)
         if q is not None and q < LEVEL
     ]
@@ -240,7 +240,7 @@ def _words(
     split: Words,
     counts: Counter[str],
     comparison: Comparison,
-) -> tuple[Difference, ...]:
+) -> tuple[FoundDifference, ...]:
     """F1 of the words of each group by their count in training."""
     if split is not words_of:
         return ()  # the training text is in words
@@ -266,7 +266,7 @@ def _words(
         ours, theirs = (float(_f1(one.sum(axis=1)).mean()) for one in pair)
         p = _calibrated_p(pair, comparison)
         label = f"{least}" if least == most else f"{least}-{most}" if most else f">= {least}"
-        found.append(Difference(label, len(rows), ours, theirs, p))
+        found.append(FoundDifference(label, len(rows), ours, theirs, p))
     return _adjusted(found)
 
 
@@ -284,7 +284,7 @@ def _calibrated_p(pair: Sequence[np.ndarray], comparison: Comparison) -> float |
     return None if math.isnan(p) else p
 
 
-def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
+def _adjusted(found: Sequence[FoundDifference]) -> tuple[FoundDifference, ...]:
     q_values = false_discovery([one.p_value for one in found])
     return tuple(replace(one, q_value=q) for one, q in zip(found, q_values, strict=True))
 
@@ -299,7 +299,7 @@ def _bins_of(metric: Metric, results: Sequence[SystemScores]) -> list[Bin]:
 
 def _kinds(
     metric: Metric, pair: Sequence[SystemScores], comparison: Comparison, bins: Sequence[Bin]
-) -> tuple[Difference, ...]:
+) -> tuple[FoundDifference, ...]:
     if not bins:
         return ()
     asked = replace(comparison, paired=CALIBRATED, baseline=None, all_pairs=True)
@@ -310,7 +310,7 @@ def _kinds(
         if None in values:
             continue
         (test,) = theirs.figures[figure].pairs
-        found.append(Difference(one.label, ours.examples, values[0] or 0.0, values[1] or 0.0, test.p_value))
+        found.append(FoundDifference(one.label, ours.examples, values[0] or 0.0, values[1] or 0.0, test.p_value))
     return _adjusted(found)
 
 

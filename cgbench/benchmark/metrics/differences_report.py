@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cgbench.benchmark.metrics.differences import SHOWN, Difference, Differences
+from cgbench.benchmark.metrics.differences import SHOWN, Differences, FoundDifference
 from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.tables import as_html, render
 
@@ -41,7 +41,7 @@ def as_tables(found: Sequence[Differences], form: str, width: int) -> list[str]:
     return parts
 
 
-def _row(one: Difference, width: int) -> list[str]:
+def _row(one: FoundDifference, width: int) -> list[str]:
     p_values = ("" if value is None else f"{value:.4f}" for value in (one.p_value, one.q_value))
     return [one.what, f"{one.count:,}", f"{one.ours:.{width}f}", f"{one.theirs:.{width}f}", *p_values]
 
@@ -69,7 +69,7 @@ def as_values(found: Sequence[Differences], system: str) -> dict[str, Any] | Non
     }
 
 
-def _values(one: Difference) -> dict[str, Any]:
+def _values(one: FoundDifference) -> dict[str, Any]:
     values: dict[str, Any] = {"what": one.what, "examples": one.count}
     return values | {name: _number(getattr(one, name)) for name in ("ours", "theirs", "p_value", "q_value")}
 

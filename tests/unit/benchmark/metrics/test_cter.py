@@ -10,7 +10,7 @@ from twins import cter_flag, places, word_places
 
 from cgbench.benchmark.metrics.cter import Cter, agreement, reasons
 from cgbench.benchmark.metrics.cter_grammar import Grammar
-from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon, Translations
+from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon, Translations
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column, read_column
@@ -28,7 +28,7 @@ ATOMS = (
 @pytest.fixture
 def lexicon(tmp_path):
     (tmp_path / "lexicon").write_text(LEXICON)
-    return Lexicon.read(str(tmp_path / "lexicon"))
+    return TranslationLexicon.read(str(tmp_path / "lexicon"))
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_places_of_words_agree_with_a_slow_search(tmp_path):
         )
         entry = "a/" if entry == "/" else entry
         text = "".join(rng.choices(alphabet, k=rng.randrange(12)))
-        searched = Lexicon(tmp_path, {}, "", "word").text(text)
+        searched = TranslationLexicon(tmp_path, {}, "", "word").text(text)
         found = Translations.parse(entry, "word").find(searched)
         slow = word_places(entry, text)
         numbers = [-1, *(at for at, character in enumerate(searched) if character == " ")]
@@ -148,7 +148,7 @@ def test_flags_agree_with_the_rules_on_random_compounds(tmp_path):
             [rng.choice(names[kind]) for kind in rng.choices(sorted(names), k=rng.randrange(1, 9))] for _ in range(100)
         ]
         compounds = [" ".join(phrases[name] for name in row) for row in chosen]
-        metric = cter(Lexicon.read(str(tmp_path / "lexicon")), atoms, compounds)
+        metric = cter(TranslationLexicon.read(str(tmp_path / "lexicon")), atoms, compounds)
         for row, compound in zip(chosen, compounds, strict=True):
             text = "".join(rng.choices(["a", "b", "c", " ", "@@ "], k=rng.randrange(12))) + rng.choice(["a", "c", "@@"])
             text += rng.choice(["", "", " ", "\u3000"])
@@ -165,7 +165,7 @@ def random_entry(rng):
 
 def test_languages_with_blanks(tmp_path, atoms):
     (tmp_path / "german").write_text("the\t/\ndog\tder Hund/Hund\n")
-    german = Lexicon.read(str(tmp_path / "german"))
+    german = TranslationLexicon.read(str(tmp_path / "german"))
     column = Column("c", ["the dog"])
     with pytest.raises(InputError, match="german: a translation of 'dog' holds a blank.*give keep_blanks"):
         Cter(column, column, german, atoms, group_size=1)
@@ -183,7 +183,7 @@ def test_translations_stand_as_they_are_unless_they_are_called_regular_expressio
     column = Column("c", ["the dog"])
     found = {}
     for match in ("substring", "regex"):
-        metric = Cter(column, column, Lexicon.read(str(tmp_path / "lexicon"), match), atoms, group_size=1)
+        metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon"), match), atoms, group_size=1)
         found[match] = metric.judge("the dog", "E").wrong
         assert f"|match:{match}|" in str(metric.signature())  # the lexicon reads otherwise in CoGnition's evaluator
     assert found == {"substring": True, "regex": False}
@@ -202,7 +202,7 @@ def test_signatures_say_what_is_not_as_in_cognition(tmp_path, atoms):
     column = Column("c", ["the dog"])
 
     def signature(of=atoms, short=False, **given):
-        read = Lexicon.read(str(tmp_path / "lexicon"), **given)
+        read = TranslationLexicon.read(str(tmp_path / "lexicon"), **given)
         return Cter(column, column, read, of, group_size=1).signature().format(short)
 
     assert re.fullmatch(r"lexicon:\w{8}\|atoms:atoms@\w{8}\|group:1\|version:.*", signature())
@@ -249,7 +249,7 @@ def test_bad_input(lexicon, tmp_path, change, message):
 def test_bad_lexicons(tmp_path, text, message):
     (tmp_path / "lexicon").write_text(text)
     with pytest.raises(InputError, match=message):
-        Lexicon.read(str(tmp_path / "lexicon"), "regex")
+        TranslationLexicon.read(str(tmp_path / "lexicon"), "regex")
 
 
 def test_bad_atoms(tmp_path):
@@ -270,10 +270,10 @@ def test_bad_atoms(tmp_path):
 def test_the_lexicon_of_cognition_is_looked_for_in_the_data_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_DATA", str(tmp_path))
     with pytest.raises(InputError, match="states no licence"):
-        Lexicon.read("cognition")
+        TranslationLexicon.read("cognition")
     (tmp_path / "cognition").mkdir()
     (tmp_path / "cognition" / "lexicon").write_text("dog\t狗\n")
-    assert list(Lexicon.read("cognition").entries) == ["dog"]
+    assert list(TranslationLexicon.read("cognition").entries) == ["dog"]
 
 
 def test_agreement_with_human_judgements():
@@ -300,7 +300,7 @@ def test_every_flag_of_the_published_evaluator(kind):
     with gzip.open(SHARED / "cognition/paper_results_reference_evaluator.tsv.gz", "rt") as file:
         theirs = [row for row in csv.DictReader(file, delimiter="\t") if row["set"] == kind]
     table = SHARED / f"cognition/paper_results_{kind}.tsv.gz"
-    lexicon, atoms = Lexicon.read(str(SHARED / "cognition/lexicon")), Atoms.read("cognition")
+    lexicon, atoms = TranslationLexicon.read(str(SHARED / "cognition/lexicon")), Atoms.read("cognition")
     metric = Cter(read_column(table, "source"), read_column(table, "compound"), lexicon, atoms)
     hypotheses = read_column(table, "hypothesis").values
     statistics = metric.statistics(hypotheses)
@@ -324,7 +324,7 @@ def test_the_references_as_hypotheses(name):
     folder = SHARED / "cognition"
     metric = Cter(
         read_column(folder / f"{name}.en"), read_column(folder / f"{name}.compound"),
-        Lexicon.read(str(folder / "lexicon")), Atoms.read("cognition"),
+        TranslationLexicon.read(str(folder / "lexicon")), Atoms.read("cognition"),
     )  # fmt: skip
     value = metric.value(metric.statistics(read_column(folder / f"{name}.zh").values))
     assert value == pytest.approx(FLOOR[name], abs=5e-4)
@@ -350,7 +350,7 @@ def test_a_pattern_that_never_ends_is_stopped(monkeypatch):
 def test_patterns_that_fill_the_memory_or_mean_something_else(tmp_path, entry, said):
     (tmp_path / "lexicon").write_text(f"dog\t{entry}\n")
     with pytest.raises(InputError, match=rf"line 1: .* is not a valid pattern .*{said}"):
-        Lexicon.read(str(tmp_path / "lexicon"), "regex")
+        TranslationLexicon.read(str(tmp_path / "lexicon"), "regex")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.cter_grammar import Grammar, Rule, cognition, shipped
-from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
@@ -52,7 +52,7 @@ def test_a_copy_of_the_grammar_of_cognition_is_the_same_one(tmp_path):
     assert copy.sha256 == cognition().sha256
     (tmp_path / "lexicon").write_text("dog\t狗\n")
     column = Column("c", ["dog"])
-    lexicon = Lexicon.read(str(tmp_path / "lexicon"))
+    lexicon = TranslationLexicon.read(str(tmp_path / "lexicon"))
     metric = Cter(column, column, lexicon, Atoms.read("cognition", copy), group_size=1)
     assert "grammar" not in str(metric.signature())
 
@@ -107,7 +107,7 @@ def judge(tmp_path):
         for name, text in zip(("lexicon", "atoms", "grammar"), tables, strict=True):
             (tmp_path / name).write_text(text)
         atoms = Atoms.read(str(tmp_path / "atoms"), Grammar.read(str(tmp_path / "grammar")))
-        lexicon = Lexicon.read(str(tmp_path / "lexicon"), match, given.pop("lowercase", False))
+        lexicon = TranslationLexicon.read(str(tmp_path / "lexicon"), match, given.pop("lowercase", False))
         columns = Column("source", [source]), Column("compound", [compound])
         return Cter(*columns, lexicon, atoms, group_size=1, **given).judge(compound, hypothesis)
 
@@ -217,7 +217,7 @@ def test_modifiers_and_phrases_are_the_grammars(tmp_path):
         (tmp_path / name).write_text(text)
     atoms = Atoms.read(str(tmp_path / "atoms"), Grammar.read(str(tmp_path / "grammar")))
     column = Column("c", ["the dog", "saw the dog he liked", "behind the dog"])
-    metric = Cter(column, column, Lexicon.read(str(tmp_path / "lexicon"), "word"), atoms, group_size=1)
+    metric = Cter(column, column, TranslationLexicon.read(str(tmp_path / "lexicon"), "word"), atoms, group_size=1)
     assert metric.kinds == ["NP", "VP", "PP"]
     labels = make_feature("modifier", 3, FeatureInputs(column, metric=metric)).labels
     assert labels == ("without", "with", "without")

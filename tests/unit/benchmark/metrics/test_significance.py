@@ -292,13 +292,15 @@ def test_mcnemar_is_for_right_and_wrong_only():
 def test_cter_aggregate_resamples_groups(tmp_path):
     """Two groups of five rows, one right and one wrong: samples of groups have an aggregate of 0, 50 or 100."""
     from cgbench.benchmark.metrics.cter import Cter
-    from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+    from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
     from cgbench.text.columns import Column
 
     (tmp_path / "lexicon").write_text("dog\tD\ncat\tC\n")
     (tmp_path / "atoms").write_text("N\tdog\tdog\nN\tcat\tcat\n")
     compounds = Column("compounds", ["dog"] * 5 + ["cat"] * 5)
-    metric = Cter(compounds, compounds, Lexicon.read(str(tmp_path / "lexicon")), Atoms.read(str(tmp_path / "atoms")))
+    metric = Cter(
+        compounds, compounds, TranslationLexicon.read(str(tmp_path / "lexicon")), Atoms.read(str(tmp_path / "atoms"))
+    )
     statistics = metric.statistics(["D"] * 5 + ["x"] + ["C"] * 4)
     units = metric.collect(statistics, np.arange(10))[None]
     values = bootstrap([units], metric.compute, 200, 1)[0]

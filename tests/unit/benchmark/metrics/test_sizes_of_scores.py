@@ -7,7 +7,7 @@ from cgbench.benchmark.metrics.bins import Bin, Feature
 from cgbench.benchmark.metrics.bleu import Bleu
 from cgbench.benchmark.metrics.comparison import Comparison, compare
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.cter_lexicon import Atoms, Lexicon
+from cgbench.benchmark.metrics.cter_lexicon import Atoms, TranslationLexicon
 from cgbench.benchmark.metrics.exact_match import ExactMatch
 from cgbench.benchmark.metrics.registry import metric_class
 from cgbench.benchmark.metrics.scored import Binning, score
@@ -22,7 +22,7 @@ def cter(folder):
     (folder / "lexicon").write_text("dog\t狗\nthe\t/\n")
     (folder / "atoms").write_text("N\tdog\tdog\nDET\tthe\tthe\n")
     sources = ["the dog ran", "he saw the dog"]
-    lexicon, atoms = Lexicon.read(str(folder / "lexicon")), Atoms.read(str(folder / "atoms"))
+    lexicon, atoms = TranslationLexicon.read(str(folder / "lexicon")), Atoms.read(str(folder / "atoms"))
     return Cter(Column("s", sources), Column("c", ["the dog"] * 2), lexicon, atoms, group_size=2)
 
 
