@@ -40,7 +40,7 @@ def places(name: str, ids: Sequence[str], first: Column, *, more: bool = False) 
     assert first.ids is not None
     if list(ids) == first.ids:
         return list(range(len(ids)))
-    found, known = _numbered(name, ids), _numbered(first.name, first.ids)
+    found, known = numbered(name, ids), numbered(first.name, first.ids)
     for one, own, other, others in ((first.name, known, name, found), (name, found, first.name, known)):
         missing = [key for key in own if key not in others]
         if missing and not (more and own is found):
@@ -51,7 +51,11 @@ def places(name: str, ids: Sequence[str], first: Column, *, more: bool = False) 
     return [found[key] for key in first.ids]
 
 
-def _numbered(name: str, ids: Sequence[str]) -> dict[str, int]:
+def numbered(name: str, ids: Sequence[str]) -> dict[str, int]:
+    """The row of each id.
+
+    :raises InputError: an id is there twice.
+    """
     rows: dict[str, int] = {}
     for row, key in enumerate(ids):
         if key in rows:

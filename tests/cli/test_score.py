@@ -209,19 +209,12 @@ def test_many_runs_may_have_long_names(files, run):
 
 
 def test_bins_of_perplexity(files, run):
-    run("lm", "train", files / "train", "--order", "2", "--out", files / "x.arpa")
-    words = [
-        "score",
-        "exact",
-        "--ref",
-        files / "ref",
-        "--hyp",
-        f"a={files / 'a1'}",
-        "--by",
-        "perplexity",
-        "--bins",
-        "2",
-    ]
+    known = sorted({word for line in (files / "train").read_text().splitlines() for word in line.split()})
+    rows = ["-3\t<unk>\t0", "-99\t<s>\t0", "-1\t</s>", *(f"-1\t{word}\t0" for word in known)]
+    pairs = ["\\2-grams:", f"-1\t<s> {known[0]}", "", "\\end\\"]
+    write(files / "x.arpa", ["\\data\\", f"ngram 1={len(rows)}", "ngram 2=1", "", "\\1-grams:", *rows, "", *pairs])
+    words = ["score", "exact", "--ref", files / "ref", "--hyp", f"a={files / 'a1'}", "--by", "perplexity"]
+    words += ["--bins", "quantiles:2"]
     assert "give --lm" in run(*words, status=2).stderr
     low, high = json.loads(run(*words, "--lm", files / "x.arpa", "--format", "json").stdout)["bins"]
     assert (low["n"], high["n"]) == (6, 6)  # the training text holds two of the four sentences

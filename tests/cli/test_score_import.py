@@ -236,7 +236,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
     (tmp_path / "c.tsv").write_text("key\tscore\nx\t1\nw\t2\n")
     (tmp_path / "d.tsv").write_text("key\tone\nx\t1\n")
     twice = run("score", "import", "--scores", tmp_path / "a.tsv", "--id", "key", status=2).stderr
-    assert "a.tsv:score, row 2: the id 'x' is in row 1, too" in twice
+    assert "a.tsv:score, row 2: the id 'x' is in row 1 already" in twice
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--scores", tmp_path / "c.tsv", "--id", "key"]
     assert "b.tsv:score, row 2 (id y) has no row in " in run(*words, status=2).stderr
     which = run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr

@@ -18,9 +18,9 @@ from cgbench.benchmark.metrics.score_files import (
 )
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import short_name
+from cgbench.text.columns import Column, short_name
 from cgbench.text.inputs import is_path
-from cgbench.text.joins import index_of
+from cgbench.text.joins import index_of, numbered, places
 from cgbench.text.remote import local
 from cgbench.text.streams import TABLES, form
 
@@ -109,7 +109,7 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     :raises InputError: lengths, ids, examples or versions of the task differ; the row is named.
     """
     for column in columns:
-        _check_ids(column)
+        numbered(column.name, column.ids or ())
     first, *others = columns
     ordered = [first]
     for column in others:
@@ -136,36 +136,12 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
     return ordered
 
 
-def _check_ids(column: ScoreColumn) -> None:
-    places: dict[str, int] = {}
-    for index, one in enumerate(column.ids or ()):
-        if one in places:
-            raise InputError(
-                f"{column.name}, row {index + 1}: the id {one!r} is in row {places[one] + 1}, too; an example has one "
-                "row"
-            )
-        places[one] = index
-
-
 def _in_order(first: ScoreColumn, column: ScoreColumn) -> ScoreColumn:
     """A run in the order of the first, by ids."""
-    assert first.ids is not None
     assert column.ids is not None
     if column.ids == first.ids:
         return column
-    places = {one: index for index, one in enumerate(column.ids)}
-    known = set(first.ids)
-    for owner, other, missing in (
-        (first, column, [one for one in first.ids if one not in places]),
-        (column, first, [one for one in column.ids if one not in known]),
-    ):
-        if missing:
-            assert owner.ids is not None
-            raise InputError(
-                f"{owner.row(owner.ids.index(missing[0]))} has no row in {other.name} ({len(missing):,} such rows): "
-                "give scores of the same examples"
-            )
-    order = [places[one] for one in first.ids]
+    order = places(column.name, column.ids, Column(first.name, [], ids=first.ids))
     prints = None if column.prints is None else [column.prints[index] for index in order]
     values = [column.values[index] for index in order]
-    return replace(column, values=values, ids=list(first.ids), prints=prints, path=None)  # another order than the file
+    return replace(column, values=values, ids=list(first.ids or ()), prints=prints, path=None)  # not the file's order
