@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from shared_data import SHARED, needs
-from small_build import SMALL, copy_build
+from small_build import copy_build
 
 TRAIN = "what can we do\n" * 3 + "we can see this\n" * 3 + "a bird\n"
 TEST = "what can we do\ncan we see a bird\nthis bird can see\n"
@@ -229,19 +229,10 @@ def test_bad_input(texts, run, words, message):
     assert result.stderr.count("\n") == 1
 
 
-@pytest.fixture(scope="module")
-def release(tmp_path_factory, corpora):
-    """A finished small build of normalised text; tests only read it."""
-    pytest.importorskip("torch")
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
-    out = tmp_path_factory.mktemp("stats") / "release"
-    words = ["build-react", *corpora, *SMALL, "--out", out, "--jobs", "2", "--lowercase", "--set", "candidates=200"]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
-    return out
+@pytest.fixture
+def release(small_release):
+    """The folder of a finished small build; tests of normalised releases are in test_text_options.py."""
+    return small_release.folder
 
 
 def test_a_release_agrees_with_its_split(release, run):
@@ -254,13 +245,13 @@ def test_a_release_agrees_with_its_split(release, run):
     selected = manifest["figures"]["selected"]["degree"]
     assert rows[1]["degree_quantiles"] == {key: selected[key] for key in ("q0", "q25", "q50", "q75", "q100")}
     assert rows[1]["mean_length"] == sum(row["target_length"] for row in split) / 10
-    assert all("|case:lc|" in row["signature"] for row in rows)
+    assert all("|case:mixed|" in row["signature"] for row in rows)
     assert rows[1] == json.loads(run("stats", "--release", release, "--side", "target", "--format", "json").stdout)
 
 
 def test_a_release_is_as_its_texts(release, run, demo):
     """The same figures as from the texts themselves, normalised alike."""
-    words = ["--train", demo / "train.en", "--test", release / "test.en", "--lowercase", "--format", "json"]
+    words = ["--train", demo / "train.en", "--test", release / "test.en", "--format", "json"]
     plain = json.loads(run("stats", *words).stdout)
     row = json.loads(run("stats", "--release", release, "--side", "target", "--format", "json").stdout)
     for key in ("examples", "degree", "degree_quantiles", "novel_words", "word_ngrams"):

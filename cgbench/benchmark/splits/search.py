@@ -91,16 +91,18 @@ def search(
     if config.tries and fixed is None:
         ones, others = np.flatnonzero(side_of == TRAIN), np.flatnonzero(side_of == TEST)
         random, tries = generator(config.seed, 2), config.tries * (train + test)
-        for begin in range(0, tries, STEPS):
-            steps = min(STEPS, tries - begin)
-            exchange(atoms, compounds, goal, config.method == "tmcd", ones, others, random, steps)
+        sizes_of = [min(STEPS, tries - begin) for begin in range(0, tries, STEPS)]
+
+        def try_some(wanted: np.ndarray, steps: int) -> None:
+            exchange(atoms, compounds, wanted, config.method == "tmcd", ones, others, random, steps)
+
+        for steps in sizes_of:
+            try_some(goal, steps)
             progress(steps)
         if config.bounded and _atoms_above(atoms, config.atom_limit):
             nearest = ones.copy(), others.copy()
-            bound = np.array([goal[0], goal[1], np.inf, 0.0])
-            for begin in range(0, tries, STEPS):
-                steps = min(STEPS, tries - begin)
-                exchange(atoms, compounds, bound, config.method == "tmcd", ones, others, random, steps)
+            for steps in sizes_of:
+                try_some(np.array([goal[0], goal[1], np.inf, 0.0]), steps)
                 if not _atoms_above(atoms, config.atom_limit):
                     break
             else:  # the bound is out of reach: what was given up for it is taken back

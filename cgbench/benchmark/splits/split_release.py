@@ -180,17 +180,12 @@ def card(manifest: Mapping[str, Any]) -> str:
         f"| test pairs | {counts['selected']:,} |",
         f"| pairs of the corpus in neither | {counts['neither']:,} |",
         f"| licence | {manifest['licence'] or 'not stated'} |",
-    ]
-    if "elements" in figures:
-        lines += [
-            f"| elements, weights | `{figures['elements']}`, {figures['weights']} |",
-            f"| atom divergence | {figures['atom_divergence']:.4f} |",
-            f"| compound divergence | {figures['compound_divergence']:.4f} |",
-            f"| compounds of the test set | {figures['test_compounds']:,} |",
-            f"| of these not in training | {figures['novel_compounds']:,} |",
-            f"| atoms of the test set that training lacks | {figures['lone_atoms']:,} of {figures['test_atoms']:,} |",
-        ]
-    lines += [
+        f"| elements, weights | `{figures['elements']}`, {figures['weights']} |",
+        f"| atom divergence | {figures['atom_divergence']:.4f} |",
+        f"| compound divergence | {figures['compound_divergence']:.4f} |",
+        f"| compounds of the test set | {figures['test_compounds']:,} |",
+        f"| of these not in training | {figures['novel_compounds']:,} |",
+        f"| atoms of the test set that training lacks | {figures['lone_atoms']:,} of {figures['test_atoms']:,} |",
         "",
         "Divergence is 1 less the Chernoff coefficient, alpha 0.5 for atoms and 0.1 for compounds (Keysers et al.",
         "2020). It is over the elements above alone: what is new in other respects, meaning for one, it does not say.",

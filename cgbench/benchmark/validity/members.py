@@ -46,28 +46,17 @@ class DrawnEnsembles:
     rho: tuple[float, ...]
     window: tuple[float, ...]
 
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
-        return {"members": self.members, "how": self.how, "rho": list(self.rho), "window": list(self.window)}
-
 
 @dataclass(frozen=True)
 class Draws:
-    """What ensembles drawn from the members select: ``of`` candidates, ``members`` in all; ``by_chance``: the share of
+    """What ensembles drawn from the members select: of ``candidates``, ``members`` in all; ``by_chance``: the share of
     the window that any two have in common by chance."""
 
     measure: str
-    of: int
+    candidates: int
     members: int
     by_chance: float
     draws: tuple[DrawnEnsembles, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
-        return {
-            **{"measure": self.measure, "candidates": self.of, "members": self.members, "by_chance": self.by_chance},
-            "draws": [draw.as_dict() for draw in self.draws],
-        }
 
 
 def candidate_texts(release: Release) -> tuple[list[str], list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def _as_json(found: Validity) -> str:
             "signature": found.release.signature,
             "correlations": [one.as_dict() for one in found.correlations],
             "overlaps": [one.as_dict() for one in found.agreements],
-            "draws": found.draws.as_dict() if found.draws else None,
+            "draws": dataclasses.asdict(found.draws) if found.draws else None,
             "scored": _scored_dict(found.scored) if found.scored else None,
             "notes": list(found.notes),
         },
@@ -163,8 +164,8 @@ def _draws(draws: Draws) -> str:
     ]
     head = ("members", "pairs", f"rho of {draws.measure}", "least", "window in common", "least")
     return (
-        f"ensembles drawn from the {draws.members} members, on {draws.of:,} candidates (window in common by chance: "
-        f"{draws.by_chance:.3f})\n" + render(head, rows)
+        f"ensembles drawn from the {draws.members} members, on {draws.candidates:,} candidates "
+        f"(window in common by chance: {draws.by_chance:.3f})\n" + render(head, rows)
     )
 
 

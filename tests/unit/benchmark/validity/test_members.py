@@ -53,7 +53,7 @@ def test_drawn_ensembles_score_as_ensembles_of_these_members_do(tmp_path, member
 
     release = built(tmp_path, members / "four")
     found = draw_members(release, draws=2, sample=40, seed=1, batch=16)
-    assert (found.of, found.members, found.by_chance) == (40, 4, 12 / 40)
+    assert (found.candidates, found.members, found.by_chance) == (40, 4, 12 / 40)
     by_kind = {(one.members, one.how): one for one in found.draws}
     assert (2, "apart") in by_kind and (4, "bootstrap") in by_kind and (3, "all") in by_kind
     # By hand, for the first pair of three members.
