@@ -37,7 +37,7 @@ def read(automaton, parts, most):
     return total
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(SENTENCES, st.lists(SENTENCES, max_size=3), st.integers(1, 4))
 def test_as_counted(test, parts, min_count):
     test = with_each_word(test)
