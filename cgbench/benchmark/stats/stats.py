@@ -90,17 +90,18 @@ def stats(request: StatsRequest) -> Statistics:
 
     :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit together.
     """
-    from cgbench.benchmark.divergence.elements import OF_FILES, kind_of
+    kind = None
+    both = request.side == "both" or (request.release is not None and request.side is None)
+    if request.divergence:
+        from cgbench.benchmark.divergence.elements import OF_FILES, kind_of
 
-    kind = kind_of(request.divergence, request.weights, "divergence", request.trust) if request.divergence else None
-    if not kind and request.weights != "specific":
+        kind = kind_of(request.divergence, request.weights, "divergence", request.trust)
+        if kind.name in OF_FILES and both:
+            given = argument("divergence", request.divergence)
+            raise InputError(f"{given}: its files are of one side; choose one {argument('side')}")
+    elif request.weights != "specific":
         raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
     wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind)
-    both = request.side == "both" or (request.release is not None and request.side is None)
-    if kind and kind.name in OF_FILES and both:
-        raise InputError(
-            f"{argument('divergence', request.divergence)}: its files are of one side; choose one {argument('side')}"
-        )
     rows = _of_release(request, wanted) if request.release is not None else _of_texts(request, wanted)
     return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
 
@@ -150,8 +151,6 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
 
 
 def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
-    from cgbench.benchmark.stats.pos import tags_from
-
     if not request.pos:
         if request.tags != "xpos":
             raise InputError(f"{argument('tags', request.tags)} belongs to {argument('pos', 'conllu:FILES')}")
@@ -161,6 +160,8 @@ def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
             f"{argument('pos')}: tags are those of one language; choose {argument('side', 'source')} or "
             f"{argument('side', 'target')}"
         )
+    from cgbench.benchmark.stats.pos import tags_from
+
     return tags_from(request.pos, request.tags, tests, request.trust)
 
 
