@@ -385,11 +385,12 @@ def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
     return corpus_or_split(paths, column_pair(columns))
 
 
-def ranges(words: str) -> list[int]:
-    """The numbers of ``1-3,13``.
+def ranges(given: Sequence[str]) -> list[int]:
+    """The numbers of ``1-3,13``, in one word or several.
 
     :raises InputError: it is no such list.
     """
+    words = ",".join(given)
     numbers: set[int] = set()
     for part in words.split(","):
         first, sign, last = part.partition("-")
