@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.react.build_react import build_react
     from cgbench.benchmark.release.export.export import export
     from cgbench.benchmark.release.release import Release
+    from cgbench.benchmark.release.verify import verify
     from cgbench.benchmark.splits.split import split
     from cgbench.benchmark.stats.degree import degree
     from cgbench.benchmark.stats.stats import stats
@@ -59,6 +60,7 @@ __all__ = [
     "translate",
     "uncertainty",
     "validate",
+    "verify",
 ]
 
 _MODULES = {
@@ -82,6 +84,7 @@ _MODULES = {
     "translate": "cgbench.models.ensemble",
     "uncertainty": "cgbench.models.external.uncertainty",
     "validate": "cgbench.benchmark.validity.validate",
+    "verify": "cgbench.benchmark.release.verify",
     **dict.fromkeys(("bleu", "chrf", "cter", "evaluate", "exact_match", "ter"), "cgbench.benchmark.metrics.evaluate"),
 }
 """Where each name is defined."""

@@ -296,6 +296,10 @@ def _is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike)) and bool(os.fspath(value))
 
 
+def _is_release(value: Any) -> bool:
+    return _is_path(value) or hasattr(value, "manifest")
+
+
 def _is_text(value: Any) -> bool:
     return _is_path(value) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)))
 
@@ -327,6 +331,7 @@ Name: TypeAlias = Annotated[str, Kind("name", "a name", lambda value: isinstance
 """A text that is taken as it is: ``none`` too."""
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
+AnyRelease: TypeAlias = Annotated[Any, Kind("folder", "a release, or its folder", _is_release)]
 Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", _is_text)]
 """One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas Series)."""
 Paths: TypeAlias = Annotated[Any, Kind("paths", "the name of a file, or a list of such names", are_paths, many=True)]

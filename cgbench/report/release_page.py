@@ -15,6 +15,7 @@ from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.release.manifest import Findings
 from cgbench.benchmark.release.release import SIDES, Release
+from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, argument
 from cgbench.plots import COLOURS
 from cgbench.report import charts
@@ -51,7 +52,7 @@ def release_page(
     """
     if release.is_split:
         raise InputError(f"{release.folder}: a split has no page; use cgbench verify or cgbench stats --release")
-    checks = release.verify()
+    checks = verify(release)
     if checks.failed and not force:
         raise InputError(failed_line(release, checks))
     try:

@@ -10,7 +10,7 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.overlap.overlap import overlap
 from cgbench.benchmark.overlap.saved import KnownOfTest
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.verify_split import sets_of, verify_split
+from cgbench.benchmark.release.verify import verify
 from cgbench.cli import main
 from cgbench.engines import Local
 from cgbench.errors import InputError
@@ -35,7 +35,7 @@ def exchange(path, kind):
 
 def read_split(folder):
     split = Release.open(folder)
-    sets_of(split)
+    split.sets()
     return [split.train_lines("source"), split.train_lines("target"), split.lines("source"), split.lines("target")]
 
 
@@ -122,7 +122,7 @@ def test_a_member_is_no_link_and_its_bytes_are_its_own(folders, tmp_path):
 def test_a_forged_split_fails_its_checks(folders, tmp_path):
     folders["split"][0]()
     exchange(tmp_path / "x/split/split.tsv", "device")
-    found = verify_split(Release.open(tmp_path / "x/split"))
+    found = verify(tmp_path / "x/split")
     assert not found.ok and any("not an ordinary file" in str(check) for check in found)
 
 

@@ -18,6 +18,7 @@ MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
 SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # what `cgbench split` writes; the set of each pair of its corpus
+SETS_HEAD = "pair\tset"  # the first row of split.tsv
 ID = "line"  # the column of every table that tells its rows apart
 DATA = "data"  # the folder of the tables, the one folder that a release has
 CANDIDATES_1 = "candidates.parquet"  # of format 1

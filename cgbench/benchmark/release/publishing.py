@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, InputWarning, argument
 
 
@@ -16,7 +17,7 @@ def check_in_order(release: Release, force: bool = False) -> None:
     :param force: say what differs, and go on.
     :raises InputError: it does not.
     """
-    failed = release.verify().failed
+    failed = verify(release).failed
     if not failed:
         return
     first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"

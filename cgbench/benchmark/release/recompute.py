@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,15 +29,13 @@ from cgbench.benchmark.candidates.uncertainty import (
     shard_size,
 )
 from cgbench.benchmark.release.manifest import Check
+from cgbench.benchmark.release.release import Release
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, member_folders
 from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
-
-if TYPE_CHECKING:
-    from cgbench.benchmark.release.release import Release
 
 # Batches of other sentences, another processor or version of PyTorch round otherwise; a figure that was changed by
 # less than this, relative to itself, changes no selection that means anything.

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.arguments import check_whole
 from cgbench.benchmark.release.manifest import (
     CONTROL,
     FORMAT,
     FORMATS,
     MANIFEST,
+    SETS_FILE,
+    SETS_HEAD,
     SHAPE,
     SPLIT,
     candidates_file,
@@ -34,13 +35,13 @@ from cgbench.models.checkpoints import BESIDE
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
 from cgbench.text.parquet import read_table
+from cgbench.text.streams import read_lines
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from cgbench.benchmark.candidates.correlations import Correlation
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
-    from cgbench.benchmark.release.manifest import Findings
 
 SIDES = ("source", "target")
 _SHAPE_OF_SPLIT = {
@@ -94,6 +95,11 @@ class Release:
         if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
             raise InputError(f"{path / MANIFEST}: it names no two languages that files can be named by")
         return cls(path, manifest, beside)
+
+    @classmethod
+    def of(cls, release: Release | str | os.PathLike[str], work: str | os.PathLike[str] | None = None) -> Release:
+        """A release that is open already, or the one in a folder (:meth:`open`)."""
+        return release if isinstance(release, Release) else cls.open(release, work)
 
     @property
     def until(self) -> str:
@@ -196,6 +202,23 @@ class Release:
     def train_lines(self, side: str) -> list[str]:
         """The sentences of that file."""
         return _lines(self.train_path(side))
+
+    def sets(self) -> list[int]:
+        """The set of every pair of the corpus of a split: 0 training, 1 test set, -1 neither.
+
+        :raises InputError: ``split.tsv`` is missing, or has a row that does not belong.
+        """
+        names = {"train": 0, "test": 1, "neither": -1}
+        found = []
+        path = self.path(SETS_FILE)
+        for number, line in enumerate(read_lines(path)):
+            pair, _, name = line.partition("\t")
+            if not number and line == SETS_HEAD:
+                continue
+            if not number or pair != str(number) or name not in names:
+                raise InputError(f"{path}, row {number + 1}: not a row of a split")
+            found.append(names[name])
+        return found
 
     def split(self) -> list[dict[str, Any]]:
         """The rows of ``split.jsonl``: where each pair of the test set is from, and every figure of it.
@@ -341,23 +364,6 @@ class Release:
 
         folder = self.step("known-ngrams")
         return KnownNgrams.load(folder / "ngrams") if folder else None
-
-    def verify(self, *, again: int = 0) -> Findings:
-        """Check it (:func:`cgbench.benchmark.release.verify.verify`): a list of what was checked, with an ``ok`` of its
-        own.
-
-        :param again: candidates, chosen at random, whose figures are made again from the workspace.
-        """
-        from cgbench.benchmark.release.verify import verify
-
-        check_whole(0, again=again)
-        if self.is_split:
-            from cgbench.benchmark.release.verify_split import verify_split
-
-            if again:
-                raise InputError(f"{argument('recompute', again)}: a split has no candidates; leave it out")
-            return verify_split(self)
-        return verify(self, again=again)
 
     def __repr__(self) -> str:
         return f"Release({str(self.folder)!r}, {self.signature!r})"

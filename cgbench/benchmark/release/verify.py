@@ -1,4 +1,4 @@
-"""Check a release: its hashes, its counts, and the split, drawn again from the candidates' figures."""
+"""Check a release or a split: its hashes, its counts, and the selection, drawn again from the candidates' figures."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import itertools
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from cgbench.benchmark.release.manifest import (
     CONTROL,
     CORRELATIONS,
     CROISSANT,
+    ID,
     MANIFEST,
+    SETS_FILE,
     SPLIT,
     TIMINGS,
     Check,
@@ -39,121 +42,115 @@ from cgbench.benchmark.release.manifest import (
     table_names,
     timings_digest,
 )
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import TRANSLATION, sides_of, without_text
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
+from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 from cgbench.text.remote import is_address
 from cgbench.text.streams import split_name
 
-if TYPE_CHECKING:
-    from cgbench.benchmark.release.release import Release
-
-SIDES = ("source", "target")
 PAIR_MEASURES = (DUAL, JOINT)
+HIDDEN = (TRANSLATION, "content")  # what the table of the test set has and split.jsonl has not
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
+
+Found: TypeAlias = str | Iterable[Check]
+"""What a check finds: the difference in words (empty: none), or one result per thing that it checks."""
 
 
-def verify(release: Release, *, again: int = 0) -> Findings:
-    """Check a release that could be opened (:meth:`cgbench.benchmark.release.release.Release.open`).
+@request
+class VerifyRequest:
+    """What :func:`verify` checks."""
 
-    :param again: candidates, chosen at random, whose degree, translation and uncertainty are made again
-        (:mod:`cgbench.benchmark.release.recompute`).
+    release: AnyRelease = option(help="Release or split to check", python_only=True)
+    again: int = option(
+        default=0, help="Recompute N random candidates from the workspace, and compare", flag="recompute", least=0
+    )
+    _: KW_ONLY
+    work: Folder | None = option(default=None, help="Folder that it was built in, if not FOLDER.work")
+
+
+@accepts(VerifyRequest)
+def verify(request: VerifyRequest) -> Findings:
+    """Check a release or a split; the result has an ``ok`` of its own.
+
+    :raises InputError: it cannot be opened, or candidates of a split are to be recomputed.
     """
-    findings = Findings([_check_manifest(release), *_check_hashes(release), _check_timings(release)])
-    parts: list[tuple[str, Callable[[Release], str]]] = [
-        ("files", _check_files),
-        ("counts", _check_counts),
-        ("figures", _check_figures),
-        ("text", _check_text),
-        ("figures of pairs", _check_pairs),
-    ]
-    if CORRELATIONS in release.manifest["files"]:
-        parts.append(("correlations", _check_correlations))
-    if release.manifest["format"] != 1:
-        parts += [("tables", _check_tables), ("metadata", _check_croissant)]
-    if release.finished:
-        parts += [("figures of the split", _check_rows), ("split drawn again", _check_split)]
-    if release.finished and release.configuration.get("control"):
-        parts.append(("control set", _check_control))
-    for name, check in parts:
+    release = Release.of(request.release, request.work)
+    if release.is_split and request.again:
+        raise InputError(f"{argument('again', request.again)}: a split has no candidates; leave it out")
+    findings = Findings()
+    for name, check in _checks(release, request.again):
         try:
-            problem = check(release)
+            found = check(release)
+            findings += [Check(name, not found, found)] if isinstance(found, str) else list(found)
         except _UNREADABLE as error:
-            problem = f"cannot be read ({error})"
-        findings.append(Check(name, not problem, problem))
-    try:
-        findings += _check_inputs(release)
-    except (KeyError, TypeError, AttributeError) as error:
-        findings.append(Check("inputs", False, f"cannot be read ({error!r})"))
-    try:
-        findings += _check_ensemble(release)
-    except _UNREADABLE as error:
-        findings.append(Check("ensemble", False, f"cannot be read ({error})"))
-    if again:
-        from cgbench.benchmark.release.recompute import recompute
-
-        try:
-            findings += recompute(release, again)
-        except _UNREADABLE as error:
-            findings.append(Check("made again", False, f"cannot be read ({error})"))
+            findings.append(Check(name, False, f"cannot be read ({error})"))
     return findings
 
 
-_UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
+def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Release], Found]]]:
+    """The checks of a release or a split, by name, in order."""
+    yield MANIFEST, _check_manifest
+    for name in sorted(release.manifest["files"]):
+        yield name, partial(_check_file, name)
+    if release.is_split:
+        yield from (("files", _check_files), ("counts", _check_sets), ("tables", _check_sets_tables))
+        yield "metadata", _check_croissant
+        return
+    yield from ((TIMINGS, _check_timings), ("files", _check_files), ("counts", _check_counts))
+    yield from (("figures", _check_figures), ("text", _check_text), ("figures of pairs", _check_pairs))
+    if CORRELATIONS in release.manifest["files"]:
+        yield "correlations", _check_correlations
+    if release.manifest["format"] != 1:
+        yield from (("tables", _check_tables), ("metadata", _check_croissant))
+    if release.finished:
+        yield from (("figures of the split", _check_rows), ("split drawn again", _check_split))
+        if release.configuration.get("control"):
+            yield "control set", _check_control
+    yield from (("inputs", _check_inputs), ("ensemble", _check_ensemble))
+    if again:
+        from cgbench.benchmark.release.recompute import recompute
+
+        yield "made again", partial(recompute, number=again)
 
 
-def _check_manifest(release: Release) -> Check:
+def _check_manifest(release: Release) -> str:
     """The manifest against its own digest, byte for byte: what is in it and how cgbench writes it."""
     manifest = release.manifest
-    try:
-        plain = release.path(MANIFEST).read_bytes() == to_json(manifest).encode("utf-8")
-    except (InputError, OSError, ValueError) as error:
-        return Check(MANIFEST, False, f"cannot be read ({error})")
+    plain = release.path(MANIFEST).read_bytes() == to_json(manifest).encode("utf-8")
     if "digest" not in manifest:
-        return Check(MANIFEST, False, "has no digest: it was changed, or is of a version of cgbench that wrote none")
+        return "has no digest: it was changed, or is of a version of cgbench that wrote none"
     if manifest["digest"] != digest(manifest):
-        return Check(MANIFEST, False, "was changed: its digest is not that of what it says")
-    return Check(MANIFEST, plain, "" if plain else "is written otherwise than cgbench writes it")
+        return "was changed: its digest is not that of what it says"
+    return "" if plain else "is written otherwise than cgbench writes it"
 
 
-def _check_timings(release: Release) -> Check:
+def _check_timings(release: Release) -> Found:
     """``timings.json`` belongs to a run, not to the benchmark: it may be left out, but not be another."""
     if not os.path.lexists(release.folder / TIMINGS):
-        return Check(TIMINGS, None, "not here")
-    try:
-        path = release.path(TIMINGS)
-        timings = read_json(path)
-        if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
-            return Check(TIMINGS, False, "was changed: written otherwise than cgbench writes it")
-        same = timings == {"seconds": timings.get("seconds"), "digest": timings_digest(timings.get("seconds"))}
-    except (InputError, OSError, ValueError) as error:
-        return Check(TIMINGS, False, f"cannot be read ({error})")
-    return Check(TIMINGS, same, "" if same else "was changed: its digest is not that of what it says")
+        return [Check(TIMINGS, None, "not here")]
+    path = release.path(TIMINGS)
+    timings = read_json(path)
+    if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
+        return "was changed: written otherwise than cgbench writes it"
+    seconds = timings.get("seconds")
+    same = timings == {"seconds": seconds, "digest": timings_digest(seconds)}
+    return "" if same else "was changed: its digest is not that of what it says"
 
 
-def _check_hashes(release: Release) -> Iterator[Check]:
-    for name, expected in sorted(release.manifest["files"].items()):
-        path = release.folder / name
-        if not is_inside(name):
-            yield Check(name, False, "a name that leaves the folder")
-        elif not os.path.lexists(path):
-            yield Check(name, False, "missing")
-        else:
-            try:
-                found = _digest(release, name)
-            except (InputError, OSError, ValueError) as error:
-                yield Check(name, False, f"cannot be read ({error})")
-                continue
-            detail = "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {str(expected)[:16]}…"
-            yield Check(name, found == expected, detail)
-
-
-def _digest(release: Release, name: str) -> str:
+def _check_file(name: str, release: Release) -> str:
     """The SHA-256 of a file as a release lists it: without what people wrote in it."""
-    path = release.path(name)
-    return hash_file(path) if release.manifest["format"] == 1 else listed_digest(release.folder, name)
+    if not is_inside(name):
+        return "a name that leaves the folder"
+    if not os.path.lexists(release.folder / name):
+        return "missing"
+    path, expected = release.path(name), release.manifest["files"][name]
+    found = hash_file(path) if release.manifest["format"] == 1 else listed_digest(release.folder, name)
+    return "" if found == expected else f"SHA-256 is {found[:16]}…, the manifest says {str(expected)[:16]}…"
 
 
 def _check_croissant(release: Release) -> str:
@@ -176,9 +173,8 @@ def _selected(columns: dict[str, list[Any]]) -> list[int]:
 
 def _check_files(release: Release) -> str:
     manifest = release.manifest
-    # Releases of earlier versions have no correlations.
-    strange = sorted((file_names(manifest) ^ set(manifest["files"])) - {CORRELATIONS})
-    if strange:
+    optional = set() if release.is_split else {CORRELATIONS}  # earlier versions had none
+    if strange := sorted((file_names(manifest) ^ set(manifest["files"])) - optional):
         return f"the manifest lists other files than such a release has: {', '.join(strange)}"
     return "" if manifest.get("signature") == signature(manifest) else "the signature is not that of the files"
 
@@ -274,7 +270,30 @@ def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], 
     return ""
 
 
-HIDDEN = (TRANSLATION, "content")  # what the table of the test set has and its split has not
+def _check_sets(release: Release) -> str:
+    """The sets of a split: disjoint parts of its corpus, with as many sentences and rows as the manifest says."""
+    counts, sets = release.manifest["counts"], release.sets()
+    expected = {"pool": len(sets), "selected": sets.count(1), "neither": sets.count(-1)}
+    if not release.manifest["inputs"]["given"]:
+        expected["train"] = sets.count(0)
+    for name, value in expected.items():
+        if counts[name] != value:
+            return f"{name}: {counts[name]:,}, but {SETS_FILE} gives {value:,}"
+    for side in SIDES:
+        for key, lines in (("train", release.train_lines(side)), ("selected", release.lines(side))):
+            if len(lines) != counts[key]:
+                return f"{key}, {side}: {len(lines):,} lines, and {counts[key]:,} are listed"
+    chosen = [number for number, one in enumerate(sets, 1) if one == 1]
+    return "" if [row[ID] for row in release.split()] == chosen else f"{SPLIT} has other pairs than {SETS_FILE}"
+
+
+def _check_sets_tables(release: Release) -> str:
+    """The tables of a split against its text."""
+    for which, read in (("train", release.train_lines), ("test", release.lines)):
+        texts = sides_of(release.table(which, text=True), release.languages)
+        if [list(lines) for lines in texts] != [read(side) for side in SIDES]:
+            return f"{table_file(which)}: other sentences than the text"
+    return ""
 
 
 def _check_counts(release: Release) -> str:
@@ -375,26 +394,21 @@ def _check_split(release: Release) -> str:
 def _check_inputs(release: Release) -> Iterator[Check]:
     """The inputs, where they still are: a release is whole without them."""
     inputs = release.manifest["inputs"]
-    corpora = [("train", inputs["train"]), *(("pool", entry) for entry in inputs["pool"])]
-    corpora += [("exclude", entry) for entry in inputs["exclude"]]
-    if "ngrams" in inputs:
-        corpora.append(("ngrams", {"files": [inputs["ngrams"]]}))
-    if "difficulty" in inputs:
-        corpora.append(("difficulty", {"files": inputs["difficulty"]}))
-    if "lm" in inputs:
-        corpora.append(("lm", {"files": [inputs["lm"]]}))
-    for side, entry in inputs.get("known_from", {}).items():
-        corpora.append((f"known-from {side}", {"files": [entry], "of": sums_of}))
-    for role, entry in corpora:
-        for file in entry["files"]:
-            given = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
-            path = split_name(release.input_path(file["path"]))[0]
-            found = _hash_input(entry["of"](path) if "of" in entry else path)
-            if found is None:
-                yield Check(f"{role} {given}", None, "not here")
-            else:
-                same = found == file["sha256"]
-                yield Check(f"{role} {given}", same, "" if same else "not the file that the release was built from")
+    corpora = [("train", inputs["train"])]
+    corpora += [(role, entry) for role in ("pool", "exclude") for entry in inputs[role]]
+    files = [(role, file) for role, entry in corpora for file in entry["files"]]
+    files += [(role, inputs[role]) for role in ("ngrams", "lm") if role in inputs]
+    files += [("difficulty", file) for file in inputs.get("difficulty", [])]
+    files += [(f"known-from {side}", file) for side, file in inputs.get("known_from", {}).items()]
+    for role, file in files:
+        shown = file["path"] if is_address(file["path"]) else split_name(file["path"])[0]
+        path = split_name(release.input_path(file["path"]))[0]
+        found = _hash_input(sums_of(path) if role.startswith("known-from") else path)
+        if found is None:
+            yield Check(f"{role} {shown}", None, "not here")
+        else:
+            same = found == file["sha256"]
+            yield Check(f"{role} {shown}", same, "" if same else "not the file that the release was built from")
 
 
 def _check_ensemble(release: Release) -> Iterator[Check]:
@@ -402,10 +416,9 @@ def _check_ensemble(release: Release) -> Iterator[Check]:
     folder = release.ensemble
     if release.until == "candidates" or "ensemble" in release.manifest["inputs"] or not os.path.lexists(folder):
         return
-    members: list[Path] = []
-    while len(members) < int(release.configuration["members"]) and (step := release.step(MEMBER.format(len(members)))):
-        members.append(step)
-    if len(members) < int(release.configuration["members"]):
+    steps = [release.step(MEMBER.format(number)) for number in range(int(release.configuration["members"]))]
+    members = [step for step in steps if step]
+    if len(members) < len(steps):
         yield Check("ensemble", None, "the members' steps are not in the workspace: nothing to compare with")
     else:
         same = holds_members(folder, members)

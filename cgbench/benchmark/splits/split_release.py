@@ -25,6 +25,7 @@ from cgbench.benchmark.release.manifest import (
     ID,
     MANIFEST,
     SETS_FILE,
+    SETS_HEAD,
     SPLIT,
     SPLIT_KIND,
     digest,
@@ -35,7 +36,6 @@ from cgbench.benchmark.release.manifest import (
 )
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import with_text, write_table
-from cgbench.benchmark.release.verify_split import HEAD
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_folder, to_json, write_atomic
 from cgbench.steps import hash_file
@@ -80,7 +80,7 @@ def write_split(
                 write_atomic(partial / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
         names = {0: "train", 1: "test", -1: "neither"}
         rows = "".join(f"{number}\t{names[int(side)]}\n" for number, side in enumerate(sides, 1))
-        write_atomic(partial / SETS_FILE, f"{HEAD}\n{rows}")
+        write_atomic(partial / SETS_FILE, f"{SETS_HEAD}\n{rows}")
         files = [
             {"path": f"train.{language}", "sha256": hash_file(partial / f"train.{language}")} for language in languages
         ]

@@ -10,6 +10,7 @@ from small_build import release_bytes
 from cgbench.benchmark.react.build_react import build_react, explain, workspace_of
 from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest
+from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError
 
 SMALL = {"preset": "demo", "until": "candidates", "candidates": 200, "jobs": 1}
@@ -68,7 +69,7 @@ def test_lists_of_sentences(built, demo, tmp_path):
         assert (other.folder / name).read_bytes() == (built.folder / name).read_bytes()
     said = explain_react(**arguments, **SMALL)
     assert len(said) == 3 and all("kept" in line for line in said)
-    assert other.verify().ok
+    assert verify(other).ok
 
 
 def test_a_training_text_that_does_not_fit_into_memory(demo, tmp_path, monkeypatch):

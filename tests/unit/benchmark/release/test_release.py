@@ -7,6 +7,7 @@ import pytest
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.card import _code, _escape, write_card
 from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, InputWarning
 from cgbench.files import write_json
 from cgbench.steps import hash_file
@@ -54,7 +55,7 @@ def test_what_was_built_is_what_is_opened(candidates):
     # Keys in a file are sorted, and JSON has no tuples.
     assert opened.manifest == json.loads(json.dumps(candidates.manifest))
     assert opened.signature == candidates.signature and repr(opened) == repr(candidates)
-    assert candidates.verify().ok and opened.verify().ok
+    assert verify(candidates).ok and verify(opened).ok
     assert opened.ngrams() is not None and opened.step("member-0") is None
 
 
@@ -154,7 +155,7 @@ def test_a_damaged_record_of_releases_is_named_and_made_again(demo, tmp_path):
         assert damaged != whole
         with pytest.warns(InputWarning, match=r"release\.json is damaged; the next build makes it again"):
             release = build()
-        assert path.read_bytes() == whole and mine.read_text() == "mine" and release.verify().ok
+        assert path.read_bytes() == whole and mine.read_text() == "mine" and verify(release).ok
 
 
 def test_the_text_of_a_table_is_read_where_it_is_asked_for(candidates):

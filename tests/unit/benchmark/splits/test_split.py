@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from small_build import release_bytes
 
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.verify_split import sets_of
+from cgbench.benchmark.release.verify import verify
 from cgbench.benchmark.splits.split import split
 from cgbench.cli import main
 from cgbench.data_recipes.scan_grammar import commands
@@ -41,7 +41,7 @@ def release(corpus, tmp_path_factory):
 def test_a_split_holds_its_pairs_and_says_what_it_is(corpus, release):
     pairs = list(zip(*(path.read_text().splitlines() for path in corpus.paths), strict=True))
     for name, number in (("train", 0), ("test", 1)):
-        expected = [pair for pair, side in zip(pairs, sets_of(release), strict=True) if side == number]
+        expected = [pair for pair, side in zip(pairs, release.sets(), strict=True) if side == number]
         read = release.lines if name == "test" else release.train_lines
         assert list(zip(read("source"), read("target"), strict=True)) == expected
     counts = release.manifest["counts"]
@@ -50,7 +50,7 @@ def test_a_split_holds_its_pairs_and_says_what_it_is(corpus, release):
     assert release.languages == ("in", "out")
     card = (release.folder / "README.md").read_text()
     assert "MIT" in card and release.signature in card and f"{counts['selected']:,}" in card
-    assert release.verify().ok
+    assert verify(release).ok
 
 
 def test_the_figures_are_those_of_stats(release):
@@ -98,7 +98,7 @@ def test_a_training_set_that_is_given(corpus, tmp_path):
     assert one.release.manifest["counts"] == {
         **{"pool": 319, "candidates": 319, "train": 100, "selected": 50, "neither": 269}
     }
-    assert one.release.verify().ok
+    assert verify(one.release).ok
 
 
 def refused(corpus, tmp_path, **options):
@@ -162,7 +162,7 @@ def test_a_split_is_read_as_a_release_is(release, tmp_path):
 
     assert (release.is_split, release.finished, release.has_text, release.has_control) == (True, True, True, False)
     rows = release.split()
-    assert [row["line"] for row in rows] == [n for n, side in enumerate(sets_of(release), 1) if side == 1]
+    assert [row["line"] for row in rows] == [n for n, side in enumerate(release.sets(), 1) if side == 1]
     found = stats(release=release.folder).rows[0]
     assert [row["degree"] for row in rows] == found.degrees.tolist()
     assert release.manifest["figures"]["selected"]["degree"]["mean"] == found.degree
