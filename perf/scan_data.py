@@ -18,7 +18,7 @@ from pathlib import Path
 
 from scan import CGBENCH, machine, run
 
-from cgbench.data_recipes.scan_grammar import commands
+from cgbench.data_recipes.scan import commands
 
 
 def interpret(command: str) -> list[str]:

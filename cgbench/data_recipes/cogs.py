@@ -1,17 +1,21 @@
-"""COGS: English sentences and their logical forms."""
+"""COGS: English sentences and their logical forms; SLOG and ReCOGS: deeper structures, fewer incidental details.
+
+COGS comes with the correction of 2022, and in the form without variables in which Dangle is trained. Kim and Linzen,
+"COGS", EMNLP 2020; Zheng and Lapata, "Disentangled Sequence to Sequence Learning", ACL 2022.
+"""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
-from cgbench.data_recipes.cogs_forms import with_role, without_variables
-from cgbench.data_recipes.origins import released
+from cgbench.data_recipes.origins import LEARNERS, released
 from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
-from cgbench.errors import InputError
-from cgbench.text.streams import read_lines
+from cgbench.data_recipes.writer import tab_rows
 
 Row = tuple[str, str, str]  # sentence, logical form, type
 
@@ -20,7 +24,41 @@ SIDES = ("src", "tgt", "type")
 FILES = ("train", "train_100", "dev", "test", "gen")
 # The authors of "Lexicon Learning" keep a copy of COGS with the first edition of gen, and what their aligners learned.
 LEXICONS = ("ekinakyurek/COGS", "553e0a45ed14f53fb1263c4794d36822a8bade32")
-LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
+
+SLOG = ("bingzhilee/SLOG", "1c55df85006d58b842520c79dcb8e1b43df2836f")
+ARCHIVE = "generalization_sets.zip"
+SEEN = "2026-11-22"
+# A folder of SLOG, the split that it becomes, and the SHA-256 of its generalisation set, which lies in the archive.
+FORMS = {
+    "varfree": ("varfree_LF", "gen_varfreeLF.tsv", "c63910778941cebf0de8034c6c11e4be49e6dc547caac336787e8e985eb8341d"),
+    "cogs": ("cogs_LF", "gen_cogsLF.tsv", "a3d32108c01f6eeb0200f19e803a0bf5314dd5f7faca33c217c7fd51e38658f2"),
+}
+PARTS = ("train", "dev", "test")
+RECOGS = ("frankaging/ReCOGS", "1b6eca8ff4dca5fd2fb284a7d470998af5083beb")
+EDITIONS = {"v2": "recogs_v2", "positional-index": "recogs_positional_index"}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Verbs whose only argument is a theme ("the ball rolled"), and the animate subjects that the first edition, when a
+# prepositional phrase followed them, took for agents.
+UNACCUSATIVE = _words(
+    "roll freeze burn shorten float grow slide break crumple split change snap disintegrate collapse decompose double "
+    "improve inflate enlarge redden"
+)
+ANIMATE = _words(
+    "baby bee boy butterfly cat chicken citizen consumer dog duck fish fly giraffe girl guy kitty lion monkey monster "
+    "penguin poet researcher sailor teacher tourist zebra"
+)
+CORRECTED_TYPE = "obj_pp_to_subj_pp"
+_LAST_VERB = re.compile(r"(?:AND|;) (\w+) \. (agent|theme) \( (x _ \d+) , (x _ \d+) \)$")
+# noun ( x ) | predicate . role ( x , y ) | noun . nmod . role ( x , y ), where y may also be a name
+_TERM = re.compile(
+    r"(?P<noun>\* \w+|\w+) \( (?P<of>x _ \d+) \)"
+    r"|(?P<predicate>\w+) \.(?: \w+ \.)? (?P<role>\w+) \( (?P<variable>x _ \d+) , (?P<argument>x _ \d+|[A-Z][a-z]+) \)"
+)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -28,15 +66,42 @@ def read_rows(path: Path) -> list[Row]:
 
     :raises InputError: a row has not three columns.
     """
-    rows = []
-    for number, line in enumerate(read_lines(path), 1):
-        columns = line.split("\t")
-        if len(columns) != 3:
-            raise InputError(
-                f"{path}, row {number} has {len(columns)} columns; sentence, logical form and type are needed"
-            )
-        rows.append((columns[0], columns[1], columns[2]))
-    return rows
+    return cast("list[Row]", tab_rows(path, "sentence", "logical form", "type"))
+
+
+def with_role(form: str, kind: str, role: str) -> str:
+    """The logical form as the edition has it that gives ``role`` to such subjects: ``agent`` until 2022, now ``theme``.
+
+    Only some rows of type :data:`CORRECTED_TYPE` differ: an intransitive unaccusative verb with an animate subject.
+    """
+    last = _LAST_VERB.search(form) if kind == CORRECTED_TYPE else None
+    if last is None or last[1] not in UNACCUSATIVE or f"( {last[3]} ," in form[: last.start()]:
+        return form
+    noun = re.search(rf"(\w+) \( {last[4]} \)", form)
+    if noun is None or noun[1] not in ANIMATE:
+        return form
+    return form[: last.start(2)] + role + form[last.end(2) :]
+
+
+def without_variables(form: str) -> str:
+    """``role ( predicate , argument ) AND ...``: each variable replaced by the word that it stands for.
+
+    Forms of single words (LAMBDA terms, names) stay as they are.
+    """
+    terms = list(_TERM.finditer(form))
+    if "LAMBDA" in form or not terms:
+        return form
+    words: dict[str, str] = {}
+    for term in terms:
+        if term["noun"]:
+            words[term["of"]] = term["noun"]
+        else:
+            words.setdefault(term["variable"], term["predicate"])
+    return " AND ".join(
+        f"{term['role']} ( {words[term['variable']]} , {words.get(term['argument'], term['argument'])} )"
+        for term in terms
+        if term["role"]
+    )
 
 
 def prepare(sources: Sources, out: Writer) -> None:
@@ -82,6 +147,40 @@ def _sources() -> Iterator[Source]:
         yield released(*LEXICONS, f"cogs/alignments/{name}.json", path, extra=path)
 
 
+def prepare_slog(sources: Sources, out: Writer) -> None:
+    """Write the splits in both forms."""
+    for form, (folder, gen, _) in FORMS.items():
+        for part in PARTS:
+            _copy(sources, out, f"{folder}/{part}.tsv", f"{form}/{part}")
+        _copy(sources, out, gen, f"{form}/gen")
+
+
+def prepare_recogs(sources: Sources, out: Writer) -> None:
+    """Write the splits of both editions."""
+    for edition, folder in EDITIONS.items():
+        for part in (*PARTS, "gen"):
+            _copy(sources, out, f"{folder}/{part}.tsv", f"{edition}/{part}")
+
+
+def _copy(sources: Sources, out: Writer, name: str, split: str) -> None:
+    if found := sources.find(name):
+        out.split(split, read_rows(found[0]), sides=SIDES)
+
+
+def _slog_sources() -> Iterator[Source]:
+    yield released(*SLOG, f"data/{ARCHIVE}", password="SLOG")
+    for folder, gen, sha256 in FORMS.values():
+        for part in PARTS:
+            yield released(*SLOG, f"data/{folder}/{part}.tsv", f"{folder}/{part}.tsv")
+        yield Source(gen, sha256=(sha256,), archive=ARCHIVE, member=f"generalization_sets/{gen}", seen=SEEN)
+
+
+def _recogs_sources() -> Iterator[Source]:
+    for folder in EDITIONS.values():
+        for part in (*PARTS, "gen"):
+            yield released(*RECOGS, f"{folder}/{part}.tsv", f"{folder}/{part}.tsv")
+
+
 RECIPES = (
     Recipe(
         name="cogs",
@@ -113,6 +212,55 @@ RECIPES = (
             "dangle/*: 'bos' before both sides, logical forms without variables, from gen-2020; gen-dev is a tenth of "
             "gen, on which Dangle was validated: it is test data",
             "lexicons/*: what the aligners of Akyürek and Andreas (2021) learned, the files that their models read",
+        ),
+    ),
+    Recipe(
+        name="slog",
+        summary="COGS with 17 kinds of deeper structures",
+        licence="MIT",
+        citation="Li et al., SLOG: A Structural Generalization Benchmark for Semantic Parsing, EMNLP 2023",
+        homepage="https://github.com/bingzhilee/SLOG",
+        sides=("src", "tgt"),
+        size="57,847 sentences",
+        download="",
+        splits=(
+            Split("varfree/train", 32_755),
+            Split("varfree/dev", 4_046),
+            Split("varfree/test", 4_046),
+            Split("varfree/gen", 17_000),
+            Split("cogs/train"),
+            Split("cogs/dev", 4_046),
+            Split("cogs/test", 4_046),
+            Split("cogs/gen", 17_000),
+        ),
+        sources=tuple(_slog_sources()),
+        prepare=prepare_slog,
+        notes=(
+            "varfree/*: forms without variables; cogs/*: the same in COGS' forms",
+            "gen: 17 kinds of 1,000, in .type. Its authors publish it in an archive whose password they state, so that "
+            "it does not end up in training text of language models: do not publish it unpacked",
+        ),
+    ),
+    Recipe(
+        name="recogs",
+        summary="COGS with fewer incidental details",
+        licence="MIT",
+        citation="Wu, Manning and Potts, ReCOGS: How Incidental Details of a Logical Form Overshadow an Evaluation of "
+        "Semantic Interpretation, TACL 2023",
+        homepage="https://github.com/frankaging/ReCOGS",
+        sides=("src", "tgt"),
+        size="6,000 sentences, training and gen",
+        download="",
+        splits=tuple(
+            Split(f"{edition}/{part}", 3_000 if part in ("dev", "test") else None)
+            for edition in EDITIONS
+            for part in (*PARTS, "gen")
+        ),
+        sources=tuple(_recogs_sources()),
+        prepare=prepare_recogs,
+        notes=(
+            "v2/*: variables of numbers that say nothing; positional-index/*: those of COGS, the places of words. "
+            "Exact match asks for the same numbers and order, which a form of the same meaning need not have",
         ),
     ),
 )

@@ -6,39 +6,23 @@ Y means and then what X means. So the pairs are generated; released files, where
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import Recipe, Source, Sources, Split, Writer
-from cgbench.data_recipes.writer import GENERATED, RELEASED
+from cgbench.data_recipes.origins import LEARNERS, alignments, released
+from cgbench.data_recipes.recipe import Recipe, Sources, Split, Writer
+from cgbench.data_recipes.writer import GENERATED, RELEASED, tab_rows
 from cgbench.errors import InputError
-from cgbench.text.streams import read_lines
 
 COLOURS = {"dax": "RED", "lug": "BLUE", "wif": "GREEN", "zup": "YELLOW"}
-INPUTS = {
-    "train": (
-        *("dax", "lug", "wif", "zup", "lug fep", "dax fep", "lug blicket wif", "wif blicket dax", "lug kiki wif"),
-        *(
-            "dax kiki lug",
-            "lug fep kiki wif",
-            "wif kiki dax blicket lug",
-            "lug kiki wif fep",
-            "wif blicket dax kiki lug",
-        ),
-    ),
-    "test": (
-        *("zup fep", "zup blicket lug", "dax blicket zup", "zup kiki dax", "wif kiki zup", "zup fep kiki lug"),
-        *(
-            "wif kiki zup fep",
-            "lug kiki wif blicket zup",
-            "zup blicket wif kiki dax fep",
-            "zup blicket zup kiki zup fep",
-        ),
-    ),
+_INPUTS = {
+    "train": "dax, lug, wif, zup, lug fep, dax fep, lug blicket wif, wif blicket dax, lug kiki wif, dax kiki lug, lug "
+    "fep kiki wif, wif kiki dax blicket lug, lug kiki wif fep, wif blicket dax kiki lug",
+    "test": "zup fep, zup blicket lug, dax blicket zup, zup kiki dax, wif kiki zup, zup fep kiki lug, wif kiki zup "
+    "fep, lug kiki wif blicket zup, zup blicket wif kiki dax fep, zup blicket zup kiki zup fep",
 }
+INPUTS = {part: text.split(", ") for part, text in _INPUTS.items()}
 REPOSITORY, COMMIT = "ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78"
-LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
 
 
 def interpret(words: str) -> str:
@@ -53,42 +37,26 @@ def interpret(words: str) -> str:
     return " ".join([COLOURS[word]] * (3 if sign else 1))
 
 
-def read_pairs(path: Path) -> list[tuple[str, str]]:
-    """The released pairs, source TAB target; the fields have blanks around them.
+def check_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:
+    """See that the released rows, source TAB target with blanks around them, are these pairs, in any order.
 
-    :raises InputError: a row is none, or the mini-language gives it another meaning.
+    :raises InputError: they are not; with the first row that is none.
     """
-    pairs = []
-    for number, line in enumerate(read_lines(path), 1):
-        source, sign, target = (part.strip() for part in line.partition("\t"))
-        if not sign and not line.count("\t"):
-            raise InputError(f"{path}, row {number} is not source TAB target")
-        try:
-            meaning = interpret(source)
-        except KeyError as error:
-            raise InputError(f"{path}, row {number}: {error} is no word of the mini-language") from None
-        if meaning != target:
-            raise InputError(f"{path}, row {number}: {source!r} is {target!r}, but means {meaning!r}")
-        pairs.append((source, target))
-    return pairs
+    rows = [(source.strip(), target.strip()) for source, target in tab_rows(path, "source", "target")]
+    for number, row in enumerate(rows, 1):
+        if row not in pairs:
+            raise InputError(f"{path}, row {number}: {row[0]!r} with {row[1]!r} is no pair of the paper")
+    if len(rows) != len(pairs) or set(rows) != set(pairs):
+        raise InputError(f"{path}: not the {len(pairs)} pairs of the paper")
 
 
 def prepare(sources: Sources, out: Writer) -> None:
     """Write both splits, from released files if they are among the downloads or in a mirror."""
     for part, inputs in INPUTS.items():
-        generated = [(words, interpret(words)) for words in inputs]
-        found = sources.find(f"{part}.tsv", fetch=False)
-        if found and sorted(read_pairs(found[0])) != sorted(generated):
-            raise InputError(f"{found[0]}: not the {len(inputs)} pairs of the paper")
-        out.split(part, generated, origin=RELEASED if found else GENERATED)
-
-
-def _sources() -> Iterator[Source]:
-    for part in INPUTS:
-        yield released(REPOSITORY, COMMIT, f"COLOR/{part}.tsv")
-    for name in LEARNERS:
-        path = f"COLOR/alignments/{name}.json"
-        yield released(REPOSITORY, COMMIT, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
+        pairs = [(words, interpret(words)) for words in inputs]
+        if found := sources.find(f"{part}.tsv", fetch=False):
+            check_pairs(found[0], pairs)
+        out.split(part, pairs, origin=RELEASED if found else GENERATED)
 
 
 RECIPES = (
@@ -103,7 +71,10 @@ RECIPES = (
         size="14 + 10 pairs",
         download="none",
         splits=(Split("train", 14), Split("test", 10)),
-        sources=tuple(_sources()),
+        sources=(
+            *(released(REPOSITORY, COMMIT, f"COLOR/{part}.tsv") for part in INPUTS),
+            *alignments(REPOSITORY, COMMIT, "COLOR", LEARNERS),
+        ),
         prepare=prepare,
         generates_released=True,
         revision=2,

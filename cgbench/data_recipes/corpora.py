@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from cgbench.data_recipes.origins import released
-from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
-from cgbench.data_recipes.writer import GENERATED
-from cgbench.errors import InputError
+from cgbench.data_recipes.origins import LEARNERS, alignments, released
+from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Sources, Split, Writer
+from cgbench.data_recipes.writer import GENERATED, tab_rows
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
 
 TATOEBA = ("ekinakyurek/lexical", "3956fa2a2dd976d99a94e8ad9ed8d3a6f65a5c78")
 TATOEBA_PARTS = {"train": 19_222, "dev": 2_402, "test": 2_402}
-TATOEBA_LEARNERS = ("forward.align.o", "intersect.align.o", "simple.align.v3")
+TATOEBA_LEARNERS = tuple(name for name in LEARNERS if name not in ("goodman", "pmi.align"))
 MULTI30K = ("multi30k/dataset", "a3d2e0d26b56f3846f66a952536ffed4e401d05a")
 MULTI30K_PARTS = {"train": ("train", 29_000), "valid": ("val", 1_014), "test": ("test_2016_flickr", 1_000)}
 TREEBANK = ("UniversalDependencies/UD_English-EWT", "15d613d8447b3478787d4c278730a1e48a945efb")
@@ -25,13 +22,7 @@ def prepare_tatoeba(sources: Sources, out: Writer) -> None:
     """Write the pairs as Akyürek and Andreas tokenised them; some blanks are double, as released."""
     for part in TATOEBA_PARTS:
         if found := sources.find(f"cmn_{part}_tokenized.tsv"):
-            pairs = []
-            for number, line in enumerate(read_lines(found[0]), 1):
-                source, sign, target = line.partition("\t")
-                if not sign:
-                    raise InputError(f"{found[0]}, row {number} is not English TAB Chinese")
-                pairs.append((source, target))
-            out.split(part, pairs)
+            out.split(part, tab_rows(found[0], "English", "Chinese"))
 
 
 def prepare_multi30k(sources: Sources, out: Writer) -> None:
@@ -60,15 +51,6 @@ def prepare_demo(sources: Sources, out: Writer) -> None:
         out.split(part, zip(*columns, strict=True), sides=sides, origin=GENERATED)
 
 
-def _tatoeba_sources() -> Iterator[Source]:
-    for part in TATOEBA_PARTS:
-        path = f"TRANSLATE/cmn.txt_{part}_tokenized.tsv"
-        yield released(*TATOEBA, path, f"cmn_{part}_tokenized.tsv")
-    for name in TATOEBA_LEARNERS:
-        path = f"TRANSLATE/alignments/{name}.json"
-        yield released(*TATOEBA, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
-
-
 RECIPES = (
     Recipe(
         name="tatoeba-en-zh",
@@ -81,7 +63,13 @@ RECIPES = (
         size="24,026 pairs",
         download="1.6 MB",
         splits=tuple(Split(part, rows) for part, rows in TATOEBA_PARTS.items()),
-        sources=tuple(_tatoeba_sources()),
+        sources=(
+            *(
+                released(*TATOEBA, f"TRANSLATE/cmn.txt_{part}_tokenized.tsv", f"cmn_{part}_tokenized.tsv")
+                for part in TATOEBA_PARTS
+            ),
+            *alignments(*TATOEBA, "TRANSLATE", TATOEBA_LEARNERS),
+        ),
         prepare=prepare_tatoeba,
         revision=2,
         notes=("lexicons/*: what the aligners of Akyürek and Andreas (2021) learnt, the files that their models read",),

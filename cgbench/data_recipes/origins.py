@@ -8,7 +8,7 @@ read, if not in that repository.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ from cgbench.data_recipes.sources import RAW, github
 TABLE = "origins.tsv"
 SHORT = 7  # of a commit's 40 digits, where a person reads it
 NAMED = 6  # files of a group that a line names one by one
+LEARNERS = ("forward.align.o", "goodman", "intersect.align.o", "pmi.align", "simple.align.v3")
+"""The aligners of "Lexicon Learning"."""
 HEAD = ("set", "files", "from", "digest", "bytes seen")
 
 
@@ -53,6 +55,13 @@ def released(repository: str, commit: str, path: str, name: str = "", **fields: 
     return Source(
         name or path.rpartition("/")[2], **{**place, **known, "seen": row.seen, "seen_in": row.seen_in, **fields}
     )
+
+
+def alignments(repository: str, commit: str, folder: str, learners: Iterable[str]) -> Iterator[Source]:
+    """What the aligners of "Lexicon Learning" (Akyürek and Andreas, 2021) learned: files beside the splits."""
+    for name in learners:
+        path = f"{folder}/alignments/{name}.json"
+        yield released(repository, commit, path, f"align.{name}.json", extra=f"lexicons/{name}.json")
 
 
 def digest_kinds(source: Source) -> str:

@@ -13,17 +13,7 @@ from cgbench.settings import did_you_mean
 
 GROUP = "cgbench.recipes"
 MODULES = (
-    "translation",
-    "cognition",
-    "cogs",
-    "scan",
-    "pcfg",
-    "cfq",
-    "smcalflow",
-    "mathematics",
-    "colors",
-    "corpora",
-    "cogs_successors",
+    *("translation", "cognition", "cogs", "scan", "pcfg", "cfq", "smcalflow", "mathematics", "colors", "corpora"),
 )
 
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
-from cgbench.data_recipes.moses import Pair, aligned, clean, lowercased, segment_lines, talk_lines, tokenized
 from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
 from cgbench.engines import Engine
+from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.moses import Pair, map_pairs, moses
+from cgbench.text.streams import read_lines
 
 LANGUAGES = ("de", "en")
+DROPPED = ("<url>", "<talkid>", "<keywords>")  # lines about a talk that are not text
+_TAGS = re.compile(r"</?(?:title|description)>")
+_SEGMENT = re.compile(r'<seg id="[0-9]*">\s*|\s*</seg>\s*')
 EVERY = 23  # every so manieth training pair is a validation pair
 TRAIN, VALID, TEST = 160_239, 7_283, 6_750
 
@@ -36,6 +44,52 @@ WMT_URLS = {
 WMT_TEST = ("newstest2014-deen-src.de.sgm", "newstest2014-deen-ref.en.sgm")
 
 
+def talk_lines(path: Path) -> Iterator[str]:
+    """The text of an IWSLT training file: talks with tags between them."""
+    for line in read_lines(path):
+        if not any(tag in line for tag in DROPPED):
+            yield _TAGS.sub("", line)
+
+
+def segment_lines(path: Path) -> Iterator[str]:
+    """The text of an IWSLT or WMT test file: ``<seg id="1"> ... </seg>``, typographic apostrophes made plain."""
+    for line in read_lines(path):
+        if "<seg id" in line:
+            yield _SEGMENT.sub("", line).replace("\u2019", "'")
+
+
+def aligned(source: Path, target: Path, first: Iterable[str], second: Iterable[str]) -> Iterator[Pair]:
+    """Pairs of the lines of two files.
+
+    :raises InputError: one has more than the other, with the row.
+    """
+    for number, (left, right) in enumerate(zip_longest(first, second), 1):
+        if left is None or right is None:
+            raise InputError(
+                f"{source if left is None else target}: row {number} is lacking; the file may be cut short"
+            )
+        yield left, right
+
+
+def tokenized(pairs: Iterable[Pair], languages: Pair, what: str, engine: Engine) -> Iterator[Pair]:
+    """Tokenise both sides, in lower case, in order."""
+    moses(languages[0])  # before any work: is it installed?
+    yield from map_pairs(partial(_tokenize, languages=languages), pairs, what, engine)
+
+
+def clean(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> Iterator[Pair]:
+    """Drop pairs whose sides have fewer or more words than this, or one side over ``ratio`` times the other's."""
+    for source, target in pairs:
+        lengths = (len(source.split()), len(target.split()))
+        if shortest <= min(lengths) and max(lengths) <= longest and max(lengths) <= ratio * min(lengths):
+            yield " ".join(source.split()), " ".join(target.split())
+
+
+def _tokenize(block: list[Pair], languages: Pair) -> list[Pair]:
+    first, second = map(moses, languages)
+    return [(first(source).lower(), second(target).lower()) for source, target in block]
+
+
 def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     """Training, validation and test pairs of IWSLT14, tokenised and in lower case; None without its archive."""
     train = sources.find(*(f"train.tags.de-en.{language}" for language in LANGUAGES))
@@ -43,12 +97,11 @@ def iwslt14(sources: Sources) -> dict[str, list[Pair]] | None:
     if not train:
         return None
     talks = aligned(train[0], train[1], talk_lines(train[0]), talk_lines(train[1]))
-    cleaned = clean(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5)
-    pairs = list(lowercased(cleaned))
+    pairs = list(clean(tokenized(talks, LANGUAGES, "training", sources.engine), 1, 175, 1.5))
     tested: list[Pair] = []
     for files in tests:
         assert files is not None  # they lie in the same archive
-        tested += lowercased(_segments(files[0], files[1], sources.engine))
+        tested += _segments(files[0], files[1], sources.engine)
     return {
         "train": [pair for number, pair in enumerate(pairs, 1) if number % EVERY],
         "valid": pairs[EVERY - 1 :: EVERY],
@@ -103,11 +156,11 @@ def prepare_wmt14(sources: Sources, out: Writer) -> None:
     stems = [Path(path).name for path in WMT_TRAIN.values()]
     corpora = [sources.find(*(f"{stem}.{language}" for language in LANGUAGES)) for stem in stems]
     if all(corpora):
-        out.split("train", lowercased(tokenized(_chained(corpora), LANGUAGES, "training", sources.engine)))
+        out.split("train", tokenized(_chained(corpora), LANGUAGES, "training", sources.engine))
     if files := sources.find("newstest2013.de", "newstest2013.en"):
-        out.split("valid", lowercased(tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, "valid", sources.engine)))
+        out.split("valid", tokenized(read_pairs(CorpusSpec(files)), LANGUAGES, "valid", sources.engine))
     if files := sources.find(*WMT_TEST):
-        out.split("test", lowercased(_segments(files[0], files[1], sources.engine)))
+        out.split("test", _segments(files[0], files[1], sources.engine))
 
 
 def _chained(corpora: list[tuple[Path, ...] | None]) -> Iterator[Pair]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cgbench.errors import InputError
-from cgbench.text.streams import open_bytes
+from cgbench.text.streams import open_bytes, read_lines
 
 BLOCK = 20_000  # rows written at a time
 RELEASED, GENERATED = "released", "generated"
@@ -114,6 +114,18 @@ class Writer:
         """Say something that a reader of the set must know; it is kept in the record."""
         self.notes.append(text)
         self.say(text)
+
+
+def tab_rows(path: Path, *columns: str) -> list[tuple[str, ...]]:
+    """The rows of a released file with these columns, a tab between.
+
+    :raises InputError: a row has others.
+    """
+    rows = [tuple(line.split("\t")) for line in read_lines(path)]
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(columns):
+            raise InputError(f"{path}, row {number} has {len(row)} columns; {', '.join(columns)} are needed")
+    return rows
 
 
 def rows_by_number(rows: Sequence[Row], numbers: Any, where: str) -> list[Row]:

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cgbench.data_recipes import mathematics
-from cgbench.data_recipes.mathematics import arrange, generate, read_questions
-from cgbench.data_recipes.mathematics_sampler import LEVELS, MODULES, PLACES, Number
+from cgbench.data_recipes.mathematics import LEVELS, MODULES, PLACES, Number, arrange, generate, read_questions
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe

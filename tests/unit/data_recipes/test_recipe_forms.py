@@ -13,14 +13,13 @@ import pytest
 from shared_data import SHARED, needs
 
 from cgbench.data_recipes import cfq, colors, pcfg
-from cgbench.data_recipes.cogs import read_rows
-from cgbench.data_recipes.cogs_forms import with_role, without_variables
+from cgbench.data_recipes.cfq import INVERSE, merge_triples, tokenize_query, tokenize_question
+from cgbench.data_recipes.cogs import read_rows, with_role, without_variables
 from cgbench.data_recipes.demo import corpus
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe, recipes
 from cgbench.data_recipes.smcalflow import read_rows as read_requests
-from cgbench.data_recipes.sparql import INVERSE, merge_triples, tokenize_query, tokenize_question
 from cgbench.errors import InputError
 
 
@@ -77,10 +76,14 @@ def test_generated_and_released_colors_agree(tmp_path):
         assert generated["files"][f"test.{side}"] == record["files"][f"test.{side}"]
 
 
-def test_a_released_pair_with_another_meaning_is_named(tmp_path):
+def test_released_pairs_that_are_not_those_of_the_paper_are_named(tmp_path):
     (tmp_path / "x.tsv").write_text("dax \t  RED\nlug fep \t  BLUE\n")
-    with pytest.raises(InputError, match=r"row 2: 'lug fep' is 'BLUE', but means 'BLUE BLUE BLUE'"):
-        colors.read_pairs(tmp_path / "x.tsv")
+    for pairs, message in (
+        ([("dax", "RED"), ("lug fep", "BLUE BLUE BLUE")], "row 2: 'lug fep' with 'BLUE' is no pair of the paper"),
+        ([("dax", "RED"), ("lug fep", "BLUE"), ("zup", "YELLOW")], "not the 3 pairs"),
+    ):
+        with pytest.raises(InputError, match=message):
+            colors.check_pairs(tmp_path / "x.tsv", pairs)
 
 
 # PCFG SET

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 from shared_data import SHARED, needs
 
-from cgbench.data_recipes.moses import aligned, clean, segment_lines, talk_lines
 from cgbench.data_recipes.prepared import get
 from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe
-from cgbench.data_recipes.translation import TESTS
+from cgbench.data_recipes.translation import TESTS, aligned, clean, segment_lines, talk_lines
 from cgbench.engines import Local
 from cgbench.errors import InputError
 

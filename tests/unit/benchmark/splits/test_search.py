@@ -9,7 +9,7 @@ from cgbench.benchmark.divergence.measure import divergences
 from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.benchmark.splits.search import generator, search
 from cgbench.benchmark.splits.simple import at_random, by_length, by_template
-from cgbench.data_recipes.scan_grammar import commands
+from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
 
 

@@ -11,7 +11,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.verify import verify
 from cgbench.benchmark.splits.split import split
 from cgbench.cli import main
-from cgbench.data_recipes.scan_grammar import commands
+from cgbench.data_recipes.scan import commands
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec
 
