@@ -53,26 +53,32 @@ SYNONYMS = {
 """What other tools, and people, call a setting: its last part."""
 
 
-def setting(default: T, help: str, *, later: bool = False, least: float | None = None, most: float | None = None) -> T:
+def setting(default: T, help: str, *, later: bool = False, **limits: float) -> T:
     """A field of a settings class.
 
     :param help: what it is, as a phrase: what ``cgbench models NAME`` and the documentation say.
     :param later: it came later than the class: at its default it is no part of what identifies a run, nor of what is
         stored (:func:`cgbench.models.config.common.to_dict`).
-    :param least: the smallest number allowed; ``most``: the largest.
+    :param limits: of a number (:class:`Range`): ``least`` and ``most``, ``above`` and ``below``.
     """
-    metadata = {"help": help, "later": later, "range": Range(least, most)}
+    metadata = {"help": help, "later": later, "range": Range(**limits)}
     field: T = dataclasses.field(default=default, metadata=metadata)
     return field
 
 
 def help_texts(kind: type) -> dict[str, str]:
-    """The help of every setting of a class; one with another default keeps the help of the class that it extends."""
-    texts: dict[str, str] = {}
+    """The help of every setting of a class."""
+    return {name: metadata["help"] for name, metadata in _metadata(kind).items() if "help" in metadata}
+
+
+@cache
+def _metadata(kind: type) -> dict[str, Mapping[str, Any]]:
+    """What :func:`setting` says of every field; one with another default keeps that of the class that it extends."""
+    found: dict[str, Mapping[str, Any]] = {}
     for ancestor in reversed(kind.__mro__):
         for field in dataclasses.fields(ancestor) if dataclasses.is_dataclass(ancestor) else ():
-            texts |= {field.name: field.metadata["help"]} if "help" in field.metadata else {}
-    return texts
+            found[field.name] = field.metadata or found.get(field.name, {})
+    return found
 
 
 def did_you_mean(word: object, choices: Iterable[str]) -> str:
@@ -127,7 +133,7 @@ def apply_settings(settings: T, changes: Mapping[str, Any]) -> T:
 
 def _read(kind: type, values: Mapping[str, Any], section: str, known: Known) -> dict[str, Any]:
     hints = _types(kind)
-    limits = {field.name: field.metadata.get("range") for field in dataclasses.fields(kind)}
+    limits = {name: metadata.get("range") for name, metadata in _metadata(kind).items()}
     for key in values:
         if key not in hints:
             raise unknown_setting(_dotted(section, key), [*(_dotted(section, name) for name in hints), *known()])
@@ -145,10 +151,12 @@ def _dotted(section: str, key: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """The smallest and the largest number allowed; None where there is no limit."""
+    """The smallest and the largest number allowed, or those that it stays above and below; None: no limit."""
 
     least: float | None = None
     most: float | None = None
+    above: float | None = None
+    below: float | None = None
 
     def holds(self, value: object) -> bool:
         """Whether a value is within; a list is where it has values and each of them is, and what is no number is."""
@@ -156,12 +164,16 @@ class Range:
             return self == Range() or (len(value) > 0 and all(map(self.holds, value)))
         if isinstance(value, (str, bool)) or not isinstance(value, (int, float)):
             return True
+        if (self.above is not None and value <= self.above) or (self.below is not None and value >= self.below):
+            return False
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
     def __str__(self) -> str:
-        if self.least is None:
-            return f", at most {self.most:,}" if self.most is not None else ""
-        return f", at least {self.least:,}" if self.most is None else f" from {self.least:,} to {self.most:,}"
+        if self.least is not None and self.most is not None:
+            return f" from {self.least:,} to {self.most:,}"
+        words = ("at least", self.least), ("at most", self.most), ("above", self.above), ("below", self.below)
+        said = " and ".join(f"{word} {limit:,}" for word, limit in words if limit is not None)
+        return f", {said}" if said else ""
 
 
 def read_value(key: str, value: Any, hint: Any, limits: Range | None = None) -> Any:

@@ -165,7 +165,7 @@ def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp
         (("--arch", "lrf", "--set", "model.intervall=2"), "did you mean model.interval"),
         (("--arch", "lrf", "--set", "model.interval=2"), "model.interval: not a setting of architecture lrf"),
         (("--arch", "dlcl", "--set", "model.attention_heads=3"), "model.attention_heads=3: must be a divisor"),
-        (("--model", "tiny", "--set", "text.unit=syllables"), "text.unit=syllables: must be one of subwords, words"),
+        (("--model", "tiny", "--set", "text.unit=syllables"), "text.unit: 'syllables' is not one of subwords, words"),
         (("--model", "tiny", "--max-time", "soon"), "--max-time soon: write a time such as 90m"),
         (("--model", "tiny", "--subwords", "nowhere"), "nowhere"),
         (("--model", "tiny", "--init", "nowhere"), "nowhere: no such checkpoint folder"),

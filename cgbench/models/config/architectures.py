@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import importlib.metadata
 from dataclasses import dataclass
+from typing import Literal
 
 from cgbench.errors import InputError
-from cgbench.models.config.common import ModelConfig, TransformerConfig
+from cgbench.models.config.common import ModelConfig, Norm, TransformerConfig
 from cgbench.models.config.encoders import OverEncoderConfig
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.settings import setting
@@ -26,29 +27,21 @@ class UniversalConfig(TransformerConfig):
 class PrefixConfig(OverEncoderConfig):
     """What architectures share that encode the source anew with target prefixes: mixed layers below others."""
 
-    mixed_layers: int = setting(4, "layers over source and target prefix (k1).")
-    mixed_attention_heads: int = setting(8, "heads of the mixed layers.")
+    mixed_layers: int = setting(4, "layers over source and target prefix (k1).", least=1)
+    mixed_attention_heads: int = setting(8, "heads of the mixed layers.", least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require("mixed_layers", self.mixed_layers >= 1, "at least 1")
         self._divides("mixed_attention_heads")
+        if self.pretrained_encoder:
+            self._require("positions", self.positions == "encoder", "encoder with a pre-trained encoder")
+            rule = f"model.encoder_width ({self.encoder_width}): prefixes and sources meet in the encoder"
+            self._require("width", self.width == self.encoder_width, rule)
 
-    def check_positions(self, *own: str) -> None:
-        """Check what tells the places of prefixes apart; over a pre-trained encoder they are read by its layers.
-
-        :raises InputError: it is none of ``own``, or not the encoder's, or the widths differ.
-        """
-        if not self.pretrained_encoder:
-            self._choose("positions", *own)
-            return
-        self._require("positions", self.positions == "encoder", "encoder with a pre-trained encoder")
-        rule = f"model.encoder_width ({self.encoder_width}): prefixes and sources meet in the encoder"
-        self._require("width", self.width == self.encoder_width, rule)
-
-    def more_positions(self) -> tuple[str, ...]:
-        """See :class:`TransformerConfig`: the vectors of a pre-trained encoder."""
-        return ("encoder",)
+    @property
+    def may_read_places(self) -> bool:
+        """See :class:`TransformerConfig`: the encoder's layers read prefixes, too."""
+        return self.pretrained_encoder
 
     def layers_of_encoder(self) -> int:
         """See :class:`OverEncoderConfig`: mixed ones below, others above."""
@@ -65,7 +58,7 @@ class DangleConfig(PrefixConfig):
     """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix."""
 
     architecture: str = "dangle"
-    form: str = setting(
+    form: Literal["encoder_decoder", "encoder_only"] = setting(
         "encoder_decoder",
         "which parts there are: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no "
         "decoder).",
@@ -73,9 +66,10 @@ class DangleConfig(PrefixConfig):
     encoder_layers: int = setting(
         4,
         "source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor ``decoder_layers``.",
+        least=0,
     )
-    decoder_layers: int = 4
-    positions: str = setting(
+    decoder_layers: int = setting(4, "layers of the decoder.", least=0)
+    positions: Literal["relative", "sinusoidal", "encoder"] = setting(
         "relative",
         "how places are told apart: ``relative``, or ``sinusoidal``: of the target, counted from the end of each "
         "prefix. ``encoder``: likewise, by the vectors of RoBERTa; by those of BART, counted from the beginning.",
@@ -83,16 +77,12 @@ class DangleConfig(PrefixConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._choose("form", "encoder_decoder", "encoder_only")
-        self.check_positions("relative", "sinusoidal")
         if self.form == "encoder_only":
             for name in ("encoder_layers", "decoder_layers"):
                 rule = "0 with model.form=encoder_only, whose layers are model.mixed_layers"
                 self._require(name, getattr(self, name) == 0, rule)
-
-    def least_layers(self, name: str) -> int:
-        """See :class:`ModelConfig`."""
-        return 0 if name == "encoder_layers" or self.form == "encoder_only" else 1
+        else:
+            self._require("decoder_layers", self.decoder_layers >= 1, "at least 1")
 
     @property
     def may_be_decoder(self) -> bool:
@@ -111,23 +101,23 @@ class RDangleConfig(PrefixConfig):
 
     architecture: str = "r_dangle"
     mixed_layers: int = 2
-    encoder_layers: int = setting(8, "source-only layers above the mixed ones (k2).")
+    encoder_layers: int = setting(8, "source-only layers above the mixed ones (k2).", least=0)
     decoder_layers: int = 12
-    positions: str = setting(
+    positions: Literal["relative", "encoder"] = setting(
         "relative",
         "how places are told apart: ``relative``, or by the vectors of a pre-trained ``encoder``, the target's counted "
         "from its beginning.",
     )
-    norm: str = "pre"
-    interval: int = setting(1, "target tokens between two re-encodings (o).")
-    values: str = setting(
+    norm: Norm = "pre"
+    interval: int = setting(1, "target tokens between two re-encodings (o).", least=1)
+    values: Literal["separate", "shared", "keys_once", "separate_anew"] = setting(
         "separate",
         "which encodings are made anew, and by what: ``shared`` (one encoder; keys and values of cross-attention are "
         "the same encodings, made anew); or an encoder each, of which is run anew that of the keys (``separate``), "
         "that of the values (``keys_once``) or both, which then share no layer (``separate_anew``). The paper has "
         "figures of the first two.",
     )
-    value_encoder: str = setting(
+    value_encoder: Literal["mixed", "plain"] = setting(
         "mixed",
         "what encodes values once, with ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the "
         "source and one learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, "
@@ -136,19 +126,11 @@ class RDangleConfig(PrefixConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.check_positions("relative")
         if self.pretrained_encoder:
             self._require("values", self.values == "shared", "shared with a pre-trained encoder")
             self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers have it so")
-        self._choose("values", "separate", "shared", "keys_once", "separate_anew")
-        self._choose("value_encoder", "mixed", "plain")
-        self._at_least_one("interval")
         if self.values != "separate":
             self._require("value_encoder", self.value_encoder == "mixed", f"mixed with model.values={self.values}")
-
-    def least_layers(self, name: str) -> int:
-        """See :class:`ModelConfig`."""
-        return 0 if name == "encoder_layers" else 1
 
     @property
     def may_be_decoder(self) -> bool:
@@ -166,29 +148,28 @@ class CompositionConfig(OverEncoderConfig):
     """COMPOSITION (Lin et al., 2023): each decoder layer reads its own mixtures of all encoder sublayers."""
 
     architecture: str = "composition"
-    sublayers: str = setting("both", "which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``.")
-    weights: str = setting("scalar", "what a weight is: ``scalar``, or ``vector`` (one weight per component).")
-    mixtures: str = setting(
+    sublayers: Literal["both", "self_attention", "feed_forward"] = setting(
+        "both", "which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``."
+    )
+    weights: Literal["scalar", "vector"] = setting(
+        "scalar", "what a weight is: ``scalar``, or ``vector`` (one weight per component)."
+    )
+    mixtures: Literal["keys_values", "encoder"] = setting(
         "keys_values",
         "how many mixtures there are: ``keys_values``, two per decoder layer, or ``encoder``, one for all.",
     )
-    top_layers: int = setting(0, "encoder layers whose sublayers are mixed, from the top; 0 for all.")
-    initial: str = setting(
-        "mean",
-        "how weights start: ``mean``, or ``top`` (the encoder's output alone).",
+    top_layers: int = setting(0, "encoder layers whose sublayers are mixed, from the top; 0 for all.", least=0)
+    initial: Literal["mean", "top"] = setting(
+        "mean", "how weights start: ``mean``, or ``top`` (the encoder's output alone)."
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._choose("sublayers", "both", "self_attention", "feed_forward")
-        self._choose("weights", "scalar", "vector")
-        self._choose("mixtures", "keys_values", "encoder")
-        self._choose("initial", "mean", "top")
         if self.initial == "top":
             rule = "mean where model.sublayers=self_attention, which leaves the top out"
             self._require("initial", self.sublayers != "self_attention", rule)
         rule = f"from 0 to model.encoder_layers ({self.encoder_layers})"
-        self._require("top_layers", 0 <= self.top_layers <= self.encoder_layers, rule)
+        self._require("top_layers", self.top_layers <= self.encoder_layers, rule)
 
 
 @dataclass(frozen=True)
@@ -196,16 +177,12 @@ class LRFConfig(OverEncoderConfig):
     """LRF (Zheng et al., 2023, layer-wise representation fusion): each layer attends to those below, place by place."""
 
     architecture: str = "lrf"
-    fuse: str = setting("both", "which stacks have fuse-attention: ``both``, ``source`` or ``target``.")
-    fuse_layers: str = setting(
-        "all",
-        "which layers of these have it: ``all``, or ``top``, the highest of each stack alone.",
+    fuse: Literal["both", "source", "target"] = setting(
+        "both", "which stacks have fuse-attention: ``both``, ``source`` or ``target``."
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._choose("fuse", "both", "source", "target")
-        self._choose("fuse_layers", "all", "top")
+    fuse_layers: Literal["all", "top"] = setting(
+        "all", "which layers of these have it: ``all``, or ``top``, the highest of each stack alone."
+    )
 
 
 @dataclass(frozen=True)
@@ -213,7 +190,7 @@ class AccuConfig(TransformerConfig):
     """Transformer-accu: sums of layers instead of the top one; two papers mean two (three) things by the name."""
 
     architecture: str = "transformer_accu"
-    form: str = setting(
+    form: Literal["inputs", "all", "prefix"] = setting(
         "inputs",
         "what is summed: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all "
         "layers before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) "
@@ -222,7 +199,6 @@ class AccuConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._choose("form", "inputs", "all", "prefix")
         if self.form == "prefix":
             rule = f"at most model.encoder_layers + 1 ({self.encoder_layers + 1}) with model.form=prefix"
             self._require("decoder_layers", self.decoder_layers <= self.encoder_layers + 1, rule)
@@ -246,16 +222,18 @@ class ProtoTransformerConfig(TransformerConfig):
     """
 
     architecture: str = "proto_transformer"
-    prototypes: int = setting(3, "centroids of each source word (K); with 1 they are means.")
+    prototypes: int = setting(3, "centroids of each source word (K); with 1 they are means.", least=1)
     prototype_epochs: int = setting(
         8,
         "epochs of training without prototypes, after which states are clustered; training goes on with the centroids "
         "as constants. 0 clusters those of the untrained model.",
+        least=0,
     )
     prototype_layer: int = setting(
         5,
         "encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six, though its comment "
         "says the last.",
+        least=1,
     )
     prototype_min_count: int = setting(
         50, "how often a word must be in the training text to be clustered; others have no prototypes."
@@ -263,10 +241,8 @@ class ProtoTransformerConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._at_least_one("prototypes")
-        self._require("prototype_epochs", self.prototype_epochs >= 0, "at least 0")
-        rule = f"from 1 to model.encoder_layers ({self.encoder_layers})"
-        self._require("prototype_layer", 1 <= self.prototype_layer <= self.encoder_layers, rule)
+        rule = f"at most model.encoder_layers ({self.encoder_layers})"
+        self._require("prototype_layer", self.prototype_layer <= self.encoder_layers, rule)
         rule = f"at least model.prototypes ({self.prototypes})"
         self._require("prototype_min_count", self.prototype_min_count >= self.prototypes, rule)
 
@@ -283,8 +259,7 @@ class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
     architecture: str = "transformer"
 
     def __post_init__(self) -> None:
-        OverEncoderConfig.__post_init__(self)
-        LexicalConfig.__post_init__(self)
+        super().__post_init__()
         if self.pretrained_encoder:
             self._require("lexicon", self.lexicon == "none", "none with a pre-trained encoder")
 
@@ -316,14 +291,10 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
     decoder_layers: int = setting(2, "layers of the decoder: as many as the encoder has.")
     dropout: float = 0.4
     feature_dropout: float = setting(
-        0.0,
-        "dropout of the features that predict, once more (the authors' ``highdrop``, 0.5).",
+        0.0, "dropout of the features that predict, once more (the authors' ``highdrop``, 0.5).", least=0, below=1
     )
 
     def __post_init__(self) -> None:
-        ModelConfig.__post_init__(self)
-        LexicalConfig.__post_init__(self)
-        self._probability("feature_dropout")
         rule = f"model.encoder_layers ({self.encoder_layers})"
         self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)
 
@@ -350,15 +321,13 @@ class SyntacticAttentionConfig(ModelConfig):
     architecture: str = "syntactic_attention"
     encoder_layers: int = setting(1, "depth of each of the two encoders, and of the decoder.")
     decoder_layers: int = setting(1, "depth of the decoder: as that of the encoders.")
-    width: int = setting(400, "width of both directions of the second encoder together, and of the decoder.")
+    width: int = setting(400, "width of both directions of the second encoder together, and of the decoder.", least=1)
     dropout: float = 0.5
-    syntax_width: int = setting(100, "width of the embeddings that attention is computed from.")
-    meaning_width: int = setting(120, "width of the embeddings that are read.")
+    syntax_width: int = setting(100, "width of the embeddings that attention is computed from.", least=1)
+    meaning_width: int = setting(120, "width of the embeddings that are read.", least=1)
     read_syntax: bool = setting(False, "whether predictions read the attended syntax states, too.")
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self._at_least_one("syntax_width", "meaning_width")
         self._require("width", self.width % 2 == 0, "even")
         rule = f"model.encoder_layers ({self.encoder_layers})"
         self._require("decoder_layers", self.decoder_layers == self.encoder_layers, rule)

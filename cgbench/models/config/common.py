@@ -9,36 +9,43 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, get_args
 
 from cgbench.errors import InputError
 from cgbench.settings import setting
 
-POSITIONS = ("sinusoidal", "interleaved", "relative", "shaw", "transformer_xl")
-UNITS = ("subwords", "words", "characters")
 LENGTH = "training.max_updates"  # the one setting that a run may be given more of
-EMBEDDINGS = ("fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier")
+Unit = Literal["subwords", "words", "characters"]
+UNITS: tuple[Unit, ...] = get_args(Unit)
+Norm = Literal["pre", "post"]
+
+
+class Section:
+    """What the settings of a model, of training and so on share: how a value that does not fit others is refused."""
+
+    section: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check what the type and the limits of a field cannot say; a class that overrides this calls it, too."""
+
+    def _require(self, name: str, good: bool, rule: str) -> None:
+        if not good:
+            raise InputError(f"{self.section}.{name}={getattr(self, name)}: must be {rule}")
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Section):
     """The shape of a model, whatever its architecture; equal configurations and dictionaries have equal parameters."""
 
+    section = "model"
+
     architecture: str = setting("", "how the model is built: one of those that cgbench models lists.")
-    encoder_layers: int = setting(6, "layers of the encoder.")
-    decoder_layers: int = setting(6, "layers of the decoder.")
-    width: int = setting(512, "width of the states between layers.")
-    dropout: float = setting(0.3, "probability to drop an element of embeddings and of what layers add.")
-
-    def __post_init__(self) -> None:
-        for name in ("encoder_layers", "decoder_layers"):
-            self._require(name, getattr(self, name) >= self.least_layers(name), f"at least {self.least_layers(name)}")
-        self._at_least_one("width")
-        self._probability("dropout")
-
-    def least_layers(self, name: str) -> int:
-        """Return the smallest number of ``encoder_layers`` or ``decoder_layers``."""
-        return 1
+    encoder_layers: int = setting(6, "layers of the encoder.", least=1)
+    decoder_layers: int = setting(6, "layers of the decoder.", least=1)
+    width: int = setting(512, "width of the states between layers.", least=1)
+    dropout: float = setting(
+        0.3, "probability to drop an element of embeddings and of what layers add.", least=0, below=1
+    )
 
     @property
     def source_width(self) -> int:
@@ -60,23 +67,8 @@ class ModelConfig:
         """Whether the decoder's states alone decide the logits; some training methods compare them."""
         return True
 
-    def _require(self, name: str, good: bool, rule: str) -> None:
-        require_field("model", name, getattr(self, name), good, rule)
-
-    def _choose(self, name: str, *choices: str) -> None:
-        self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
-
-    def _at_least_one(self, *names: str) -> None:
-        for name in names:
-            self._require(name, getattr(self, name) >= 1, "at least 1")
-
-    def _probability(self, *names: str) -> None:
-        for name in names:
-            self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
-
     def _divides(self, name: str) -> None:
-        heads = getattr(self, name)
-        self._require(name, heads >= 1 and self.width % heads == 0, f"a divisor of model.width ({self.width})")
+        self._require(name, self.width % getattr(self, name) == 0, f"a divisor of model.width ({self.width})")
 
 
 @dataclass(frozen=True)
@@ -84,32 +76,30 @@ class TransformerConfig(ModelConfig):
     """What the Transformer and all that are made of its layers have; the defaults are those of fairseq's ``iwslt``."""
 
     architecture: str = "transformer"
-    feedforward_width: int = setting(1024, "width of the hidden layer of feed-forward sublayers.")
-    attention_heads: int = setting(4, "heads of every attention; they divide the width.")
-    positions: str = setting(
+    feedforward_width: int = setting(1024, "width of the hidden layer of feed-forward sublayers.", least=1)
+    attention_heads: int = setting(4, "heads of every attention; they divide the width.", least=1)
+    positions: Literal["sinusoidal", "interleaved", "relative", "shaw", "transformer_xl", "encoder"] = setting(
         "sinusoidal",
         "how places are told apart: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et "
         "al., 2017, from place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one per layer), "
         "``shaw`` (Shaw et al., 2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).",
     )
     max_relative_position: int = setting(
-        16,
-        "number P that distances are clipped with, to ±(P-1). Not for ``transformer_xl``.",
+        16, "number P that distances are clipped with, to ±(P-1). Not for ``transformer_xl``.", least=1
     )
-    norm: str = setting(
+    norm: Norm = setting(
         "post",
         "where states are normalised: ``pre``, the input of each sublayer and the output of each stack, or ``post``, "
         "the sum of a sublayer's input and output.",
     )
-    attention_dropout: float = setting(0.0, "probability to drop a weight of attention.")
+    attention_dropout: float = setting(0.0, "probability to drop a weight of attention.", least=0, below=1)
     activation_dropout: float = setting(
-        0.0,
-        "probability to drop an element of a feed-forward sublayer's hidden layer.",
+        0.0, "probability to drop an element of a feed-forward sublayer's hidden layer.", least=0, below=1
     )
-    activation: str = setting(
+    activation: Literal["relu", "gelu"] = setting(
         "relu", "what is between the two maps of feed-forward sublayers: ``relu`` or ``gelu``.", later=True
     )
-    embedding: str = setting(
+    embedding: Literal["fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier"] = setting(
         "fairseq",
         "how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``, N(0, 1/d), "
         "sqrt(d)·E + P; ``unit``, the same with rows of length 1; ``length_1`` and ``length_4``, rows of that length, "
@@ -120,87 +110,87 @@ class TransformerConfig(ModelConfig):
     attention_bias: bool = setting(True, "whether the projections of attention have a bias.")
     output_bias: bool = setting(False, "whether logits have a bias.")
     begin_source: bool = setting(False, "whether <s> is put before each source.")
-    initialization: str = setting(
+    initialization: Literal["fairseq", "csordas"] = setting(
         "fairseq",
         "how layers start: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.",
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self._at_least_one("feedforward_width", "attention_heads", "max_relative_position")
-        self._probability("attention_dropout", "activation_dropout")
-        self._choose("positions", *POSITIONS, *self.more_positions())
-        self._choose("norm", "pre", "post")
-        self._choose("embedding", *EMBEDDINGS)
-        self._choose("initialization", "fairseq", "csordas")
-        self._choose("activation", "relu", "gelu")
+        rule = "another: nothing that is pre-trained reads the target here"
+        self._require("positions", self.positions != "encoder" or self.may_read_places, rule)
         self._divides("attention_heads")
         if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
             self._require("width", self.width % 2 == 0 and self.width >= 4, "even for sinusoidal positions")
 
-    def more_positions(self) -> tuple[str, ...]:
-        """What else ``positions`` may be in this architecture."""
-        return ()
+    @property
+    def may_read_places(self) -> bool:
+        """Whether ``positions`` may be ``encoder``: the vectors of a pre-trained model."""
+        return False
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Section):
     """How a model is trained. Lengths count subwords and the end token; an update is one step of the optimiser."""
 
-    max_updates: int = setting(100_000, "updates after which training ends.")
-    learning_rate: float = setting(5e-4, "highest rate, reached after ``warmup_updates``.")
-    schedule: str = setting(
+    section = "training"
+
+    max_updates: int = setting(100_000, "updates after which training ends.", least=1)
+    learning_rate: float = setting(5e-4, "highest rate, reached after ``warmup_updates``.", above=0)
+    schedule: Literal["inverse_sqrt", "linear", "constant", "noam"] = setting(
         "inverse_sqrt",
         "how the rate falls after the warm-up: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017); "
         "``linear``, to nothing at the last update, which gets more out of a short run; or ``constant``, not at all. "
         "``noam`` is tensor2tensor's: learning_rate / sqrt(model.width) · min(1/sqrt(update), update / "
         "warmup_updates^1.5).",
     )
-    warmup_updates: int = setting(4000, "updates in which the rate rises to its highest; 0 for none.")
-    adam_beta1: float = setting(0.9, "share of the past in Adam's mean of gradients.")
-    adam_beta2: float = setting(0.98, "share of the past in Adam's mean of squared gradients.")
-    adam_epsilon: float = setting(1e-8, "what Adam adds to the root that it divides by.")
+    warmup_updates: int = setting(4000, "updates in which the rate rises to its highest; 0 for none.", least=0)
+    adam_beta1: float = setting(0.9, "share of the past in Adam's mean of gradients.", least=0, below=1)
+    adam_beta2: float = setting(0.98, "share of the past in Adam's mean of squared gradients.", least=0, below=1)
+    adam_epsilon: float = setting(1e-8, "what Adam adds to the root that it divides by.", above=0)
     weight_decay: float = setting(
-        1e-4,
-        "decoupled weight decay, times the learning rate (AdamW; what fairseq's Adam does).",
+        1e-4, "decoupled weight decay, times the learning rate (AdamW; what fairseq's Adam does).", least=0
     )
-    label_smoothing: float = setting(0.1, "share of the probability that the loss spreads over the whole dictionary.")
-    clip_norm: float = setting(0.0, "largest norm of the gradient, 0 for no limit.")
-    max_tokens: int = setting(4096, "largest rows x longest side of a batch.")
-    accumulation: int = setting(1, "batches that make an update.")
+    label_smoothing: float = setting(
+        0.1, "share of the probability that the loss spreads over the whole dictionary.", least=0, below=1
+    )
+    clip_norm: float = setting(0.0, "largest norm of the gradient, 0 for no limit.", least=0)
+    max_tokens: int = setting(4096, "largest rows x longest side of a batch.", least=1)
+    accumulation: int = setting(1, "batches that make an update.", least=1)
     batch_sentences: int = setting(
         0,
         "if not 0, a batch of training is so many pairs of any length, drawn with replacement (Csordás et al., 2021), "
         "whatever ``max_tokens``; an epoch is then as many batches as it takes to draw as many pairs as there are.",
+        least=0,
     )
-    batch_draw: str = setting(
+    batch_draw: Literal["replacement", "epoch"] = setting(
         "replacement",
         "how the pairs of ``batch_sentences`` are drawn: with ``replacement``, or an ``epoch`` uses every pair once, "
         "in batches of which the last may be smaller (Akyürek and Andreas, 2021).",
     )
-    loss_mean: str = setting("tokens", "what the loss of an update is divided by: its ``tokens`` or its ``sentences``.")
-    max_length: int = setting(
-        256,
-        "length of the longest side that is trained on; a pair with a longer one is left out.",
+    loss_mean: Literal["tokens", "sentences"] = setting(
+        "tokens", "what the loss of an update is divided by: its ``tokens`` or its ``sentences``."
     )
-    validate_every: int = setting(2000, "updates between validations.")
+    max_length: int = setting(
+        256, "length of the longest side that is trained on; a pair with a longer one is left out.", least=2
+    )
+    validate_every: int = setting(2000, "updates between validations.", least=1)
     validate_every_epochs: int = setting(
         0,
         "if not 0, validate instead at the end of every so many epochs, as fairseq does. There is one at the end of "
         "training in any case.",
         later=True,
+        least=0,
     )
     validate_from_epoch: int = setting(
-        0,
-        "number of the first epoch, from 1, at whose end ``validate_every_epochs`` validates.",
-        later=True,
+        0, "number of the first epoch, from 1, at whose end ``validate_every_epochs`` validates.", later=True, least=0
     )
-    validate_metric: str = setting(
-        "loss",
-        "what is best: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in percent.",
+    validate_metric: Literal["loss", "bleu", "exact_match"] = setting(
+        "loss", "what is best: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in percent."
     )
-    validate_beam: int = setting(1, "beam of the decoding that ``bleu`` and ``exact_match`` need; 1 is greedy.")
-    validate_length: str = setting(
+    validate_beam: int = setting(
+        1, "beam of the decoding that ``bleu`` and ``exact_match`` need; 1 is greedy.", least=1
+    )
+    validate_length: Literal["targets", "source"] = setting(
         "targets",
         "how long a translation may be: ``targets``, 1.2 times its source and 10 tokens more, or as many more as the "
         "longest right answer needs; ``source``, never more than 10.",
@@ -213,121 +203,70 @@ class TrainingConfig:
         "``text.unit`` cuts is joined anyway.",
         later=True,
     )
-    validate_tokenize: str = setting(
-        "none",
-        "words of BLEU: ``none``, as they are in the text; ``13a``, tokenised further by sacrebleu.",
-        later=True,
+    validate_tokenize: Literal["none", "13a"] = setting(
+        "none", "words of BLEU: ``none``, as they are in the text; ``13a``, tokenised further by sacrebleu.", later=True
     )
-    validate_sentences: int = setting(0, "how many pairs are decoded, evenly spaced in the validation text; 0 for all.")
-    patience: int = setting(0, "stop after so many validations in a row without a better one; 0 for never.")
+    validate_sentences: int = setting(
+        0, "how many pairs are decoded, evenly spaced in the validation text; 0 for all.", least=0
+    )
+    patience: int = setting(0, "stop after so many validations in a row without a better one; 0 for never.", least=0)
     checkpoint_every: int = setting(
-        1000,
-        "updates between checkpoints, from which training goes on when it was stopped.",
+        1000, "updates between checkpoints, from which training goes on when it was stopped.", least=1
     )
-    log_every: int = setting(100, "updates between lines of the log.")
-    keep: str = setting("best", "which model is the final one: the ``best`` of the validations, or the ``last``.")
+    log_every: int = setting(100, "updates between lines of the log.", least=1)
+    keep: Literal["best", "last"] = setting(
+        "best", "which model is the final one: the ``best`` of the validations, or the ``last``."
+    )
     keep_checkpoints: int = setting(
         0,
         "keep the last so many of the checkpoints that are made every ``checkpoint_every`` updates and at the end, "
         "each a complete folder.",
+        least=0,
     )
     threads: int = setting(
-        1,
-        "threads on a CPU; part of the recipe because it decides the order of floating-point sums.",
+        1, "threads on a CPU; part of the recipe because it decides the order of floating-point sums.", least=1
     )
-    precision: str = setting(
+    precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto",
         "number format of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device "
         "multiplies it in hardware).",
     )
 
     def __post_init__(self) -> None:
-        for name in (
-            "max_updates",
-            "max_tokens",
-            "accumulation",
-            "validate_every",
-            "validate_beam",
-            "checkpoint_every",
-            "log_every",
-            "threads",
-        ):
-            self._require(name, getattr(self, name) >= 1, "at least 1")
-        for name in ("learning_rate", "adam_epsilon"):
-            self._require(name, getattr(self, name) > 0, "above 0")
-        self._require("max_length", self.max_length >= 2, "at least 2")
-        for name in (
-            "warmup_updates",
-            "weight_decay",
-            "clip_norm",
-            "batch_sentences",
-            "validate_every_epochs",
-            "validate_from_epoch",
-            "validate_sentences",
-            "patience",
-            "keep_checkpoints",
-        ):
-            self._require(name, getattr(self, name) >= 0, "at least 0")
-        for name in ("label_smoothing", "adam_beta1", "adam_beta2"):
-            self._require(name, 0 <= getattr(self, name) < 1, "at least 0 and below 1")
-        self._require(
-            "max_length", self.max_length <= self.max_tokens, f"at most training.max_tokens ({self.max_tokens})"
-        )
-        self._choose("schedule", "inverse_sqrt", "linear", "constant", "noam")
-        self._choose("batch_draw", "replacement", "epoch")
-        if self.batch_draw == "epoch":
-            self._require("batch_draw", self.batch_sentences > 0, "replacement where training.batch_sentences is 0")
-        self._choose("loss_mean", "tokens", "sentences")
-        if not self.validate_every_epochs:
-            rule = "0 where training.validate_every_epochs is 0"
-            self._require("validate_from_epoch", self.validate_from_epoch == 0, rule)
-        self._choose("validate_metric", "loss", "bleu", "exact_match")
-        self._choose("validate_length", "targets", "source")
-        self._choose("validate_tokenize", "none", "13a")
-        self._choose("keep", "best", "last")
-        self._choose("precision", "auto", "float32", "bfloat16")
-
-    def _require(self, name: str, good: bool, rule: str) -> None:
-        require_field("training", name, getattr(self, name), good, rule)
-
-    def _choose(self, name: str, *choices: str) -> None:
-        self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
+        rule = f"at most training.max_tokens ({self.max_tokens})"
+        self._require("max_length", self.max_length <= self.max_tokens, rule)
+        rule = "replacement where training.batch_sentences is 0"
+        self._require("batch_draw", self.batch_draw != "epoch" or self.batch_sentences > 0, rule)
+        rule = "0 where training.validate_every_epochs is 0"
+        self._require("validate_from_epoch", self.validate_every_epochs > 0 or self.validate_from_epoch == 0, rule)
 
 
 @dataclass(frozen=True)
-class MethodConfig:
+class MethodConfig(Section):
     """What is minimised in training; what a method adds to this is in :mod:`cgbench.models.config.methods`."""
+
+    section = "method"
 
     name: str = setting(
         "none",
         "what is minimised: one of the methods that cgbench models lists; ``none`` is cross entropy alone.",
     )
 
-    def _require(self, name: str, good: bool, rule: str) -> None:
-        require_field("method", name, getattr(self, name), good, rule)
-
-    def _choose(self, name: str, *choices: str) -> None:
-        self._require(name, getattr(self, name) in choices, f"one of {', '.join(choices)}")
-
 
 @dataclass(frozen=True)
 class TextConfig:
     """How a line becomes tokens."""
 
-    unit: str = setting(
+    unit: Unit = setting(
         "subwords",
         "what a token is: ``subwords`` of words; ``words``, as white space separates them; or ``characters``, each one "
         "of the line a token, blanks included.",
     )
-    merges: int = setting(10_000, "merge operations of the joint byte pair encoding that makes subwords.")
+    merges: int = setting(10_000, "merge operations of the joint byte pair encoding that makes subwords.", least=0)
     joint_dictionary: bool = setting(
         False,
         "whether both sides have one dictionary; else each has what occurs on it. Embeddings stay apart.",
     )
-
-    def __post_init__(self) -> None:
-        require_field("text", "unit", self.unit, self.unit in UNITS, f"one of {', '.join(UNITS)}")
-        require_field("text", "merges", self.merges, self.merges >= 0, "at least 0")
 
 
 def to_dict(config: Any) -> dict[str, Any]:
@@ -338,12 +277,3 @@ def to_dict(config: Any) -> dict[str, Any]:
     values = dataclasses.asdict(config)
     later = {each.name: each.default for each in dataclasses.fields(config) if each.metadata.get("later")}
     return {name: value for name, value in values.items() if name not in later or value != later[name]}
-
-
-def require_field(section: str, name: str, value: Any, good: bool, rule: str) -> None:
-    """Refuse a value that does not fit.
-
-    :raises InputError: ``good`` is false.
-    """
-    if not good:
-        raise InputError(f"{section}.{name}={value}: must be {rule}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cgbench.models.config.common import TransformerConfig
 from cgbench.settings import setting
 
-ENCODERS = ("own", "roberta", "bart")
 OFFSET = 2  # rows of the tables of positions that no token has, RoBERTa's and BART's
 
 BART = {  # what its decoder is in settings of ours
@@ -26,24 +26,26 @@ class OverEncoderConfig(TransformerConfig):
     ``config.json``.
     """
 
-    encoder: str = setting(
+    encoder: Literal["own", "roberta", "bart"] = setting(
         "own",
         "what encodes: the architecture's ``own`` layers, or ``roberta`` (RoBERTa) from ``--init hf:...``, whose "
         "tokeniser then reads the source; ``bart``: BART's encoder, with its decoder and its tokeniser on both sides.",
         later=True,
     )
-    encoder_width: int = setting(768, "width of the pre-trained encoder.", later=True)
+    encoder_width: int = setting(768, "width of the pre-trained encoder.", later=True, least=1)
     encoder_feedforward_width: int = setting(
-        3072, "width of the hidden layer of its feed-forward sublayers.", later=True
+        3072, "width of the hidden layer of its feed-forward sublayers.", later=True, least=1
     )
-    encoder_attention_heads: int = setting(12, "heads of its attention.", later=True)
+    encoder_attention_heads: int = setting(12, "heads of its attention.", later=True, least=1)
     encoder_positions: int = setting(
-        514, "rows of its table of positions, two more than its longest sentence has tokens.", later=True
+        514, "rows of its table of positions, two more than its longest sentence has tokens.", later=True, above=OFFSET
     )
     encoder_dropout: float = setting(
         0.1,
         "probability to drop an element of its embeddings and sublayers, or a weight of attention.",
         later=True,
+        least=0,
+        below=1,
     )
     encoder_marks: bool = setting(
         False,
@@ -56,10 +58,6 @@ class OverEncoderConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._choose("encoder", *ENCODERS)
-        self._at_least_one("encoder_width", "encoder_feedforward_width", "encoder_attention_heads")
-        self._probability("encoder_dropout")
-        self._require("encoder_positions", self.encoder_positions > OFFSET, f"above {OFFSET}")
         if self.pretrained_encoder:
             heads = self.encoder_attention_heads
             rule = f"a divisor of model.encoder_width ({self.encoder_width})"
@@ -87,9 +85,10 @@ class OverEncoderConfig(TransformerConfig):
         """Whether the architecture's decoder is an ordinary one, whose layers may be those of a pre-trained one."""
         return False
 
-    def more_positions(self) -> tuple[str, ...]:
-        """See :class:`TransformerConfig`: the vectors of a pre-trained decoder."""
-        return ("encoder",) if self.pretrained_decoder else ()
+    @property
+    def may_read_places(self) -> bool:
+        """See :class:`TransformerConfig`."""
+        return self.pretrained_decoder
 
     @property
     def source_width(self) -> int:

@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cgbench.errors import InputError
-from cgbench.models.config.common import require_field
 from cgbench.settings import setting
 
 WITH_FILE = ("hard", "soft", "learned")
-LEXICONS = ("none", "copy", *WITH_FILE, "uniform", "random")
 
 
 @dataclass(frozen=True)
 class LexicalConfig:
     """How the output layer translates single words (Akyürek and Andreas, 2021)."""
 
-    lexicon: str = setting(
+    lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform", "random"] = setting(
         "none",
         "where word translations come from: ``none``; ``copy``: words of both dictionaries stand for themselves; what "
         "a lexicon file says, as ``hard`` (one word for each), ``soft`` (distributions) or ``learned`` (these, trained "
         "on with the model); or learned from a ``uniform`` or ``random`` start, without a file.",
     )
-    gate: str = setting(
+    gate: Literal["class", "sigmoid"] = setting(
         "class",
         "how translating a word is weighed against producing one: ``class`` (one more output class, as the authors' "
         "code) or ``sigmoid`` (as the paper).",
     )
     lexicon_temperature: float = setting(
-        0.1,
-        "temperature of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.",
+        0.1, "temperature of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.", above=0
     )
-    lexicon_rules: str = setting(
-        "coded",
-        "how words without an entry are translated: as ``coded`` or as ``described`` (docs/lexicon.md).",
+    lexicon_rules: Literal["coded", "described"] = setting(
+        "coded", "how words without an entry are translated: as ``coded`` or as ``described`` (docs/lexicon.md)."
     )
-
-    def __post_init__(self) -> None:
-        for name, choices in (
-            ("lexicon", LEXICONS),
-            ("gate", ("class", "sigmoid")),
-            ("lexicon_rules", ("coded", "described")),
-        ):
-            value = getattr(self, name)
-            require_field("model", name, value, value in choices, f"one of {', '.join(choices)}")
-        temperature = self.lexicon_temperature
-        require_field("model", "lexicon_temperature", temperature, temperature > 0, "above 0")
 
     @property
     def needs_lexicon(self) -> bool:

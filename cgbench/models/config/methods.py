@@ -7,6 +7,7 @@ This file imports no torch, so that every check of a configuration is instant. T
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cgbench.errors import InputError
 from cgbench.models.config.common import MethodConfig, ModelConfig
@@ -21,10 +22,8 @@ class SeqMixConfig(MethodConfig):
         0.1,
         "parameter of Beta(alpha, alpha), which shares are drawn from, the larger for the sentence itself. 0.1 is the "
         "authors' script for WMT; for other data they give none.",
+        least=0.01,
     )
-
-    def __post_init__(self) -> None:
-        self._require("alpha", self.alpha >= 0.01, "at least 0.01")
 
 
 @dataclass(frozen=True)
@@ -35,50 +34,41 @@ class CRegConfig(MethodConfig):
     The defaults are the authors' script for CoGnition, where it differs from the paper, too (alpha 0.5 there).
     """
 
-    states: str = setting(
+    states: Literal["decoder", "encoder"] = setting(
         "decoder",
         "which states are compared: ``decoder`` (top states, by the token that they predict) or ``encoder`` (top "
         "states, by their own token).",
     )
-    alpha: float = setting(0.1, "weight of the contrastive loss of states.")
-    beta: float = setting(3.0, "weight of the distance of the predictions of two dropout masks.")
-    temperature: float = setting(0.05, "temperature of the contrastive loss.")
+    alpha: float = setting(0.1, "weight of the contrastive loss of states.", least=0)
+    beta: float = setting(3.0, "weight of the distance of the predictions of two dropout masks.", least=0)
+    temperature: float = setting(0.05, "temperature of the contrastive loss.", above=0)
     scale_by_temperature: bool = setting(
         True,
         "whether the contrastive loss is multiplied by its temperature, too, as the authors' code does but for its "
         "pre-trained models.",
     )
-    ramp_updates: int = setting(4000, "updates in which alpha rises linearly; 0 for at once.")
+    ramp_updates: int = setting(4000, "updates in which alpha rises linearly; 0 for at once.", least=0)
     projection_width: int = setting(
-        128,
-        "width of the two-layer network that states pass through; it is no part of the model.",
+        128, "width of the two-layer network that states pass through; it is no part of the model.", least=1
     )
-    frequent_types: int = setting(0, "so many of the most frequent tokens are left out of the contrastive loss.")
-    anchors: str = setting(
+    frequent_types: int = setting(
+        0, "so many of the most frequent tokens are left out of the contrastive loss.", least=0
+    )
+    anchors: Literal["code", "paper"] = setting(
         "code",
         "which tokens are compared with others: as the ``code`` (tokens of the first view; the mean over a token's "
         "positives) or as the ``paper`` (tokens of both views; the sum, equation 1).",
     )
-    distance: str = setting(
+    distance: Literal["kl", "js"] = setting(
         "kl",
         "distance of the predictions: ``kl`` (as the code: symmetrised Kullback-Leibler divergence, as in R-Drop) or "
         "``js`` (as the paper says: Jensen-Shannon divergence).",
     )
-    cross_entropy: str = setting(
+    cross_entropy: Literal["sum", "mean"] = setting(
         "sum",
         "cross entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "
         "(augnum4ce=2, for COGS).",
     )
-
-    def __post_init__(self) -> None:
-        self._choose("states", "decoder", "encoder")
-        self._choose("anchors", "code", "paper")
-        self._choose("distance", "kl", "js")
-        self._choose("cross_entropy", "sum", "mean")
-        for name in ("alpha", "beta", "ramp_updates", "frequent_types"):
-            self._require(name, getattr(self, name) >= 0, "at least 0")
-        self._require("temperature", self.temperature > 0, "above 0")
-        self._require("projection_width", self.projection_width >= 1, "at least 1")
 
 
 @dataclass(frozen=True)
@@ -90,12 +80,8 @@ class BowConfig(MethodConfig):
     """
 
     epochs: int = setting(
-        10,
-        "epochs of the first stage; then training begins anew, with the encoder that it has made.",
+        10, "epochs of the first stage; then training begins anew, with the encoder that it has made.", least=1
     )
-
-    def __post_init__(self) -> None:
-        self._require("epochs", self.epochs >= 1, "at least 1")
 
 
 @dataclass(frozen=True)

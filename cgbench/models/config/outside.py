@@ -6,12 +6,11 @@ They are no architectures of ours: what they are made of stands in their own ``c
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cgbench.models.config.architectures import Architecture
 from cgbench.models.config.common import ModelConfig
 from cgbench.settings import setting
-
-FROZEN = ("none", "embeddings", "encoder")
 
 
 @dataclass(frozen=True)
@@ -23,7 +22,7 @@ class HuggingFaceConfig(ModelConfig):
 
     architecture: str = "hugging_face"
     dropout: float = setting(0.1, "probability to drop, where the model's own configuration has one number for that.")
-    freeze: str = setting(
+    freeze: Literal["none", "embeddings", "encoder"] = setting(
         "none",
         "what is not trained: ``none`` of it, the ``embeddings`` of words (with an output layer that is tied to them), "
         "or the ``encoder`` with its embeddings.",
@@ -33,15 +32,12 @@ class HuggingFaceConfig(ModelConfig):
         0,
         "if not 0, low-rank matrices of this rank are added to all linear maps but the last (LoRA, Hu et al., 2022), "
         "and they alone are trained and saved; their scale is 2.",
+        least=0,
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self._choose("freeze", *FROZEN)
-        self._require("adapter_rank", self.adapter_rank >= 0, "at least 0")
-        if self.adapter_rank:
-            rule = "none with model.adapter_rank, which trains nothing of the model itself"
-            self._require("freeze", self.freeze == "none", rule)
+        rule = "none with model.adapter_rank, which trains nothing of the model itself"
+        self._require("freeze", not self.adapter_rank or self.freeze == "none", rule)
 
     @property
     def has_encoder_states(self) -> bool:

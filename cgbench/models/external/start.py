@@ -186,7 +186,7 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
             theirs = "BART" if model.encoder == "bart" else "RoBERTa"
             raise InputError(f"--init {text}: its {name} is {config[name]}, and ours is {value}, as that of {theirs}")
     layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
-    if (parts := model.layers_of_encoder() - model.encoder_layers) or model.least_layers("encoder_layers") == 0:
+    if parts := model.layers_of_encoder() - model.encoder_layers:
         if model.layers_of_encoder() != layers:
             raise InputError(
                 f"--init {text}: has {layers} layers, and model.mixed_layers ({parts}) and model.encoder_layers "

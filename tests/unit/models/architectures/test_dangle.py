@@ -17,7 +17,6 @@ from dangle_models import (
 )
 from ragged_models import unpad
 
-from cgbench.errors import InputError
 from cgbench.models.architectures.prefixes import Prefixes
 from cgbench.models.config.architectures import DangleConfig
 from cgbench.models.parts.ragged import Layout, Ragged
@@ -141,23 +140,6 @@ def test_prefixes_by_hand():
     assert prefixes.read.rows.tolist() == [0, 1, 0, 1, 2, 3, 4]
     # Three source vectors, then five target vectors, then END.
     assert prefixes.mixed(3, 5).rows.tolist() == [0, 1, 3, 8, 0, 1, 3, 4, 5, 8, 2, 7, 8]
-
-
-@pytest.mark.parametrize(
-    ("kind", "changes", "message"),
-    [
-        (DANGLE, {"form": "encoder_only"}, "model.encoder_layers=1: must be 0 with model.form=encoder_only"),
-        (DANGLE, {"form": "decoder"}, "model.form=decoder: must be one of encoder_decoder, encoder_only"),
-        (DANGLE, {"positions": "shaw"}, "model.positions=shaw: must be one of relative, sinusoidal"),
-        (DANGLE, {"mixed_attention_heads": 5}, "model.mixed_attention_heads=5: must be a divisor of model.width"),
-        (R_DANGLE, {"interval": 0}, "model.interval=0: must be at least 1"),
-        (R_DANGLE, {"mixed_layers": 0}, "model.mixed_layers=0: must be at least 1"),
-        (R_DANGLE, {"values": "shared", "value_encoder": "plain"}, "model.value_encoder=plain: must be mixed"),
-    ],
-)
-def test_settings_that_would_do_nothing_or_do_not_fit_are_refused(kind, changes, message):
-    with pytest.raises(InputError, match=message):
-        dataclasses.replace(kind, **changes)
 
 
 def test_the_encoder_only_form_may_have_no_other_layers():

@@ -251,7 +251,7 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
         plan_start(write_roberta(tmp_path / "other", layer_norm_eps=1e-12), preset)
     with pytest.raises(InputError, match=r"model\.positions=relative: must be encoder"):
         preset_of("dangle", **{"model.positions": "relative"})
-    with pytest.raises(InputError, match=r"model\.positions=encoder: must be one of"):
+    with pytest.raises(InputError, match=r"model\.positions=encoder: must be another"):
         preset_of("transformer", **{"model.positions": "encoder"})
     with pytest.raises(InputError, match=r"model\.values=separate"):
         preset_of("r_dangle", **{"model.values": "separate"})

@@ -7,8 +7,7 @@ import torch
 from architecture_table import pack, pairs, row, small_model
 from slow_attention import attend_slowly, memory_of
 
-from cgbench.errors import InputError
-from cgbench.models.config.architectures import ARCHITECTURES, ProtoTransformerConfig
+from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.parts.ragged import Layout, Ragged
 from cgbench.models.registry import build_model
 from cgbench.models.special_ids import BOS
@@ -104,18 +103,3 @@ def test_gradients_reach_the_attention_and_leave_prototypes_alone():
     model(*pack(pairs([(14, 7)]))).square().mean().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
     assert not model.prototypes.requires_grad and torch.equal(model.prototypes, before)
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"prototype_layer": 7}, r"prototype_layer=7: must be from 1 to model.encoder_layers \(6\)"),
-        ({"prototype_layer": 0}, "must be from 1"),
-        ({"prototypes": 0}, "prototypes=0: must be at least 1"),
-        ({"prototype_min_count": 2}, r"must be at least model.prototypes \(3\)"),
-        ({"prototype_epochs": -1}, "prototype_epochs=-1: must be at least 0"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(changes, said):
-    with pytest.raises(InputError, match=said):
-        ProtoTransformerConfig(**changes)

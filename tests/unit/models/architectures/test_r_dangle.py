@@ -1,12 +1,8 @@
 """Sizes and presets of Dangle and R-Dangle."""
 
-import dataclasses
-
 import pytest
 import torch
-from dangle_models import R_DANGLE
 
-from cgbench.errors import InputError
 from cgbench.models.config.presets import load_preset
 from cgbench.models.registry import build_model
 
@@ -49,19 +45,6 @@ def test_two_encoders_that_are_both_run_anew_share_no_layer(values, more):
         model = build_model(load_preset("r_dangle_react_separate").replace({"model.values": values}).model, 8848, 6632)
     plain, _ = layer_sizes(512, 1024, 31 * 128)
     assert sum(parameter.numel() for parameter in model.parameters()) == 71_113_216 + more * plain
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"values": "separate_anew", "value_encoder": "plain"}, "must be mixed"),
-        ({"values": "keys_once", "value_encoder": "plain"}, "must be mixed"),
-        ({"values": "both"}, "must be one of separate, shared, keys_once, separate_anew"),
-    ],
-)
-def test_settings_that_do_not_go_together_are_refused(changes, said):
-    with pytest.raises(InputError, match=said):
-        dataclasses.replace(R_DANGLE, **changes)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.models.config.common import TrainingConfig, TransformerConfig, to_dict
-from cgbench.models.config.presets import list_presets, load_preset, model_config
+from cgbench.models.config.common import TrainingConfig, to_dict
+from cgbench.models.config.presets import architecture_preset, list_presets, load_preset, model_config
 
 
 def test_every_preset_loads():
@@ -66,9 +68,43 @@ def test_values_that_do_not_fit_are_refused(key, value):
         load_preset("tiny").replace({key: value})
 
 
-def test_heads_must_divide_the_width():
-    with pytest.raises(InputError, match=r"model\.attention_heads=3: must be a divisor of model\.width \(512\)"):
-        TransformerConfig(attention_heads=3)
+@pytest.mark.parametrize(
+    ("architecture", "key", "value", "said"),
+    [
+        ("universal", "model.attention_heads", 3, "=3: must be a divisor of model.width (512)"),
+        ("universal", "training.schedule", "cosine", ": 'cosine' is not one of inverse_sqrt, linear, constant, noam"),
+        ("universal", "text.unit", "syllables", ": 'syllables' is not one of subwords, words, characters"),
+        ("dangle", "model.form", "decoder", ": 'decoder' is not one of encoder_decoder, encoder_only"),
+        ("dangle", "model.positions", "shaw", ": 'shaw' is not one of relative, sinusoidal"),
+        ("dangle", "model.mixed_attention_heads", 5, "=5: must be a divisor of model.width"),
+        ("dangle", "model.decoder_layers", 0, "=0: must be at least 1"),
+        ("r_dangle", "model.interval", 0, ": 0 is not a whole number, at least 1"),
+        ("r_dangle", "model.mixed_layers", 0, ": 0 is not a whole number, at least 1"),
+        ("r_dangle", "model.values", "both", ": 'both' is not one of separate, shared, keys_once, separate_anew"),
+        ("proto_transformer", "model.prototype_layer", 7, "=7: must be at most model.encoder_layers (6)"),
+        ("proto_transformer", "model.prototype_layer", 0, ": 0 is not a whole number, at least 1"),
+        ("proto_transformer", "model.prototype_min_count", 2, "=2: must be at least model.prototypes (3)"),
+        ("proto_transformer", "model.prototype_epochs", -1, ": -1 is not a whole number, at least 0"),
+        ("lstm_lexicon", "model.dropout", 1, ": 1 is not a number, at least 0 and below 1"),
+        ("lstm_lexicon", "model.lexicon_temperature", 0, ": 0 is not a number, above 0"),
+    ],
+)
+def test_a_value_out_of_its_range_is_refused_in_words(architecture, key, value, said):
+    with pytest.raises(InputError, match=re.escape(key + said)):
+        architecture_preset(architecture).replace({key: value})
+
+
+@pytest.mark.parametrize(
+    ("architecture", "changes", "said"),
+    [
+        ("dangle", {"form": "encoder_only"}, "model.encoder_layers=4: must be 0 with model.form=encoder_only"),
+        ("r_dangle", {"values": "shared", "value_encoder": "plain"}, "model.value_encoder=plain: must be mixed"),
+        ("r_dangle", {"values": "keys_once", "value_encoder": "plain"}, "model.value_encoder=plain: must be mixed"),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused(architecture, changes, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        architecture_preset(architecture).replace({f"model.{key}": value for key, value in changes.items()})
 
 
 def test_an_unknown_preset_names_the_nearest():

@@ -215,8 +215,6 @@ def test_bad_files_are_named(tmp_path, subwords):
     path.write_text('{"format": 2, "unit": "syllables", "source": [], "target": []}')
     with pytest.raises(InputError, match="'syllables' is not one of"):
         Subwords.load(tmp_path)
-    with pytest.raises(InputError, match=r"text\.unit=syllables: must be one of subwords, words, characters"):
-        TextConfig("syllables")
 
 
 def test_lines_end_at_newlines_alone(tmp_path):
