@@ -6,17 +6,17 @@ Pure: samples in, findings out. Each finding is one line with its remedy; those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-from cgbench.text.columns_check import columns_of, find_column_faults
-from cgbench.text.formats import CorpusSpec, Pair
+from cgbench.text.formats import CorpusSpec, Pair, chosen_columns, is_header
 from cgbench.text.languages import contradicts, known, looks_like, name_of
 from cgbench.text.normalisation import Normalisation
 from cgbench.text.profile import ENOUGH, Profile, much_rarer, profile
+from cgbench.text.rows import Table
 from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
@@ -31,23 +31,6 @@ class Finding:
 
     text: str
     stops: bool
-
-
-@dataclass(frozen=True)
-class Treatment:
-    """What is done to all text: the tokeniser and the language of each side, lower case, detokenisation before."""
-
-    tokenize: tuple[str, str] = ("none", "none")
-    lowercase: bool = False
-    languages: tuple[str, str] = ("source", "target")
-    detokenize: bool = False
-
-
-def asked_of(normalisation: Normalisation) -> Treatment:
-    """What a normalisation does, as :func:`inspect` wants to know it."""
-    return Treatment(
-        normalisation.tokenizers, normalisation.lowercase, normalisation.languages, normalisation.detokenize
-    )
 
 
 @dataclass(frozen=True)
@@ -96,7 +79,7 @@ def look_at(train: CorpusSpec, others: Sequence[CorpusSpec], normalisation: Norm
     :raises InputError: as :func:`take_sample`.
     """
     samples = [take_sample(spec) for spec in (train, *others)]
-    return inspect(samples[0], samples[1:], asked_of(normalisation))
+    return inspect(samples[0], samples[1:], normalisation)
 
 
 def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation: Normalisation) -> list[Finding]:
@@ -112,9 +95,9 @@ def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation
     for given in (train, *filter(_is_single, others)):
         pairs = [(line, "") for line in sample_text(given)]
         samples.append(CorpusSample(CorpusSpec((Path(given), Path(given))), pairs))
-    asked = asked_of(normalisation)
     # a text by itself has no name that says its language
-    return inspect(samples[0], samples[1:], replace(asked, languages=("source", "target")))
+    tokenize = ",".join(f"{side}={name}" for side, name in zip(SIDES, normalisation.tokenizers, strict=True))
+    return inspect(samples[0], samples[1:], replace(normalisation, tokenize=tokenize, languages=SIDES))
 
 
 def _is_single(given: str | Path) -> bool:
@@ -125,14 +108,14 @@ Fault: TypeAlias = "tuple[CorpusSample, list[int]]"
 Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 
-def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     """What is wrong with the training text and the other texts of a build (pools, what is to be excluded).
 
     Findings that stop come first.
     """
     every = [train, *others]
     found = [
-        *(fault for sample in every for fault in _columns(sample, asked)),
+        *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, asked.languages)),
         *_languages(train, others, asked),
         *_unspaced(every, asked),
         *_equal(every),
@@ -144,9 +127,37 @@ def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatmen
     return sorted(found, key=lambda finding: not finding.stops)
 
 
-def _columns(sample: CorpusSample, asked: Treatment) -> list[Finding]:
-    faults = find_column_faults(sample.spec, sample.pairs, asked.languages)
-    return [Finding(text, stops) for text, stops in faults]
+def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]) -> list[Finding]:
+    """Whether the columns that are read of a table are those that are meant; the first of ``pairs`` is the table's."""
+    if len(spec.paths) != 1 or not pairs:
+        return []
+    chosen, names = chosen_columns(spec)
+    wanted = ",".join(languages)
+    if spec.columns is None and set(languages) <= set(names) and chosen != languages:
+        text = f"{spec}: columns {','.join(chosen)} are read, and it has {wanted}; give --columns {wanted}"
+        return [Finding(text, True)]
+    if {name.lower() for name in chosen} == {name.lower() for name in languages} and chosen != languages:
+        turned = f"{chosen[1]},{chosen[0]}"
+        return [Finding(f"{spec}: column {chosen[0]} is read as {languages[0]}; give --columns {turned}", True)]
+    found, first = [], pairs[0]
+    fields = Table(spec.paths[0], named=True).names  # of the first row
+    if chosen[0].isdigit() and all(field in languages or is_header(field) for field in first):
+        # Other columns may have been forgotten: what the table calls by the languages is what is meant.
+        named = set(languages) <= set(fields)
+        text = f"{spec}, row 1: {first[0]!r} and {first[1]!r} look like a header; give --columns "
+        found.append(Finding(text + (wanted if named else ",".join(first)), named and first != languages))
+        if named:
+            return found
+    # A table of two columns may well have numbers in one: answers of arithmetic.
+    if spec.columns is None and len(pairs) >= ENOUGH and len(fields) > 2:
+        for number, name in enumerate(chosen):
+            rows = [pair[number] for pair in pairs[1:]]
+            if sum(not any(map(str.isalpha, field)) for field in rows) >= 0.9 * len(rows):
+                what = "column" if name.isdigit() else "the field"
+                has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
+                text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); name the columns with --columns S,T"
+                return [Finding(f"{text} ({has})", True)]  # and not a header with this column in it
+    return found
 
 
 def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
@@ -164,110 +175,87 @@ def _percent(part: int | float, whole: int | float = 1) -> str:
     return f"{100 * part / whole:.0f} %"
 
 
-def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def _unlike(
+    train: CorpusSample, others: Sequence[CorpusSample], what: str, where: Wrong
+) -> Iterator[tuple[bool, list[Fault]]]:
+    """The texts, and the sides ``where`` it is asked of, that have a property which the training text has not; and the
+    other way round: whether it is theirs, and which they are."""
+    for value in (True, False):
+
+        def wrong(one: CorpusSample, side: int, value: bool = value) -> bool:
+            ours, theirs = (getattr(sample.profiles[side], what) for sample in (one, train))
+            return where(one, side) and ours is value and theirs is (not value)
+
+        if faults := _faults(others, wrong):
+            yield value, faults
+
+
+def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     if asked.detokenize:
         return []
-    touched = [tokenizer != "none" for tokenizer in asked.tokenize]
-    again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in asked.tokenize]
-    found = []
-    if faults := _faults([train, *others], lambda one, side: again[side] and one.profiles[side].tokenised is True):
-        sample, sides = faults[0]
-        tokenizer = asked.tokenize[sides[0]]
-        found.append(
-            Finding(
-                f"{_names(faults)}: tokenised already ({_apart(sample.profiles[sides[0]])}), and --tokenize "
-                f"{tokenizer} would do it again, which breaks words such as can 't; add --detokenize, or leave "
-                "--tokenize out if all text is tokenised alike",
-                True,
-            )
+    every, found = [train, *others], list[Finding]()
+
+    def is_read(one: CorpusSample, side: int) -> bool:
+        """Whether the words of a text are those that its blanks separate."""
+        return asked.tokenizers[side] == "none" and not one.profiles[side].unspaced
+
+    again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in asked.tokenizers]
+    if faults := _faults(every, lambda one, side: again[side] and one.profiles[side].tokenised is True):
+        tokenizer = asked.tokenizers[faults[0][1][0]]
+        text = (
+            f"{_names(faults)}: tokenised already ({_apart(faults)}), and --tokenize {tokenizer} would do it again, "
+            "which breaks words such as can 't; add --detokenize, or leave --tokenize out if all text is tokenised "
+            "alike"
         )
-    for value in (True, False):
-        faults = _faults(
-            others,
-            lambda one, side, value=value: (  # type: ignore[misc]
-                not touched[side]
-                and not one.profiles[side].unspaced
-                and one.profiles[side].tokenised is value
-                and train.profiles[side].tokenised is (not value)
-            ),
-        )
-        if not faults:
-            continue
-        sample, sides = faults[0]
-        reference = train.name(sides)
-        if value:
-            text = (
-                f"{_names(faults)}: tokenised ({_apart(sample.profiles[sides[0]])}), but {reference} is not, so that "
-                "words with a mark at their end are unknown; --detokenize --tokenize moses makes them alike"
-            )
-        else:
-            text = (
-                f"{_names(faults)}: not tokenised ({_apart(sample.profiles[sides[0]])}), but {reference} is, so that "
-                "words with a mark at their end are unknown; tokenise it as that is, or --detokenize --tokenize moses"
-            )
         found.append(Finding(text, True))
-    found += [
-        Finding(
-            f"{sample.name(sides)}: {_percent(sample.profiles[sides[0]].periods.share or 0)} of the final periods "
-            "stand apart: a part of the lines is tokenised; tokenise all or none",
-            False,
+    for value, faults in _unlike(train, others, "tokenised", is_read):
+        is_not, is_so, else_ = ("", "is not", "") if value else ("not ", "is", "tokenise it as that is, or ")
+        text = (
+            f"{_names(faults)}: {is_not}tokenised ({_apart(faults)}), but {train.name(faults[0][1])} {is_so}, so that "
+            f"words with a mark at their end are unknown; {else_}--detokenize --tokenize moses"
         )
-        for sample, sides in _faults([train, *others], lambda one, side: one.profiles[side].mixed)
-    ]
-
-    def attached(one: CorpusSample, side: int) -> bool:
-        here = one.profiles[side]
-        return not touched[side] and here.tokenised is False and not here.unspaced
-
-    raw = _faults([train, *others], attached)
+        found.append(Finding(text + (" makes them alike" if value else ""), True))
+    for fault in _faults(every, lambda one, side: one.profiles[side].mixed):
+        share = _percent(_profile([fault]).periods.share or 0)
+        text = f"{_names([fault])}: {share} of the final periods stand apart: a part of the lines is tokenised"
+        found.append(Finding(f"{text}; tokenise all or none", False))
+    raw = _faults(every, lambda one, side: is_read(one, side) and one.profiles[side].tokenised is False)
     if raw and not any(finding.stops for finding in found):
-        found.append(
-            Finding(
-                f"{_names(raw)}: marks are attached to words, so that 'house,' and 'house' are two words; "
-                "--tokenize moses separates them",
-                False,
-            )
-        )
+        text = f"{_names(raw)}: marks are attached to words, so that 'house,' and 'house' are two words"
+        found.append(Finding(f"{text}; --tokenize moses separates them", False))
     return found
 
 
-def _apart(one: Profile) -> str:
+def _profile(faults: Sequence[Fault]) -> Profile:
+    """That of the first side which is wrong."""
+    sample, sides = faults[0]
+    return sample.profiles[sides[0]]
+
+
+def _apart(faults: Sequence[Fault]) -> str:
+    one = _profile(faults)
     marks, what = (one.periods, "final periods")
     if marks.share is None or (one.tokenised and marks.share < 0.5):
         marks, what = one.commas, "commas"
     return f"{_percent(marks.share or 0)} of its {what} stand apart"
 
 
-def _case(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def _case(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     if asked.lowercase:
         return []
     found = []
-    for value, ours, theirs in ((True, "in lower case", "cased"), (False, "cased", "in lower case")):
-        faults = _faults(
-            others,
-            lambda one, side, value=value: (  # type: ignore[misc]
-                one.profiles[side].lower is value and train.profiles[side].lower is (not value)
-            ),
-        )
-        if faults:
-            text = f"{_names(faults)}: {ours}, but {train.name(faults[0][1])} is {theirs}; --lowercase makes them alike"
-            found.append(Finding(text, True))
-    differ = _faults(
-        others,
-        lambda one, side: (
-            None not in (ours := (one.profiles[side].sentence_case, train.profiles[side].sentence_case))
-            and ours[0] != ours[1]
-        ),
-    )
-    if differ:
-        sample, sides = differ[0]
-        begins = "begin" if sample.profiles[sides[0]].sentence_case else "do not begin"
-        text = f"{_names(differ)}: sentences {begins} in upper case, unlike those of {train.name(sides)}"
+    for value, faults in _unlike(train, others, "lower", lambda one, side: True):
+        ours, theirs = ("in lower case", "cased") if value else ("cased", "in lower case")
+        text = f"{_names(faults)}: {ours}, but {train.name(faults[0][1])} is {theirs}; --lowercase makes them alike"
+        found.append(Finding(text, True))
+    for value, faults in _unlike(train, others, "sentence_case", lambda one, side: True):
+        begins = "begin" if value else "do not begin"
+        text = f"{_names(faults)}: sentences {begins} in upper case, unlike those of {train.name(faults[0][1])}"
         found.append(Finding(f"{text}; --lowercase makes them alike", False))
     return found
 
 
-def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     """Escaped text among text that is not; or all of it, where it is not tokenised: then Moses did not write them."""
     every = [train, *others]
     if asked.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
@@ -275,7 +263,7 @@ def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatme
     held: dict[int, list[int]] = {}  # sides by the place of the sample
     free: list[int] = []
     for side in (0, 1):
-        if asked.tokenize[side] != "none":
+        if asked.tokenizers[side] != "none":
             continue
         rates = [(one.profiles[side].escaped, one.profiles[side].lines) for one in every]
         escaped = [number for number, (count, lines) in enumerate(rates) if count >= max(ENOUGH, lines / 200)]
@@ -291,32 +279,28 @@ def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatme
     if not free:
         return []
     faults = [(every[number], sides) for number, sides in sorted(held.items())]
-    sample, sides = faults[0]
-    share = _percent(sample.profiles[sides[0]].escaped, sample.profiles[sides[0]].lines)
+    share = _percent(_profile(faults).escaped, _profile(faults).lines)
     rest = ", ".join(every[number].label for number in sorted(set(free) - set(held) or free))
     text = f"{_names(faults)}: escaped as Moses does it (&apos; and the like in {share} of the lines), {rest} not"
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 
 
-def _blanks(every: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def _blanks(every: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
         lambda one, side: (
-            asked.tokenize[side] == "none"
+            asked.tokenizers[side] == "none"
             and one.profiles[side].odd_blanks >= max(ENOUGH / 4, one.profiles[side].lines / 200)
         ),
     )
     if not faults:
         return []
-    sample, sides = faults[0]
-    one = sample.profiles[sides[0]]
-    return [
-        Finding(
-            f"{_names(faults)}: U+{ord(one.odd_blank):04X} or a blank like it in {_percent(one.odd_blanks, one.lines)} "
-            "of the lines, which is part of a word here; put ordinary blanks in its place, or --tokenize moses",
-            False,
-        )
-    ]
+    one = _profile(faults)
+    text = (
+        f"{_names(faults)}: U+{ord(one.odd_blank):04X} or a blank like it in {_percent(one.odd_blanks, one.lines)} of "
+        "the lines, which is part of a word here; put ordinary blanks in its place, or --tokenize moses"
+    )
+    return [Finding(text, False)]
 
 
 def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
@@ -330,33 +314,24 @@ def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
     return found
 
 
-def _unspaced(every: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def _unspaced(every: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     faults = _faults(
         every,
-        lambda one, side: asked.tokenize[side] in NO_SEGMENTATION and one.profiles[side].unspaced is not None,
+        lambda one, side: asked.tokenizers[side] in NO_SEGMENTATION and one.profiles[side].unspaced is not None,
     )
     if not faults:
         return []
-    sample, sides = faults[0]
-    one = sample.profiles[sides[0]]
-    return [
-        Finding(
-            f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" a line), so that a '
-            f"clause counts as a word; {_segment(sample, sides[0], asked)}",
-            True,
-        )
-    ]
-
-
-def _segment(sample: CorpusSample, side: int, asked: Treatment) -> str:
-    """How to put blanks into a text that has none."""
-    code = asked.languages[side]
+    one, code = _profile(faults), asked.languages[faults[0][1][0]]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
-    more = words.get(sample.profiles[side].unspaced or "", "")
-    return f"--tokenize {code}=char separates characters{more}; or put blanks between words yourself"
+    text = (
+        f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" a line), so that a clause '
+        f"counts as a word; --tokenize {code}=char separates characters{words.get(one.unspaced or '', '')}; or put "
+        "blanks between words yourself"
+    )
+    return [Finding(text, True)]
 
 
-def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Treatment) -> list[Finding]:
+def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
     """Sides that are swapped, and languages that are not those asked for."""
     every = [train, *others]
     swapped = [one for one in every if _is_swapped(one, asked.languages)]
@@ -385,10 +360,10 @@ def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Treat
     return found
 
 
-def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Treatment) -> str:
+def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Normalisation) -> str:
     """How to turn the sides round."""
     if all(len(one.spec.paths) == 1 for one in swapped):
-        source, target = columns_of(swapped[0].spec)
+        source, target = chosen_columns(swapped[0].spec)[0]
         return f"--columns {target},{source} turns them round" + (
             ""
             if len(swapped) == sum(len(one.spec.paths) == 1 for one in every)

@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
@@ -11,7 +12,8 @@ import pytest
 from shared_data import SHARED, needs
 
 from cgbench.text.formats import CorpusSpec
-from cgbench.text.inspection import CorpusSample, Treatment, inspect, take_sample
+from cgbench.text.inspection import SIDES, CorpusSample, inspect, take_sample
+from cgbench.text.normalisation import Normalisation
 from cgbench.text.sampling import READ, RUN, RUNS, spread
 
 EN = ("the dog", "a cat", "he", "she", "my friend", "the old man", "you and I")
@@ -22,8 +24,9 @@ PAIRS = [
     (f"{DE[i][0].upper()}{DE[i][1:]} {DE_VERBS[j]}, und {DE[k]} auch.", f"{EN[i].title()} {EN_VERBS[j]}, {EN[k]} too.")
     for i, j, k in itertools.product(range(7), range(4), range(7))
 ]
-HELD = Treatment(languages=("de", "en"))
-MOSES = Treatment(("moses", "moses"), False, ("de", "en"))
+HELD = Normalisation(languages=("de", "en"))
+MOSES = replace(HELD, tokenize="moses")
+NOTHING = Normalisation(languages=SIDES)
 
 
 def sample(pairs, name="a"):
@@ -38,6 +41,10 @@ def tokenised(line):
     return line.replace(",", " ,").replace(".", " .")
 
 
+TOKENISED = change(tokenised)
+LOWER = change(lambda line: tokenised(line).lower())
+
+
 def swapped(pairs):
     return [(target, source) for source, target in pairs]
 
@@ -50,16 +57,12 @@ def said(train, pool, asked=HELD):
     ("train", "pool", "asked"),
     [
         (PAIRS, PAIRS, MOSES),
-        (change(tokenised), change(tokenised), HELD),
-        (
-            change(tokenised),
-            change(lambda line: tokenised(line).lower()),
-            Treatment(lowercase=True, languages=("de", "en")),
-        ),
-        (change(tokenised), PAIRS, Treatment(("moses", "moses"), True, ("de", "en"), detokenize=True)),
-        ([("jump twice", "JUMP JUMP")] * 50, [("walk", "WALK")] * 50, Treatment()),
-        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, Treatment(languages=("en", "lf"))),
-        (PAIRS[:9], change(lambda line: tokenised(line).lower())[:9], HELD),
+        (TOKENISED, TOKENISED, HELD),
+        (TOKENISED, LOWER, replace(HELD, lowercase=True)),
+        (TOKENISED, PAIRS, replace(MOSES, lowercase=True, detokenize=True)),
+        ([("jump twice", "JUMP JUMP")] * 50, [("walk", "WALK")] * 50, NOTHING),
+        ([("x _ 1 .", "4")] * 50, [("x _ 1 .", "12")] * 50, Normalisation(languages=("en", "lf"))),
+        (PAIRS[:9], LOWER[:9], HELD),
     ],
     ids=["raw", "tokenised", "lower", "detokenised", "commands", "forms", "too few to tell"],
 )
@@ -70,20 +73,15 @@ def test_texts_that_fit_have_no_finding(train, pool, asked):
 @pytest.mark.parametrize(
     ("train", "pool", "asked", "expected"),
     [
-        (PAIRS, change(tokenised), MOSES, "pool.de pool.en: tokenised already"),
-        (PAIRS, change(tokenised), HELD, "pool.de pool.en: tokenised (100 % of its final periods stand apart), but"),
-        (change(tokenised), PAIRS, HELD, "pool.de pool.en: not tokenised (0 % of"),
+        (PAIRS, TOKENISED, MOSES, "pool.de pool.en: tokenised already"),
+        (PAIRS, TOKENISED, HELD, "pool.de pool.en: tokenised (100 % of its final periods stand apart), but"),
+        (TOKENISED, PAIRS, HELD, "pool.de pool.en: not tokenised (0 % of"),
         (change(lambda line: line.replace(".", " .")), PAIRS, HELD, "pool.de pool.en: not tokenised"),
         (PAIRS, [(a, tokenised(b)) for a, b in PAIRS], HELD, "pool.en: tokenised"),
         (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
         (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
         (PAIRS, swapped(PAIRS), MOSES, "pool.de pool.en: source and target are swapped, for de to en; name the source"),
-        (
-            PAIRS,
-            swapped(PAIRS),
-            Treatment(("moses", "moses"), False, ("a", "b")),
-            "pool.de pool.en: source and target are",
-        ),
+        (PAIRS, swapped(PAIRS), replace(MOSES, languages=("a", "b")), "pool.de pool.en: source and target are"),
         (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de: looks like English, not German; check the file"),
         (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de pool.en: source and target are the same in 100 %"),
     ],
@@ -96,36 +94,26 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
     ("train", "pool", "asked", "expected"),
     [
         (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: marks are attached to words"),
+        (PAIRS, PAIRS, replace(MOSES, languages=("fr", "en")), "train.de: looks like German, not French"),
         (
-            PAIRS,
-            PAIRS,
-            Treatment(("moses", "moses"), False, ("fr", "en")),
-            "train.de: looks like German, not French",
-        ),
-        (
-            change(tokenised),
+            TOKENISED,
             change(lambda line: tokenised(line).replace(" ", "\xa0", 1)),
             HELD,
             "pool.de pool.en: U+00A0 or a blank like it in 100 % of the lines",
         ),
         (
-            change(tokenised),
+            TOKENISED,
             change(lambda line: tokenised(line).replace("u", "&apos;", 1)),
             HELD,
             "pool.de pool.en: escaped as Moses does it",
         ),
         (
-            change(tokenised),
+            TOKENISED,
             change(lambda line: (line := tokenised(line))[0].lower() + line[1:]),
             HELD,
             "pool.de pool.en: sentences do not begin in upper case",
         ),
-        (
-            change(tokenised),
-            [*PAIRS[:100], *change(tokenised)[100:]],
-            HELD,
-            "pool.de pool.en: 49 % of the final periods",
-        ),
+        (TOKENISED, [*PAIRS[:100], *TOKENISED[100:]], HELD, "pool.de pool.en: 49 % of the final periods"),
         (PAIRS, [*PAIRS, *[(b, b) for _, b in PAIRS[:30]]], MOSES, "pool.de pool.en: source and target are the same"),
     ],
 )
@@ -138,22 +126,22 @@ def test_what_does_less_harm_is_said(train, pool, asked, expected):
 @pytest.mark.parametrize(("escaped", "of"), [(0, 20), (0, 100), (6, 300), (19, 1000), (19, 196)])
 def test_a_text_with_few_lines_that_are_escaped_is_no_text_without_escapes(escaped, of):
     """One line in 40 of the training text; of the pool as many, or too few lines to tell."""
-    plain = list(itertools.islice(itertools.cycle(change(tokenised)), of))
+    plain = list(itertools.islice(itertools.cycle(TOKENISED), of))
     marked = [tuple(side.replace("u", "&apos;", 1) for side in pair) for pair in plain]
-    train = [*change(tokenised)] * 10
+    train = [*TOKENISED] * 10
     train[:49] = [tuple(side.replace("u", "&apos;", 1) for side in pair) for pair in train[:49]]
     assert not [one for one in said(train, [*marked[:escaped], *plain[escaped:]]) if "escaped" in one.text]
 
 
 def test_a_long_text_without_escapes_is_told_apart():
     train = change(lambda line: tokenised(line).replace("u", "&apos;", 1))
-    assert "pool.de pool.en not" in next(one.text for one in said(train, change(tokenised)) if "escaped" in one.text)
+    assert "pool.de pool.en not" in next(one.text for one in said(train, TOKENISED) if "escaped" in one.text)
 
 
 def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
     french = [("Pourquoi est-ce que tu ne viens pas ? Je suis là !", "Why don't you come? I am here!")] * 30
     french += [("Il n'est pas là.", "He is not here.")] * 30
-    assert said(french, french, Treatment(("moses", "moses"), False, ("fr", "en"))) == []
+    assert said(french, french, replace(MOSES, languages=("fr", "en"))) == []
 
 
 @pytest.mark.parametrize(
@@ -161,17 +149,17 @@ def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
 )
 def test_text_without_blanks_stops_and_says_what_to_do(text):
     pairs = [("i play with another doctor every day .", text)] * 40
-    asked = Treatment(languages=("en", "xx"))
+    asked = Normalisation(languages=("en", "xx"))
     (finding,) = inspect(sample(pairs), [], asked)
     assert finding.stops and 'no blanks between words (1.0 "words" a line)' in finding.text
     assert "--tokenize xx=char" in finding.text
-    assert inspect(sample(pairs), [], Treatment(("none", "char"), False, ("en", "xx"))) == []
-    assert [one.stops for one in inspect(sample(pairs), [], Treatment(("moses", "moses"), False, ("en", "xx")))][-1]
+    assert inspect(sample(pairs), [], replace(asked, tokenize="target=char")) == []
+    assert [one.stops for one in inspect(sample(pairs), [], replace(asked, tokenize="moses"))][-1]
 
 
 def test_chinese_words_with_blanks_are_words():
     pairs = [("he is happy .", "随着 他 的 继续 、 他 开始 好转 。"), ("it is cold .", "泰勒 最近 情绪 不好 。")] * 30
-    assert inspect(sample(pairs), [], Treatment(languages=("en", "zh"))) == []
+    assert inspect(sample(pairs), [], Normalisation(languages=("en", "zh"))) == []
 
 
 def test_columns_are_turned_round_by_their_option(tmp_path):
@@ -239,7 +227,7 @@ def test_columns_that_are_meant_have_no_finding(tmp_path, columns):
 
 def test_answers_of_arithmetic_are_no_forgotten_column(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"What is {n} + 1 ?\t{n + 1}\n" for n in range(50)))
-    assert inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], Treatment()) == []
+    assert inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], NOTHING) == []
 
 
 def test_a_sample_is_the_same_of_every_form(tmp_path):
@@ -287,14 +275,14 @@ def corpus(*names, columns=None):
         (
             ("tatoeba-en-zh/cmn_train_tokenized.tsv",),
             ("tatoeba-en-zh/cmn_dev_tokenized.tsv",),
-            Treatment(languages=("en", "zh")),
+            Normalisation(languages=("en", "zh")),
             0,
         ),
-        (("cogs/dev.tsv",), ("cogs/test.tsv",), Treatment(languages=("en", "lf")), 0),
+        (("cogs/dev.tsv",), ("cogs/test.tsv",), Normalisation(languages=("en", "lf")), 0),
         (
             ("pcfg/random10k.train.src", "pcfg/random10k.train.tgt"),
             ("pcfg/systematicity.test.src", "pcfg/systematicity.test.tgt"),
-            Treatment(),
+            NOTHING,
             0,
         ),
         (("wmt-20k/train.de.gz", "wmt-20k/train.en.gz"), ("react/valid.de.gz", "react/valid.en.gz"), HELD, 2),
@@ -303,7 +291,7 @@ def corpus(*names, columns=None):
         (
             ("cognition/valid.en", "cognition/valid.zh"),
             ("cognition/cg-test.en", "cognition/cg-test.zh"),
-            Treatment(languages=("en", "zh")),
+            Normalisation(languages=("en", "zh")),
             1,
         ),
     ],
