@@ -128,43 +128,60 @@ def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, di
                 digest.update(block.buffer[: block.size].data)
             yield block
         return
-    name, longest = shown(given), limit("CGBENCH_MAX_LINE")
+    name, line = shown(given), 0
     with open_raw(Path(given)) as file:
-        buffer = padded(size)
-        held = line = 0
-        first = True
-        while True:
-            if held + size + 1 > len(buffer) - 1:
-                larger = padded(2 * (held + size))
-                larger[:held] = buffer[:held]
-                buffer = larger
-            got = file.readinto(buffer[held : held + size].data)
-            end = held + (got or 0)
-            if digest:
-                digest.update(buffer[held:end].data)
-            if not got:
-                start = skip_mark(buffer[:end].data, name) if first else 0
-                check_line(end, name, line + 1)
-                if end > start:
-                    yield check_text(buffer[start:], end - start, line, name)
-                return
-            newlines = np.flatnonzero(buffer[held:end] == 10)
-            check_line(held + int(newlines[0]) if len(newlines) else end, name, line + 1)
-            if longest < end:  # else a line within the buffer cannot be too long
-                check_lines(newlines, name, line + 2)
-            if not len(newlines):
-                held = end
-                continue
-            whole = held + int(newlines[-1]) + 1
-            rest = buffer[whole:end].copy()
-            start = skip_mark(buffer[:whole].data, name) if first else 0
-            first = False
-            yield check_text(buffer[start:], whole - start, line, name)
-            line += len(newlines)
-            held = len(rest)
-            if not shared:
-                buffer = padded(held + size + 1)
-            buffer[:held] = rest
+        for buffer, end, offset, newlines in whole_lines(file, size, name, shared=shared, digest=digest):
+            start = 0 if offset else skip_mark(buffer[:end].data, name)
+            if end > start:
+                yield check_text(buffer[start:], end - start, line, name)
+            line += newlines
+
+
+def whole_lines(
+    file: Any, size: int, name: object, left: int | None = None, *, shared: bool = True, digest: Any = None
+) -> Iterator[tuple[np.ndarray, int, int, int]]:
+    """The text of a binary stream in whole lines: a padded buffer, how much of it is filled, the place of its first
+    byte in what was read, and its newlines. The rest of the buffer may be written to.
+
+    :param left: bytes to read (default: all).
+    :raises InputError: as the stream does; a line is too long; there are fewer than ``left`` bytes.
+    """
+    longest = limit("CGBENCH_MAX_LINE")
+    buffer = padded(size)
+    held = line = offset = 0
+    while True:
+        if held + size + 1 > len(buffer) - 1:
+            larger = padded(2 * (held + size))
+            larger[:held] = buffer[:held]
+            buffer = larger
+        got = file.readinto(buffer[held : held + (size if left is None else min(size, left))].data) or 0
+        if digest:
+            digest.update(buffer[held : held + got].data)
+        if not got:
+            if left:
+                raise InputError(f"{name}: the file became shorter while it was read; run the command again")
+            check_line(held, name, line + 1)
+            if held:
+                yield buffer, held, offset, 0
+            return
+        left = None if left is None else left - got
+        end = held + got
+        newlines = np.flatnonzero(buffer[held:end] == 10)
+        check_line(held + int(newlines[0]) if len(newlines) else end, name, line + 1)
+        if longest < end:  # else a line within the buffer cannot be too long
+            check_lines(newlines, name, line + 2)
+        if not len(newlines):
+            held = end
+            continue
+        whole = held + int(newlines[-1]) + 1
+        rest = buffer[whole:end].copy()
+        yield buffer, whole, offset, len(newlines)
+        line += len(newlines)
+        offset += whole
+        held = len(rest)
+        if not shared:
+            buffer = padded(held + size + 1)
+        buffer[:held] = rest
 
 
 def sentences(given: Iterable[str]) -> Iterator[str]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
-from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, padded
+from cgbench.text.blocks import BLOCK, Block, block_of_bytes, check_text, join_blocks, whole_lines
 from cgbench.text.limits import check_line
 from cgbench.text.plain_text import MARK
 from cgbench.text.rows import Table, as_text, is_array, is_number
@@ -168,7 +168,7 @@ def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lo
         column: the message names the file and the byte (of a table: the row). With ``faults.skip`` these are counted,
         and of what cannot be read on, the rest of the file is left out.
     """
-    blocks = _plain(shard, faults) if shard.kind == "plain" else _joined(_texts(shard, faults))
+    blocks = _plain(shard, faults) if shard.kind == "plain" else join_blocks(_texts(shard, faults))
     for block in blocks:
         if change is not None:
             text = block.buffer[: block.size - 1].tobytes().decode()
@@ -181,49 +181,18 @@ def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lo
 
 def _pieces(shard: Shard, faults: Faults, size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
     """Whole lines: a padded buffer, how much of it is filled, and the offset of its first byte in the file's text."""
-    offset = shard.begin
     left = None if shard.end is None else shard.end - shard.begin
-    buffer = padded(size)
-    held = 0
     stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
+    reached = shard.begin
     with stream as file:
         if shard.end is not None:
             file.seek(shard.begin)
-        while True:
-            if held + size + 1 > len(buffer) - 1:
-                larger = padded(2 * (held + size))
-                larger[:held] = buffer[:held]
-                buffer = larger
-            try:
-                got = file.readinto(buffer[held : held + (size if left is None else min(size, left))].data) or 0
-                if not got and left:
-                    raise InputError(f"{shard.path}: the file became shorter while it was read; run the command again")
-            except InputError as error:
-                faults.note(InputError(f"{error.message}, behind byte {offset + held:,} of its text"))
-                return  # what is held is the beginning of a line
-            left = None if left is None else left - got
-            end = held + got
-            newlines = np.flatnonzero(buffer[held:end] == 10)
-            try:
-                check_line(
-                    held + int(newlines[0]) if len(newlines) else end, f"{shard.path}, byte {offset:,} and on", 1
-                )
-            except InputError as error:
-                faults.note(error)
-                return
-            whole = held + int(newlines[-1]) + 1 if len(newlines) else 0
-            if not got:
-                whole = end
-            if whole:
-                rest = buffer[whole:end].copy()
-                yield buffer, whole, offset
-                offset += whole
-                held = len(rest)
-                buffer[:held] = rest
-            else:
-                held = end
-            if not got:
-                return
+        try:
+            for buffer, filled, place, _ in whole_lines(file, size, f"{shard.path}, byte {reached:,} and on", left):
+                reached = shard.begin + place + filled
+                yield buffer, filled, shard.begin + place
+        except InputError as error:
+            faults.note(InputError(f"{error.message}, behind byte {reached:,} of its text"))
 
 
 def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
@@ -235,12 +204,10 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
         if buffer[size - 1] != 10:
             buffer[size] = 10
             size += 1
-        kept = buffer[size : size + word_kernels.PAD].copy()
         buffer[size : size + word_kernels.PAD] = 10
         if word_kernels.inspect(buffer, size) & word_kernels.NOT_UTF8:
             _blank_bad_lines(buffer, size, offset, shard.path, faults)
         yield check_text(buffer, size, 0, shard.path)
-        buffer[size : size + word_kernels.PAD] = kept
 
 
 def _blank_bad_lines(buffer: np.ndarray, size: int, offset: int, path: Path, faults: Faults) -> None:
@@ -318,17 +285,3 @@ def _field(line: bytes, column: str, where: str) -> str:
         has = f"it has {', '.join(map(str, row))[:200]}" if isinstance(row, dict) else "it is no object"
         raise InputError(f"{where}: no text in the field {column!r}; {has}: name another with {argument('column')}")
     return str(row[column]).replace("\n", " ")
-
-
-def _joined(texts: Iterator[str], size: int = BLOCK) -> Iterator[Block]:
-    held: list[bytes] = []
-    pending = 0
-    for text in texts:
-        data = text.encode()
-        held.append(data)
-        pending += len(data) + 1
-        if pending >= size:
-            yield block_of_bytes(b"\n".join([*held, b""]))
-            held, pending = [], 0
-    if held:
-        yield block_of_bytes(b"\n".join([*held, b""]))
