@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, Meetings, meetings
 from cgbench.models.lexicons.counting import Entries
 from cgbench.settings import setting
@@ -26,17 +26,12 @@ class IBM1Settings:
     iterations: int = setting(
         5,
         "iterations as fast_align counts them: all but the last update the probabilities, the last one links.",
+        least=1,
     )
-    links: str = setting(
+    links: Literal["intersect", "forward"] = setting(
         "intersect",
         "which links make entries: those of both directions (``intersect``), or of targets to sources (``forward``).",
     )
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise InputError("iterations must be at least 1")
-        if self.links not in ("intersect", "forward"):
-            raise InputError(f"links={self.links}: choose intersect or forward")
 
 
 @dataclass(frozen=True)
@@ -46,13 +41,9 @@ class IBM2Settings(IBM1Settings):
     tension: float = setting(
         4.0,
         "how much likelier links near the diagonal are at the start; optimised after every update but the first.",
+        above=0,
     )
-    null_probability: float = setting(0.08, "probability of a link to the empty word.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.tension <= 0 or not 0 < self.null_probability < 1:
-            raise InputError("tension must be above 0 and null_probability between 0 and 1")
+    null_probability: float = setting(0.08, "probability of a link to the empty word.", above=0, below=1)
 
 
 def ibm(text: Bitext, settings: IBM1Settings) -> Entries:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.models.lexicons.bitext import Bitext, meetings
-from cgbench.models.lexicons.counting import Entries, check_rules
+from cgbench.models.lexicons.counting import Entries, Rules
 from cgbench.settings import setting
 
 
@@ -21,29 +21,24 @@ class BayesianSettings:
     """Settings of :func:`bayesian`; the defaults are the paper's."""
 
     alpha: float = setting(2.0, "price of an entry: the prior of a lexicon of n entries is exp(-alpha n).")
-    gamma: float = setting(0.95, "probability that a word refers.")
-    kappa: float = setting(0.1, "how likely words of the lexicon are not to refer.")
-    runs: int = setting(5, "runs of the sampler, each from the empty lexicon.")
+    gamma: float = setting(0.95, "probability that a word refers.", above=0, below=1)
+    kappa: float = setting(0.1, "how likely words of the lexicon are not to refer.", above=0, most=1)
+    runs: int = setting(5, "runs of the sampler, each from the empty lexicon.", least=1)
     steps: int = setting(
         5000,
         "proposals per run. The paper does not say how many; 5000 gives as many samples, 399 per run, as the authors' "
         "file for Colors counts.",
     )
-    burn_in: int = setting(1000, "proposals of a run before its first sample.")
-    every: int = setting(10, "proposals between samples.")
-    seed: int = setting(1, "seed of the sampler.")
-    rules: str = setting(
+    burn_in: int = setting(1000, "proposals of a run before its first sample.", least=0)
+    every: int = setting(10, "proposals between samples.", least=1)
+    seed: int = setting(1, "seed of the sampler.", least=0)
+    rules: Rules = setting(
         "coded",
         "what the value is: how many samples have the entry, as in the authors' file (``coded``), or their share "
         "(``described``).",
     )
 
     def __post_init__(self) -> None:
-        check_rules(self.rules)
-        if not (0 < self.gamma < 1 and 0 < self.kappa <= 1):
-            raise InputError("gamma must be between 0 and 1, kappa above 0 and at most 1")
-        if min(self.runs, self.every) < 1 or min(self.burn_in, self.seed) < 0:
-            raise InputError("runs and every must be at least 1, burn_in and seed at least 0")
         if self.steps - self.burn_in <= self.every:
             raise InputError("no sample would be taken: steps must exceed burn_in by more than every")
 

@@ -7,6 +7,7 @@ differ, ``rules`` chooses: ``coded`` or ``described``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from cgbench.models.lexicons.bitext import Bitext, meetings
 from cgbench.settings import setting
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
-RULES = ("coded", "described")
+Rules = Literal["coded", "described"]
 MOST_PAIRS = 20_000_000  # entries of a lexicon that a machine can still hold as text
 
 
@@ -23,18 +24,15 @@ MOST_PAIRS = 20_000_000  # entries of a lexicon that a machine can still hold as
 class SimpleSettings:
     """Settings of :func:`simple`."""
 
-    epsilon: int = setting(3, "a target word that more source words than this suffice for is left out (paper: 3).")
-    rules: str = setting(
+    epsilon: int = setting(
+        3, "a target word that more source words than this suffice for is left out (paper: 3).", least=1
+    )
+    rules: Rules = setting(
         "coded",
         "which source words are kept when several are necessary, too: all sufficient ones of a target word "
         "(``coded``), or these alone (``described``, equation 19); only the code adds 1 to the value of a word that "
         "stands for itself.",
     )
-
-    def __post_init__(self) -> None:
-        check_rules(self.rules)
-        if self.epsilon < 1:
-            raise InputError("epsilon must be at least 1")
 
 
 def simple(text: Bitext, settings: SimpleSettings) -> Entries:
@@ -64,7 +62,7 @@ def simple(text: Bitext, settings: SimpleSettings) -> Entries:
 class PMISettings:
     """Settings of :func:`pmi`."""
 
-    rules: str = setting(
+    rules: Rules = setting(
         "coded",
         "what the value is: 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``, "
         "equation 13).",
@@ -75,7 +73,6 @@ class PMISettings:
     )
 
     def __post_init__(self) -> None:
-        check_rules(self.rules)
         if self.all_pairs and self.rules != "coded":
             raise InputError("all_pairs belongs to rules=coded: words that never meet have no mutual information")
 
@@ -103,12 +100,3 @@ def pmi(text: Bitext, settings: PMISettings) -> Entries:
         np.tile(np.arange(columns), rows),
         (100 * value / total[:, None]).ravel(),
     )
-
-
-def check_rules(rules: str) -> None:
-    """Check a setting.
-
-    :raises InputError: it is none of :data:`RULES`.
-    """
-    if rules not in RULES:
-        raise InputError(f"rules={rules}: choose {' or '.join(RULES)}")

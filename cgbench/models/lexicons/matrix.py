@@ -1,100 +1,103 @@
 """A lexicon as the matrix L of a model's lexical translation: for each source word a distribution over target words.
 
 Akyürek and Andreas (2021), section 4. Their code and their paper differ in how the matrix is made from the values of
-the lexicon; ``rules`` of :func:`lexicon_matrix` chooses.
+the lexicon; ``lexicon_rules`` of a model's configuration chooses.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from cgbench.errors import InputError
+from cgbench.models.config.lexical import LexicalConfig
+from cgbench.models.lexicons.counting import Entries
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.special_ids import SPECIALS
+from cgbench.models.text.subwords import Subwords
 from cgbench.plots import Heatmap
 
-STARTS = ("lexicon", "copy", "uniform", "random")
-FORMS = ("hard", "soft")
-RULES = ("coded", "described")
-UNKNOWN = ("refuse", "skip")
+NO_WORDS = (*SPECIALS, "<copy>")  # entries that stand for themselves, never for other words
 SHOWN = 5  # words named in a message
 LARGEST = 80  # words of a side that can still be read in a picture
 
 
+def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path | None, seed: int) -> None:
+    """Set what the source words of a model stand for; nothing to do for a model without lexical translation.
+
+    :param config: the model's.
+    :param lexicon: file of a lexicon, where ``config`` needs one.
+    :param seed: of a random start.
+    :raises InputError: the lexicon is empty, or names words that the dictionaries lack.
+    """
+    import torch
+
+    if not isinstance(config, LexicalConfig) or config.lexicon == "none":
+        return
+    entries = Lexicon.load(lexicon) if lexicon else None
+    try:
+        matrix = lexicon_matrix(config, entries, subwords.source, subwords.target, seed)
+    except InputError as error:
+        raise InputError(f"{lexicon}: {error}") from None
+    model.lexical.load(torch.from_numpy(matrix))
+
+
 def lexicon_matrix(
-    lexicon: Lexicon | None,
-    source_entries: Sequence[str],
-    target_entries: Sequence[str],
-    *,
-    start: str = "lexicon",
-    form: str = "hard",
-    rules: str = "coded",
-    temperature: float = 0.1,
-    unknown: str = "refuse",
-    specials: Collection[str] = (*SPECIALS, "<copy>"),
-    seed: int = 1,
+    config: LexicalConfig, lexicon: Lexicon | None, source: Sequence[str], target: Sequence[str], seed: int = 1
 ) -> np.ndarray:
     """Make the matrix L.
 
-    :param lexicon: for ``start="lexicon"``; None otherwise.
-    :param source_entries: source vocabulary by id, V_x words; ``target_entries``: target vocabulary, V_y words.
-    :param start: values come from the ``lexicon``; from equal names alone (``copy``: a copy mechanism); are all alike
-        (``uniform``); or ``random``, uniform in [0, 1).
-    :param form: ``hard``: each source word stands for one target word, the strongest, the first of several (τ = 0 in
-        the paper); ``soft``: a softmax of the values over ``temperature``.
-    :param rules: of ``start="lexicon"``. ``coded``: a word without entries stands for the word of its name, and where
-        there is none for the target words that nothing stands for (the first of them when hard); values are softmaxed
-        over the whole vocabulary, an equal name counting 1/2. ``described``: for the word of its name only where every
-        source word is a target word, else for all target words that no entry names alike, hard or soft; values are
-        softmaxed over the entries of the word.
-    :param temperature: τ. The code's ``soft_temp`` is twice that, because it doubles the values.
-    :param unknown: entries with words that a vocabulary lacks: ``refuse`` or ``skip``.
-    :param specials: entries that are no words: they stand for themselves, never for other words.
+    ``config.lexicon`` is where its values come from: a lexicon (``hard``: each source word stands for one target word,
+    the strongest, the first of several, τ = 0 in the paper; ``soft``, ``learned``: a softmax of the values over τ);
+    equal names alone (``copy``); 1/2 for all (``uniform``); or ``random``, uniform in [0, 1).
+
+    ``config.lexicon_rules`` for a lexicon. ``coded``: a word without entries stands for the word of its name, and where
+    there is none for the target words that nothing stands for (the first of them when hard); values are softmaxed over
+    the whole vocabulary, an equal name counting 1/2. ``described``: for the word of its name only where every source
+    word is a target word, else for all target words that no entry names alike, hard or soft; values are softmaxed over
+    the entries of the word. τ is ``config.lexicon_temperature``; the code's ``soft_temp`` is twice that, because it
+    doubles the values.
+
+    :param lexicon: where ``config`` needs one; None otherwise.
+    :param source: source vocabulary by id, V_x words; ``target``: target vocabulary, V_y words.
     :returns: float32 [V_x, V_y]. A row sums to 1, or to 0 where a word stands for nothing.
-    :raises InputError: the lexicon is empty or names words that a vocabulary lacks, or a choice that is not there.
+    :raises InputError: the lexicon is empty or names words that a vocabulary lacks.
     """
-    for name, value, choices in (
-        ("start", start, STARTS), ("form", form, FORMS), ("rules", rules, RULES), ("unknown", unknown, UNKNOWN)
-    ):  # fmt: skip
-        if value not in choices:
-            raise InputError(f"{name}={value}: choose {', '.join(choices)}")
-    if temperature <= 0:
-        raise InputError(f"temperature={temperature}: must be above 0; form=hard is the limit at 0")
-    if (lexicon is None) == (start == "lexicon"):
-        raise InputError(f"start={start}: {'needs a' if lexicon is None else 'takes no'} lexicon")
-    shape = len(source_entries), len(target_entries)
+    hard, temperature = config.lexicon in ("hard", "copy"), config.lexicon_temperature
+    shape = len(source), len(target)
     values: np.ndarray
-    if start == "uniform":
+    if config.lexicon == "uniform":
         values = np.full(shape, 0.5, np.float32)
-    elif start == "random":
+    elif config.lexicon == "random":
         values = np.random.default_rng(seed).random(shape, np.float32) / 2
     else:
-        same = _same(source_entries, target_entries)
-        entries = _nothing() if lexicon is None else _entries(lexicon, source_entries, target_entries, unknown)
-        ordinary = tuple(
-            np.array([entry not in specials for entry in side], bool) for side in (source_entries, target_entries)
-        )
-        if rules == "described" and lexicon is not None:
-            return _described(shape, entries, same, ordinary, form, temperature)
-        values = _coded(shape, entries, same, None if lexicon is None else ordinary)
-    if form == "soft":
+        same = _same(source, target)
+        if lexicon is None:
+            values = _coded(shape, None, same, None)
+        else:
+            entries = _entries(lexicon, source, target)
+            ordinary = tuple(np.array([entry not in NO_WORDS for entry in side], bool) for side in (source, target))
+            if config.lexicon_rules == "described":
+                return _described(shape, entries, same, ordinary, hard, temperature)
+            values = _coded(shape, entries, same, ordinary)
+    if not hard:
         return _softmax(values, temperature)
     values[values == 0] = -np.inf
     return _one_hot(values)
 
 
-Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 Ordinary = tuple[np.ndarray, ...]
 
 
-def _coded(shape: tuple[int, int], entries: Entries, same: Entries, ordinary: Ordinary | None) -> np.ndarray:
-    """Half the matrix that the authors' code starts from; ``ordinary`` is None where no word excludes another."""
+def _coded(shape: tuple[int, int], entries: Entries | None, same: Entries, ordinary: Ordinary | None) -> np.ndarray:
+    """Half the matrix that the authors' code starts from; ``entries`` and ``ordinary`` are None for copying."""
     values = np.zeros(shape, np.float32)
     values[same[:2]] = 0.5
-    values[entries[:2]] = entries[2]
-    if ordinary:
+    if entries and ordinary:
+        values[entries[:2]] = entries[2]
         sources, targets = (
             np.flatnonzero((values.sum(axis) == 0) & words) for axis, words in ((1, ordinary[0]), (0, ordinary[1]))
         )
@@ -104,7 +107,7 @@ def _coded(shape: tuple[int, int], entries: Entries, same: Entries, ordinary: Or
 
 
 def _described(
-    shape: tuple[int, int], entries: Entries, same: Entries, ordinary: Ordinary, form: str, temperature: float
+    shape: tuple[int, int], entries: Entries, same: Entries, ordinary: Ordinary, hard: bool, temperature: float
 ) -> np.ndarray:
     values = np.full(shape, -np.inf, np.float32)
     special = ~ordinary[0][same[0]]
@@ -115,7 +118,7 @@ def _described(
     share = np.setdiff1d(np.flatnonzero(ordinary[0]), same[0]).size > 0  # some source word is no target word
     if not share:
         values[same[0][alone[same[0]]], same[1][alone[same[0]]]] = 0
-    matrix = _one_hot(values) if form == "hard" else _softmax(values, temperature)
+    matrix = _one_hot(values) if hard else _softmax(values, temperature)
     if share and unmapped.any():
         matrix[np.ix_(np.flatnonzero(alone), np.flatnonzero(unmapped))] = 1 / np.float32(unmapped.sum())
     return matrix
@@ -137,42 +140,32 @@ def _softmax(values: np.ndarray, temperature: float) -> np.ndarray:
     return weights / np.where(totals > 0, totals, 1)
 
 
-def _same(source_entries: Sequence[str], target_entries: Sequence[str]) -> Entries:
+def _same(source: Sequence[str], target: Sequence[str]) -> Entries:
     """The pairs of equal names."""
-    places = {entry: number for number, entry in enumerate(target_entries)}
-    rows = [number for number, entry in enumerate(source_entries) if entry in places]
-    columns = [places[source_entries[number]] for number in rows]
+    places = {entry: number for number, entry in enumerate(target)}
+    rows = [number for number, entry in enumerate(source) if entry in places]
+    columns = [places[source[number]] for number in rows]
     return np.array(rows, np.int64), np.array(columns, np.int64), np.ones(len(rows), np.float32)
 
 
-def _nothing() -> Entries:
-    none = np.zeros(0, np.int64)
-    return none, none, none
-
-
-def _entries(lexicon: Lexicon, source_entries: Sequence[str], target_entries: Sequence[str], unknown: str) -> Entries:
+def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:
     """The entries of the lexicon by id.
 
-    :raises InputError: there is none, or it has words that a vocabulary lacks and they are not to be skipped.
+    :raises InputError: there is none, or it has words that a vocabulary lacks.
     """
     if not len(lexicon):
         raise InputError("the lexicon is empty")
-    sources, targets = (
-        {entry: number for number, entry in enumerate(side)} for side in (source_entries, target_entries)
-    )
+    sources, targets = ({entry: number for number, entry in enumerate(side)} for side in (source, target))
     named = [lexicon.target_words[number] for number in np.unique(lexicon.targets).tolist()]
     missing = [_missing(lexicon.source_words, sources, "source"), _missing(named, targets, "target")]
-    if unknown == "refuse" and any(missing):
+    if any(missing):
         raise InputError(
             f"the lexicon names {' and '.join(filter(None, missing))} that the vocabulary lacks; learn it from the "
             "training text as the model reads it, whole words (text.unit=words)"
         )
-    rows = np.repeat([sources.get(word, -1) for word in lexicon.source_words], np.diff(lexicon.begin))
+    rows = np.repeat([sources[word] for word in lexicon.source_words], np.diff(lexicon.begin))
     columns = np.array([targets.get(word, -1) for word in lexicon.target_words])[lexicon.targets]
-    known = (rows >= 0) & (columns >= 0)
-    if not known.any():
-        raise InputError("the lexicon has no entry whose words are both in the vocabularies")
-    return rows[known], columns[known], lexicon.values[known].astype(np.float32)
+    return rows, columns, lexicon.values.astype(np.float32)
 
 
 def _missing(named: Collection[str], vocabulary: Collection[str], side: str) -> str:

@@ -24,7 +24,7 @@ from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import HuggingFaceConfig
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start
-from cgbench.models.lexicons.loading import load_lexicon
+from cgbench.models.lexicons.matrix import load_lexicon
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.training.data import Data

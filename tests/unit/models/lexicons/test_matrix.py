@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cgbench.errors import InputError
+from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.lexicons.lexicon import Lexicon
 from cgbench.models.lexicons.matrix import lexicon_heatmap, lexicon_matrix
 
@@ -11,6 +12,11 @@ SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 LEXICON = Lexicon.of({"dax": {"RED": 6}, "lug": {"BLUE": 2, "RED": 1}, "zup": {"TEAL": 1, "RED": 1}})
 SOURCE = [*SPECIALS, "dax", "lug", "zup", "fep", "the"]
 TARGET = [*SPECIALS, "<copy>", "BLUE", "RED", "TEAL", "PINK", "the", "GOLD"]
+
+
+def matrix_of(form, rules="coded", temperature=0.1, lexicon=LEXICON, source=SOURCE, target=TARGET, seed=1):
+    config = LexicalConfig(lexicon=form, lexicon_rules=rules, lexicon_temperature=temperature)
+    return lexicon_matrix(config, lexicon, source, target, seed)
 
 
 def shown(matrix, source=SOURCE, target=TARGET):
@@ -26,7 +32,7 @@ SAME = {special: {special: 1.0} for special in SPECIALS}
 def test_hard_as_coded():
     """zup ties: the first; fep, which has nothing, stands for the first word that nothing stands for."""
     expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": {"PINK": 1}, "the": {"the": 1}}
-    assert shown(lexicon_matrix(LEXICON, SOURCE, TARGET)) == {**SAME, **expected}
+    assert shown(matrix_of("hard")) == {**SAME, **expected}
 
 
 def test_hard_as_described():
@@ -34,13 +40,13 @@ def test_hard_as_described():
     rest = {word: pytest.approx(1 / 3) for word in ("PINK", "the", "GOLD")}
     expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": rest, "the": rest}
     for temperature in (0.1, 3.0):
-        found = shown(lexicon_matrix(LEXICON, SOURCE, TARGET, rules="described", temperature=temperature))
+        found = shown(matrix_of("hard", "described", temperature))
         assert found == {**SAME, **expected}
 
 
 def test_described_where_all_source_words_are_target_words():
     target = [*SPECIALS, "dax", "lug", "zup", "fep", "the", "RED", "BLUE", "TEAL", "PINK"]
-    found = shown(lexicon_matrix(LEXICON, SOURCE, target, rules="described"), target=target)
+    found = shown(matrix_of("hard", "described", target=target), target=target)
     expected = {"dax": {"RED": 1}, "lug": {"BLUE": 1}, "zup": {"RED": 1}, "fep": {"fep": 1}, "the": {"the": 1}}
     assert found == {**SAME, **expected}
 
@@ -52,7 +58,7 @@ def softmax(*values):
 
 def test_soft_as_coded():
     """Over the whole vocabulary; an equal name counts 1/2, a shared rest 1/2 divided by its words (PINK, GOLD)."""
-    matrix = lexicon_matrix(LEXICON, SOURCE, TARGET, form="soft", temperature=0.5)
+    matrix = matrix_of("soft", temperature=0.5)
     values = {
         "dax": {"RED": 6},
         "lug": {"BLUE": 2, "RED": 1},
@@ -67,7 +73,7 @@ def test_soft_as_coded():
 
 def test_soft_as_described():
     """Over the entries of a word alone."""
-    found = shown(lexicon_matrix(LEXICON, SOURCE, TARGET, form="soft", rules="described", temperature=2.0))
+    found = shown(matrix_of("soft", "described", 2.0))
     blue, red = softmax(1, 0.5)
     assert found["lug"] == {"BLUE": pytest.approx(blue, abs=1e-6), "RED": pytest.approx(red, abs=1e-6)}
     assert found["dax"] == {"RED": 1} and found["zup"] == {"RED": 0.5, "TEAL": 0.5}
@@ -78,9 +84,8 @@ def test_soft_as_described():
 @pytest.mark.parametrize("rules", ["coded", "described"])
 def test_a_word_stands_for_nothing_when_no_target_word_is_left(rules):
     target = [*SPECIALS, "BLUE", "RED", "TEAL"]
-    matrix = lexicon_matrix(LEXICON, SOURCE, target, rules=rules)
-    assert shown(matrix, target=target)["fep"] == {}
-    soft = lexicon_matrix(LEXICON, SOURCE, target, rules=rules, form="soft")[SOURCE.index("fep")]
+    assert shown(matrix_of("hard", rules, target=target), target=target)["fep"] == {}
+    soft = matrix_of("soft", rules, target=target)[SOURCE.index("fep")]
     assert soft.tolist() == pytest.approx([1 / 7] * 7 if rules == "coded" else [0] * 7)
 
 
@@ -88,23 +93,21 @@ def test_a_word_stands_for_nothing_when_no_target_word_is_left(rules):
 def test_specials_never_stand_for_words(rules):
     """Not even one that the target side lacks; nor does it count as a source word that is no target word."""
     target = ["<s>", "<pad>", "</s>", "dax", "lug", "zup", "fep", "the", "RED", "BLUE", "TEAL"]
-    found = shown(lexicon_matrix(LEXICON, SOURCE, target, rules=rules), target=target)
+    found = shown(matrix_of("hard", rules, target=target), target=target)
     assert found["<unk>"] == {} and found["fep"] == {"fep": 1}
     target = [word for word in TARGET if word != "<unk>"]
-    found = shown(lexicon_matrix(LEXICON, SOURCE, target, rules=rules), target=target)
+    found = shown(matrix_of("hard", rules, target=target), target=target)
     assert found["<unk>"] == {} and "PINK" in found["fep"]
 
 
 def test_copying_is_the_lexicon_of_equal_names():
-    found = shown(lexicon_matrix(None, SOURCE, TARGET, start="copy"))
+    found = shown(matrix_of("copy", lexicon=None))
     assert found == {**SAME, "the": {"the": 1}, "dax": {}, "lug": {}, "zup": {}, "fep": {}}
 
 
 def test_uniform_and_random():
-    assert lexicon_matrix(None, SOURCE, TARGET, start="uniform", form="soft") == pytest.approx(1 / len(TARGET))
-    first, again, other = (
-        lexicon_matrix(None, SOURCE, TARGET, start="random", form="soft", seed=seed) for seed in (1, 1, 2)
-    )
+    assert matrix_of("uniform", lexicon=None) == pytest.approx(1 / len(TARGET))
+    first, again, other = (matrix_of("random", lexicon=None, seed=seed) for seed in (1, 1, 2))
     assert (first == again).all() and (first != other).any()
     assert first.sum(1) == pytest.approx(1)
     values = np.random.default_rng(1).random(first.shape, np.float32)  # U[0, 1) over the code's temperature, 0.2
@@ -112,7 +115,7 @@ def test_uniform_and_random():
 
 
 def test_logarithms_of_a_soft_lexicon_are_its_logits():
-    matrix = lexicon_matrix(LEXICON, SOURCE, TARGET, form="soft")
+    matrix = matrix_of("soft")
     weights = np.exp(np.log(matrix + 1e-7))
     assert weights / weights.sum(1, keepdims=True) == pytest.approx(matrix, abs=1e-5)
 
@@ -120,39 +123,24 @@ def test_logarithms_of_a_soft_lexicon_are_its_logits():
 def test_mutual_information_may_be_negative():
     lexicon = Lexicon.of({"dax": {"RED": -3.0, "BLUE": -1.0}})
     for rules in ("coded", "described"):
-        found = shown(lexicon_matrix(lexicon, SOURCE, TARGET, rules=rules))
+        found = shown(matrix_of("hard", rules, lexicon=lexicon))
         assert found["dax"] == {"BLUE": 1}
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"source_entries": ["dax", "lug"]}, r"names 1 source word \('zup'\) that the vocabulary lacks"),
-        ({"source_entries": ["a"], "target_entries": ["RED", "BLUE"]},
+        ({"source": ["dax", "lug"]}, r"names 1 source word \('zup'\) that the vocabulary lacks"),
+        ({"source": ["a"], "target": ["RED", "BLUE"]},
          r"names 3 source words \('dax', 'lug', 'zup'\) and 1 target word \('TEAL'\)"),
-        ({"source_entries": ["a"], "unknown": "skip"}, "no entry whose words are both in the vocabularies"),
         ({"lexicon": Lexicon.of({})}, "the lexicon is empty"),
         ({"lexicon": Lexicon.of({"dax": {}})}, "the lexicon is empty"),
         ({"lexicon": Lexicon.of({f"v{n}": {"RED": 1} for n in range(1234)})}, r"1,234 source words .*'v4', \.\.\.\)"),
-        ({"lexicon": None}, "start=lexicon: needs a lexicon"),
-        ({"start": "copy"}, "start=copy: takes no lexicon"),
-        ({"start": "x"}, "start=x: choose lexicon, copy, uniform, random"),
-        ({"form": "x"}, "form=x: choose hard, soft"),
-        ({"rules": "x"}, "rules=x: choose coded, described"),
-        ({"unknown": "x"}, "unknown=x: choose refuse, skip"),
-        ({"temperature": 0}, "temperature=0: must be above 0"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(options, message):
-    given = {"lexicon": LEXICON, "source_entries": SOURCE, "target_entries": TARGET, **options}
     with pytest.raises(InputError, match=message):
-        lexicon_matrix(**given)
-
-
-def test_unknown_words_can_be_skipped():
-    source = [*SPECIALS, "dax", "fep"]
-    found = shown(lexicon_matrix(LEXICON, source, TARGET, unknown="skip"), source=source)
-    assert found["dax"] == {"RED": 1}
+        matrix_of("hard", **options)
 
 
 def test_pictures_show_the_words_that_were_chosen():
