@@ -58,7 +58,7 @@ def parse_address(text: str) -> Address:
     kind = "hf" if rest.startswith("hf:") else "own"
     rest = rest.removeprefix("hf:")
     name, sign, query = rest.partition("?")
-    options = _options(text, query) if sign else {}
+    options = read_options(text, query) if sign else {}
     if sampled:
         seed = _seed(text, options.pop(_SEED, None))
     known = _OPTIONS[kind]
@@ -85,6 +85,22 @@ def parse_address(text: str) -> Address:
             f"hf:{identifier}@{'REVISION' if at else 'main'} (its commit is recorded)"
         )
     return Address(text, kind, identifier, revision, seed, options)
+
+
+def read_options(text: str, query: str) -> dict[str, str]:
+    """Read what stands behind the ``?`` of an address.
+
+    :raises InputError: it is no list of names and values, or has one twice or empty.
+    """
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
+    except ValueError:
+        raise InputError(f"{text}: behind ? stand options, NAME=VALUE with & between") from None
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise InputError(f"{text}: an option is given twice")
+    if empty := next((name for name, value in pairs if not value), None):
+        raise InputError(f"{text}: {empty} has no value")
+    return dict(pairs)
 
 
 def read_template(given: str, where: str) -> str:
@@ -140,18 +156,6 @@ def _name(address: Address, place: Callable[[Path], str], quoted: Callable[[str]
     kind = "hf:" if address.kind == "hf" else ""
     query = "&".join(f"{key}={value}" for key, value in given.items())
     return f"{'mc:' if address.seed is not None else ''}{kind}{name}{'?' if query else ''}{query}"
-
-
-def _options(text: str, query: str) -> dict[str, str]:
-    try:
-        pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
-    except ValueError:
-        raise InputError(f"{text}: behind ? stand options, NAME=VALUE with & between") from None
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise InputError(f"{text}: an option is given twice")
-    if empty := next((name for name, value in pairs if not value), None):
-        raise InputError(f"{text}: {empty} has no value")
-    return dict(pairs)
 
 
 def _seed(text: str, value: str | None) -> int:

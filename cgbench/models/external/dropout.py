@@ -61,8 +61,8 @@ class DropoutMember(HuggingFaceMember):
                 if hasattr(module, name):
                     setattr(module, name, 0.0)
 
-    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
-        """As for every member; ``batch_tokens`` changes nothing."""
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
+        """As for every member."""
         parts = []
         for line, target in zip(lines, targets, strict=True):
             with masks(self.model, self._seed, line):

@@ -140,9 +140,8 @@ class TokenizerText:
 
     unit: Literal["subwords"] = "subwords"
 
-    def __init__(self, member: HuggingFaceMember) -> None:
-        self._member = member
-        self.digest = member.vocabulary
+    def __init__(self, member: HuggingFaceMember, digest: str) -> None:
+        self._member, self.digest = member, digest
         self.source_size = self.target_size = int(member.model.get_output_embeddings().weight.shape[0])
 
     @property

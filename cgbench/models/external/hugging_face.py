@@ -45,8 +45,6 @@ class HuggingFaceMember:
         model: Any,
         tokenizer: Any,
         *,
-        identity: Mapping[str, Any],
-        vocabulary: str,
         template: str | None = None,
         special_tokens: bool = True,
         source: str | None = None,
@@ -55,7 +53,6 @@ class HuggingFaceMember:
         shown: str = "the model",
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
-        self.identity, self.vocabulary = identity, vocabulary
         self._template, self._special_tokens = template, special_tokens
         self._device, self._shown = torch.device(device), shown
         config, settings = model.config, model.generation_config
@@ -186,7 +183,7 @@ class HuggingFaceMember:
     # Teacher forcing.
 
     @torch.inference_mode()
-    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
         """As :meth:`.member.Member.states`.
 
         :raises InputError: a sentence or a target is longer than the model has positions for.
@@ -205,7 +202,7 @@ class HuggingFaceMember:
             ]
 
         reading, writing = (np.array([len(ids) for ids in rows], np.int64) for rows in (read, wholes))
-        batches = make_batches(reading, writing, np.arange(len(read)), batch_tokens or self._tokens())
+        batches = make_batches(reading, writing, np.arange(len(read)), self._tokens())
         with one_thread(self._device):
             return in_order(batches, states_of, int(self.model.get_output_embeddings().weight.shape[1]))
 
@@ -219,7 +216,7 @@ class HuggingFaceMember:
             return ids
         return np.array([self._start, *([] if self._forced is None else [self._forced])], np.int64)
 
-    def _inputs(self, read: Sequence[np.ndarray], wholes: Sequence[np.ndarray]) -> dict[str, Any]:
+    def _inputs(self, read: Sequence[Any], wholes: Sequence[Any]) -> dict[str, Any]:
         """What the model is called with for sentences and what its decoder reads."""
         ids, mask = self._grid(wholes)
         if not self._encodes:
@@ -230,7 +227,7 @@ class HuggingFaceMember:
     def _tokens(self) -> int:
         return 1024 if self._device.type == "cpu" else 16384
 
-    def _grid(self, rows: Sequence[np.ndarray], left: bool = False) -> tuple[Tensor, Tensor]:
+    def _grid(self, rows: Sequence[Any], left: bool = False) -> tuple[Tensor, Tensor]:
         """Rows of ids side by side, padded at the right or at the left: ids, and where there are some."""
         width = max(map(len, rows))
         ids, mask = np.full((len(rows), width), self._pad), np.zeros((len(rows), width), np.int64)
@@ -265,18 +262,15 @@ class HuggingFaceMember:
 
         :raises InputError: it does not.
         """
-        ids = torch.tensor([[self._end]], device=self._device)
         try:
-            self.model(input_ids=ids, **({"decoder_input_ids": ids} if self._encodes else {}), use_cache=False)
+            self.model(**self._inputs([[self._end]], [[self._end]]))
         except Exception as error:
             said = " ".join(str(error).split())[:200] or type(error).__name__
             raise InputError(f"{self._shown}: its configuration makes no model that runs ({said})") from None
 
     def _check_head(self, head: Head) -> None:
-        probe = torch.tensor([[self._end, self._pad, self._end]], device=self._device)
-        given: dict[str, Any] = {"input_ids": probe, "use_cache": False}
-        if self._encodes:
-            given["decoder_input_ids"] = probe
+        probe = [[self._end, self._pad, self._end]]
+        given = self._inputs(probe, probe)
         expected = self.model(**given).logits.float()
         found = head.logits(_before_last_layer(self.model, given).float())
         near = ALMOST if self.model.dtype == torch.float32 else 0.05

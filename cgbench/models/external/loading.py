@@ -1,4 +1,4 @@
-"""From the files of a Hugging Face model to a member; what does not fit together is said, not made up.
+"""A Hugging Face model and its tokeniser from their files; what does not fit together is said, not made up.
 
 transformers starts what a file lacks at random; here that is an error.
 """
@@ -6,65 +6,17 @@ transformers starts what a file lacks at random; here that is an error.
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError, require
 from cgbench.files import read_json
-from cgbench.models.external.adapters import find_adapter, merge_adapter
 from cgbench.models.external.addresses import PLACE, Address, read_template
-from cgbench.models.external.hugging_face import HuggingFaceMember
 from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
 
 COMPUTED = 1 << 22  # parameters that a model may have beside those that are stored
-
-
-def load_member(
-    address: Address,
-    folder: Path,
-    *,
-    identity: Mapping[str, Any],
-    vocabulary: str,
-    template: str | None,
-    device: str,
-    dropout: float | None = None,
-) -> HuggingFaceMember:
-    """Load a model, with its adapter if it has one.
-
-    :param folder: its files (:func:`.snapshot.find_snapshot`).
-    :param dropout: another than that of its configuration.
-    :raises InputError: the weights do not fit the configuration, or the adapter does not fit the model.
-    """
-    import torch
-
-    with quietly():
-        model = _load_model(address, folder, device, dropout)
-        if adapter := find_adapter(address):
-            model = merge_adapter(address, model, adapter)
-        if address.seed is None:
-            kind: Any = HuggingFaceMember
-        else:
-            from cgbench.models.external.dropout import DropoutMember
-
-            kind = functools.partial(DropoutMember, seed=address.seed)
-        where = str(model.device) if "device_map" in address.options else str(torch.device(device))
-        member: HuggingFaceMember = kind(
-            model.eval(),
-            load_tokenizer(address, folder),
-            identity=identity,
-            vocabulary=vocabulary,
-            template=template,
-            special_tokens="chat" not in address.options,
-            source=address.options.get("source"),
-            target=address.options.get("target"),
-            device=where,
-            shown=address.text,
-        )
-        member.check_runs()
-    return member
 
 
 def load_tokenizer(address: Address, folder: Path) -> Any:
@@ -137,7 +89,7 @@ def load_weights(address: Address, folder: Path, whole: bool) -> Mapping[str, An
     :raises InputError: the weights do not fit the configuration, or the output layer is not that table alone.
     """
     with quietly():
-        model = _load_model(address, folder, "cpu", None, encoder=not whole)
+        model = load_model(address, folder, encoder=not whole)
     if whole:
         tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
         if not tied or bool(getattr(model, "final_logits_bias", model.model.shared.weight.new_zeros(1)).any()):
@@ -146,7 +98,14 @@ def load_weights(address: Address, folder: Path, whole: bool) -> Mapping[str, An
     return {name: tensor.detach() for name, tensor in model.state_dict().items()}
 
 
-def _load_model(address: Address, folder: Path, device: str, dropout: float | None, encoder: bool = False) -> Any:
+def load_model(
+    address: Address, folder: Path, device: str = "cpu", dropout: float | None = None, encoder: bool = False
+) -> Any:
+    """Load a model.
+
+    :param dropout: another than that of its configuration; ``encoder``: load its encoder alone.
+    :raises InputError: the weights do not fit the configuration.
+    """
     import torch
 
     transformers: Any = require("transformers", "hf")

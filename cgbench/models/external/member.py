@@ -8,10 +8,10 @@ another, each is in memory once and alone, and the last layers meet over a few h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import read_tensors, write_tensors
@@ -33,14 +33,6 @@ class Member(Protocol):
     forced) nor a prompt, but the end token.
     """
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Everything that what it says depends on, as JSON: weights, revision, tokeniser, dtype, prompt."""
-
-    @property
-    def vocabulary(self) -> str:
-        """A hash of which token has which id on the target side."""
-
     def translate(
         self,
         lines: Sequence[str],
@@ -58,7 +50,7 @@ class Member(Protocol):
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Target ids of given translations, the end token included."""
 
-    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
         """What goes into the last layer where each target token is predicted: float32 ``[T, width]`` on the CPU, in the
         order of the lines, T being the tokens of all targets. Batches are a function of lines and targets alone."""
 

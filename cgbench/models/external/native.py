@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -57,17 +57,7 @@ class NativeMember:
     :raises InputError: its last layer is no linear map.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        identity: Mapping[str, Any],
-        vocabulary: str,
-        device: str = "cpu",
-        seed: int | None = None,
-        shown: str = "the model",
-    ) -> None:
-        self.identity, self.vocabulary = identity, vocabulary
+    def __init__(self, folder: Path, device: str, seed: int | None, shown: str) -> None:
         self._alone = Ensemble.open(folder, device)
         self._model: Any = self._alone.members[0]
         self._device, self._seed, self._shown = torch.device(device), seed, shown
@@ -104,7 +94,7 @@ class NativeMember:
         return list(self._alone.subwords.encode_target(texts))
 
     @torch.inference_mode()
-    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray], *, batch_tokens: int | None = None) -> Tensor:
+    def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
         """As :meth:`.member.Member.states`.
 
         :raises InputError: a sentence or a target is longer than the model has positions for.
@@ -121,7 +111,7 @@ class NativeMember:
             return [part.float().cpu() for part in states.split(target.layout.lengths.tolist())]
 
         every = np.arange(len(lines))
-        budget = batch_tokens or (1024 if self._device.type == "cpu" else 16384)
+        budget = 1024 if self._device.type == "cpu" else 16384
         batches = make_batches(source_rows.lengths, target_rows.lengths, every, budget)
         if self._seed is not None:
             batches = [every[row : row + 1] for row in every]
@@ -140,11 +130,11 @@ class NativeMember:
     @torch.inference_mode()
     def head(self) -> Head:
         """The last layer, read off what it does: it is linear for every architecture without a lexicon."""
-        weight = getattr(getattr(self._model, "target_embedding", None), "weight", None)
-        bias = getattr(self._model, "output_bias", None)
-        if weight is None or (output := getattr(self._model, "output", None)) is not None:
-            output = getattr(self._model, "output", None)
+        if (output := getattr(self._model, "output", None)) is not None:
             weight, bias = getattr(output, "weight", None), getattr(output, "bias", None)
+        else:
+            weight = getattr(getattr(self._model, "target_embedding", None), "weight", None)
+            bias = getattr(self._model, "output_bias", None)
         if weight is not None:
             probe = torch.linspace(-1, 1, 3 * weight.shape[1], device=weight.device).view(3, -1)
             head = Head(weight.detach().float(), None if bias is None else bias.detach().float())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from cgbench.models.external.addresses import Address, parse_address, template_o
 from cgbench.steps import hash_value
 
 if TYPE_CHECKING:
+    from cgbench.models.external.hugging_face import HuggingFaceMember
     from cgbench.models.external.member import Member
 
 
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 class Planned:
     """A member that is not loaded yet; it goes to worker processes as it is.
 
-    :param folder: its files; ``identity``, ``vocabulary``: as :class:`.member.Member` has them; ``size``: of the
-        vocabulary, the rows of the last layer.
+    :param folder: its files.
+    :param identity: everything that what it says depends on, as JSON: weights, revision, tokeniser, dtype, prompt.
+    :param vocabulary: a hash of which token has which id on the target side; ``size``: rows of the last layer.
     """
 
     address: Address
@@ -61,27 +64,43 @@ class Planned:
 
         :raises InputError: its files do not fit together.
         """
-        if self.address.kind == "own":
-            from cgbench.models.external.native import NativeMember
+        if self.address.kind != "own":
+            return self.load(device)
+        from cgbench.models.external.native import NativeMember
 
-            return NativeMember(
-                self.folder,
-                identity=self.identity,
-                vocabulary=self.vocabulary,
-                device=device,
-                seed=self.address.seed,
-                shown=self.address.text,
+        return NativeMember(self.folder, device, self.address.seed, self.address.text)
+
+    def load(self, device: str = "cpu", dropout: float | None = None) -> HuggingFaceMember:
+        """Load a Hugging Face model, with its adapter if it has one.
+
+        :param dropout: another than that of its configuration.
+        :raises InputError: the weights do not fit the configuration, or the adapter does not fit the model.
+        """
+        import torch
+
+        from cgbench.models.external.adapters import find_adapter, merge_adapter
+        from cgbench.models.external.dropout import DropoutMember
+        from cgbench.models.external.hugging_face import HuggingFaceMember
+        from cgbench.models.external.loading import load_model, load_tokenizer, quietly
+
+        address, options = self.address, self.address.options
+        with quietly():
+            model = load_model(address, self.folder, device, dropout)
+            if adapter := find_adapter(address):
+                model = merge_adapter(address, model, adapter)
+            kind = HuggingFaceMember if address.seed is None else functools.partial(DropoutMember, seed=address.seed)
+            member = kind(
+                model.eval(),
+                load_tokenizer(address, self.folder),
+                template=self.template,
+                special_tokens="chat" not in options,
+                source=options.get("source"),
+                target=options.get("target"),
+                device=str(model.device) if "device_map" in options else str(torch.device(device)),
+                shown=address.text,
             )
-        from cgbench.models.external.loading import load_member
-
-        return load_member(
-            self.address,
-            self.folder,
-            identity=self.identity,
-            vocabulary=self.vocabulary,
-            template=self.template,
-            device=device,
-        )
+            member.check_runs()
+        return member
 
 
 def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> Planned:
@@ -134,25 +153,18 @@ def check_together(members: Sequence[Planned]) -> None:
                 f"{other.address.text}: the same member as {twin.address.text}; members that agree on everything "
                 "measure nothing"
             )
-        check_vocabularies(members[0], other)
-
-
-def check_vocabularies(one: Planned, other: Planned) -> None:
-    """Check that two members speak of the same tokens.
-
-    :raises InputError: they do not.
-    """
-    if one.vocabulary != other.vocabulary:
-        raise InputError(
-            f"{other.address.text}: has another vocabulary than {one.address.text}, so that their distributions over "
-            "tokens cannot be compared; for members of different tokenisers there are measures in text space "
-            "(cgbench uncertainty --text-space)"
-        )
-    if one.size != other.size:
-        raise InputError(
-            f"{other.address.text}: its output layer has {other.size} rows, and that of {one.address.text} {one.size}, "
-            "for the same tokens; resize one of them (resize_token_embeddings)"
-        )
+        one = members[0]
+        if one.vocabulary != other.vocabulary:
+            raise InputError(
+                f"{other.address.text}: has another vocabulary than {one.address.text}, so that their distributions "
+                "over tokens cannot be compared; for members of different tokenisers there are measures in text space "
+                "(cgbench uncertainty --text-space)"
+            )
+        if one.size != other.size:
+            raise InputError(
+                f"{other.address.text}: its output layer has {other.size} rows, and that of {one.address.text} "
+                f"{one.size}, for the same tokens; resize one of them (resize_token_embeddings)"
+            )
 
 
 def _with_seed(identity: dict[str, Any], address: Address) -> dict[str, Any]:

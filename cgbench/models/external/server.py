@@ -9,10 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import threading
 import time
-import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -21,16 +19,14 @@ from typing import Any
 
 from cgbench.errors import InputError, printable
 from cgbench.files import parse_json
-from cgbench.models.external.addresses import PLACE
+from cgbench.models.external.addresses import PLACE, read_options
 from cgbench.progress import bar
-from cgbench.settings import did_you_mean
+from cgbench.settings import make_settings, setting
 from cgbench.text.web import NoReply, Reply, check_url, post_json
 
 FORM = "openai:URL?model=NAME, URL being what /chat/completions is put behind (http://localhost:8000/v1)"
 KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
 """Environment variables that may hold the server's key; it is written nowhere."""
-_OPTIONS: dict[str, Any] = {"max_tokens": 512, "model": "", "parallel": 8, "temperature": 0.0, "timeout": 120}
-_RANGES = {"max_tokens": (1, 1 << 20), "parallel": (1, 256), "temperature": (0, 2), "timeout": (1, 86_400)}
 _TRIES = 6
 _FILTERED = "content_filter"  # what finish_reason, or the code of an error, is where a filter has stopped the answer
 _PARSING = threading.Lock()  # one reply at a time: as objects, brackets take thirty times their bytes
@@ -38,22 +34,27 @@ _WAIT = 60.0  # seconds at most between two tries
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerOptions:
+    """What may stand behind the ``?`` of an address."""
+
+    model: str = setting("", "name of the model, as the server has it")
+    temperature: float = setting(0.0, "temperature of sampling", least=0, most=2)
+    max_tokens: int = setting(512, "most tokens of an answer", least=1, most=1 << 20)
+    parallel: int = setting(8, "questions at once; changes no answer", least=1, most=256)
+    timeout: float = setting(120.0, "seconds for a whole answer; changes none", least=1, most=86_400)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server(ServerOptions):
     """Where to ask, and for what.
 
     :param text: as it was given; ``url``: what is posted to; ``template``: what is asked, ``{source}`` being the
         sentence.
-    :param parallel: questions at once; ``timeout``: seconds for a whole answer. They change no answer.
     """
 
     text: str
     url: str
-    model: str
     template: str
-    temperature: float
-    max_tokens: int
-    parallel: int
-    timeout: float
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -77,32 +78,14 @@ def parse_server(text: str, template: str) -> Server:
     check_url(url, printable(text), FORM, f"; set {KEYS[0]}")
     if not query.isprintable():
         raise InputError(f"{printable(text)}: holds characters that no option has")
+    given = read_options(text, query) if sign else {}
     try:
-        pairs = urllib.parse.parse_qsl(query, strict_parsing=True) if sign else []
-    except ValueError:
-        raise InputError(f"{text}: behind ? stand options, NAME=VALUE with & between") from None
-    options: dict[str, Any] = dict(_OPTIONS)
-    for place, (name, value) in enumerate(pairs):
-        if name not in _OPTIONS:
-            raise InputError(f"{text}: unknown option {name!r}{did_you_mean(name, _OPTIONS)}")
-        if name in dict(pairs[:place]):
-            raise InputError(f"{text}: {name} is there twice")
-        options[name] = value if name == "model" else _number(text, name, value)
-    if not options["model"]:
+        options = make_settings(ServerOptions, given)
+    except InputError as error:
+        raise InputError(f"{text}: {error}") from None
+    if not options.model:
         raise InputError(f"{text}: says no model; write {FORM}")
-    return Server(text, f"{url.rstrip('/')}/chat/completions", template=template, **options)
-
-
-def _number(text: str, name: str, value: str) -> int | float:
-    """The value of an option, in ASCII digits and in its range."""
-    whole = isinstance(_OPTIONS[name], int)
-    if not re.fullmatch(r"[0-9]{1,9}" if whole else r"[0-9]{0,9}\.?[0-9]{1,9}", value):
-        raise InputError(f"{text}: {name}={value} is no {'whole number' if whole else 'number'}")
-    found = int(value) if whole else float(value)
-    low, high = _RANGES[name]
-    if not low <= found <= high:
-        raise InputError(f"{text}: {name} is out of its range, {low:,} to {high:,}")
-    return found
+    return Server(text=text, url=f"{url.rstrip('/')}/chat/completions", template=template, **vars(options))
 
 
 @dataclass(frozen=True)

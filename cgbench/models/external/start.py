@@ -51,24 +51,15 @@ class Start:
         """
         from cgbench.models.external.adapters import add_adapter
         from cgbench.models.external.fine_tuning import TokenizerText, TrainableModel, check_fit
-        from cgbench.models.external.loading import load_member
 
         planned = self.planned
-        member = load_member(
-            planned.address,
-            planned.folder,
-            identity=planned.identity,
-            vocabulary=planned.vocabulary,
-            template=planned.template,
-            device=device,
-            dropout=config.dropout,
-        )
+        member = planned.load(device, config.dropout)
         adapter = None
         if config.adapter_rank:
             name = planned.address.name
             base = name if planned.address.revision else Path(name).resolve().name
             adapter = add_adapter(member.model, config.adapter_rank, config.dropout, base)
-        model, text = TrainableModel(member, config.freeze, adapter), TokenizerText(member)
+        model, text = TrainableModel(member, config.freeze, adapter), TokenizerText(member, planned.vocabulary)
         check_fit(model, text, max_length, self.shown)
         return model.train(), text
 
@@ -93,6 +84,7 @@ class Start:
         """
         from cgbench.models.architectures.pretrained.weights import load_pretrained
         from cgbench.models.external.loading import load_weights
+        from cgbench.models.text.tokenized import mask_id, read_tokenizer
 
         weights = load_weights(self.planned.address, self.planned.folder, self.decodes)
         rows = len(weights["shared.weight" if self.decodes else "embeddings.word_embeddings.weight"])
@@ -101,7 +93,7 @@ class Start:
                 f"{self.shown}: its tokeniser has {source_size:,} ids, and its embeddings are {rows:,}: it is another "
                 "model's"
             )
-        load_pretrained(model, weights, _mask(self.planned.folder))
+        load_pretrained(model, weights, mask_id(read_tokenizer(self.planned.folder)))
 
 
 def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
@@ -203,12 +195,6 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
     found = {ours: config[theirs] for ours, theirs in _NAMES[model.encoder].items()}
     found |= {"encoder_layers": layers, "encoder_positions": rows}
     return found | ({"width": found["encoder_width"]} if model.positions == "encoder" else {})
-
-
-def _mask(folder: Path) -> int | None:
-    from cgbench.models.text.tokenized import mask_id, read_tokenizer
-
-    return mask_id(read_tokenizer(folder))
 
 
 def _shape(config: Any) -> dict[str, int]:

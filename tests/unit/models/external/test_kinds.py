@@ -43,9 +43,8 @@ def test_checkpoints_of_ours_measure_what_their_ensemble_does(own, tmp_path):
 def test_masks_follow_from_seed_and_sentence_alone(kind, tmp_path):
     address = write_model(tmp_path / kind, kind, dropout=0.3)
     prompt = "der {source} the" if kind == "gpt2" else None
-    one, other, plain = (
-        plan_member(text, prompt).open() for text in (f"mc:{address}?seed=3", f"mc:{address}?seed=4", address)
-    )
+    planned = [plan_member(text, prompt) for text in (f"mc:{address}?seed=3", f"mc:{address}?seed=4", address)]
+    one, other, plain = (member.open() for member in planned)
     targets = one.encode_targets(["the dog", "the cat sees", "the bird", "the", "the cat"])
     before = torch.random.get_rng_state()
     found = one.states(LINES, targets)
@@ -54,7 +53,7 @@ def test_masks_follow_from_seed_and_sentence_alone(kind, tmp_path):
     assert torch.equal(torch.cat(alone), found)
     assert not torch.allclose(other.states(LINES, targets), found, atol=1e-3)
     assert not torch.allclose(plain.states(LINES, targets), found, atol=1e-3)
-    assert one.identity["dropout_seed"] == 3 and "dropout_seed" not in plain.identity
+    assert planned[0].identity["dropout_seed"] == 3 and "dropout_seed" not in planned[2].identity
     for ours, theirs in zip(one.translate(LINES, beam=1), plain.translate(LINES, beam=1), strict=True):
         assert ours[0].text == theirs[0].text and ours[0].log_prob == theirs[0].log_prob
 
@@ -127,7 +126,7 @@ def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
     from cgbench.models.external.hugging_face import HuggingFaceMember
 
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "m").eval()
-    given = {"identity": {}, "vocabulary": "", "shown": address}
+    given = {"shown": address}
     with pytest.raises(InputError, match="has no languages; leave source"):
         HuggingFaceMember(model, made, source="deu_Latn", target="eng_Latn", **given)
     made.__class__ = Languages

@@ -1,5 +1,6 @@
 """Servers of others: every way to answer badly, nothing lost, nothing asked twice."""
 
+import dataclasses
 import json
 
 import pytest
@@ -63,7 +64,7 @@ def test_a_server_that_hangs_is_left_after_a_while(tmp_path):
     fake = Fake({"f": ["hangs"]})
     with serving(fake) as url:
         server = parse_server(f"{url}?model=m&timeout=30", PROMPT)
-        hurried = type(server)(**{**vars(server), "timeout": 0.2})
+        hurried = dataclasses.replace(server, timeout=0.2)
         found = ask_all(hurried, LINES, tmp_path / "kept", nbest=1, sleep=lambda seconds: None)
     assert found[3].texts == [translation("f")] and fake.asked.count("f") == 2
 
@@ -145,14 +146,14 @@ def test_a_damaged_record_is_named(tmp_path):
         ("openai:localhost:8000?model=m", "not the address of a server"),
         ("openai:file:///etc/passwd?model=m", "not the address of a server"),
         ("openai:http://x/v1", "says no model"),
-        ("openai:http://x/v1?model=m&temprature=1", "unknown option 'temprature'; did you mean temperature?"),
-        ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens=many is no whole number"),
-        ("openai:http://x/v1?model=m&max_tokens=0", "max_tokens is out of its range"),
-        ("openai:http://x/v1?model=m&temperature=nan", "temperature=nan is no number"),
-        ("openai:http://x/v1?model=m&temperature=3", "temperature is out of its range, 0 to 2"),
-        ("openai:http://x/v1?model=m&timeout=1000000", "timeout is out of its range, 1 to 86,400"),
-        ("openai:http://x/v1?model=m&parallel=\u0663", "parallel=\u0663 is no whole number"),
-        ("openai:http://x/v1?model=m&model=n", "model is there twice"),
+        ("openai:http://x/v1?model=m&temprature=1", "unknown setting temprature; did you mean temperature?"),
+        ("openai:http://x/v1?model=m&max_tokens=many", "max_tokens: 'many' is not a whole number from 1 to 1,048,576"),
+        ("openai:http://x/v1?model=m&max_tokens=0", "max_tokens: '0' is not a whole number from 1"),
+        ("openai:http://x/v1?model=m&temperature=nan", "temperature: 'nan' is not a number from 0 to 2"),
+        ("openai:http://x/v1?model=m&temperature=3", "temperature: '3' is not a number from 0 to 2"),
+        ("openai:http://x/v1?model=m&timeout=1000000", "timeout: '1000000' is not a number from 1 to 86,400"),
+        ("openai:http://x/v1?model=m&parallel=\u0663", "parallel: '\u0663' is not a whole number"),
+        ("openai:http://x/v1?model=m&model=n", "an option is given twice"),
         ("openai:http://[::1?model=m", "not the address of a server"),
         ("openai:http://x:port/v1?model=m", "not the address of a server"),
         ("openai:http://x:99999/v1?model=m", "not the address of a server"),
