@@ -15,18 +15,8 @@ from typing import Any, TypeVar
 
 from numba import njit
 from numba.core import event
-from numba.np import linalg
 
 from cgbench.progress import bar, lines_every
-
-
-def _no_blas() -> None:
-    raise ImportError
-
-
-if "cgbench.cli" in sys.modules:
-    # No loop here multiplies matrices, and numba would import scipy.linalg for those that do: 0.15 s of each command.
-    linalg.ensure_blas = _no_blas
 
 F = TypeVar("F", bound=Callable[..., Any])
 
