@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -38,7 +37,7 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
         if len(data) > LARGEST_FILE:
             raise InputError(f"{path}: larger than {LARGEST_FILE >> 10} KiB, which is no file of settings")
         text = data.decode("utf-8-sig")
-        return _Document(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)), path, aliases).value()
+        return yaml.load(text, Loader=_loader(path, aliases))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except UnicodeDecodeError as error:
@@ -54,100 +53,70 @@ def load_yaml(path: Path | Traversable, aliases: bool = False) -> Any:
         raise InputError(f"{path}: line {line}: not valid YAML ({error.reason})") from None
 
 
-class _Document:
-    """The events of one document as Python values; no event is read further than the first that is refused."""
+def _loader(path: Path | Traversable, aliases: bool) -> Any:
+    """A safe loader that takes data alone; it composes nodes in Python, where each is checked before its content."""
+    import yaml
 
-    def __init__(self, events: Iterator[Any], path: Path | Traversable, aliases: bool) -> None:
-        import yaml
+    def refuse(place: Any, what: str) -> NoReturn:
+        raise InputError(f"{path}: line {place.start_mark.line + 1}: {what}")
 
-        self._events, self._path, self._yaml, self._aliases = events, path, yaml, aliases
-        self._anchors: dict[str, Any] = {}  # those that have ended: nothing holds itself
-        self._resolver = yaml.resolver.Resolver()
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    bases: Any = (base,) if base is yaml.SafeLoader else (yaml.composer.Composer, base)
 
-    def value(self) -> Any:
-        """The value of the document; there is one, or none."""
-        yaml, value = self._yaml, None
-        for number, event in enumerate(event for event in self._events if isinstance(event, yaml.NodeEvent)):
-            if number:
-                self._refuse(event, "a second document; a file has one")
-            value = self._node(event, 0)
+    class Loader(*bases):  # type: ignore[misc]
+        def __init__(self, text: str) -> None:
+            base.__init__(self, text)
+            self.anchors: dict[str, Any] = {}
+            self.depth = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            event = self.peek_event()
+            if event.anchor is not None and not aliases:
+                refuse(event, "anchors (&) and aliases (*) are not read; write the values out, or put text in quotes")
+            if getattr(event, "tag", None) is not None:
+                refuse(event, f"the tag {_shown(event.tag)} is not read; leave it out")
+            if self.depth > DEEPEST or (self.depth == DEEPEST and isinstance(event, yaml.CollectionStartEvent)):
+                refuse(event, f"more than {DEEPEST} mappings and lists in one another")
+            self.depth += 1
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
+
+        def compose_mapping_node(self, anchor: Any) -> Any:
+            node = super().compose_mapping_node(anchor)
+            lines: dict[str, int] = {}
+            for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    refuse(key, "a key is plain text")
+                if key.value in lines:
+                    refuse(key, f"{_shown(key.value)} is there twice (before in line {lines[key.value]}); keep one")
+                if key.value == "<<" and not aliases:
+                    refuse(key, "<< is not read; write the values out")
+                lines[key.value] = key.start_mark.line + 1
+                if key.value != "<<":
+                    key.tag = f"{_TAG}str"
+            return node
+
+    def whole(loader: Any, node: Any) -> int:
+        if not re.fullmatch(r"[-+]?(0|[1-9][0-9_]{0,30})", node.value):
+            refuse(node, f"{_shown(node.value)}: write a whole number in decimal digits, text in quotes")
+        if abs(number := int(node.value.replace("_", ""))) > LARGEST_NUMBER:
+            refuse(node, f"{_shown(node.value)}: whole numbers are below 2^63; put text in quotes")
+        return number
+
+    def real(loader: Any, node: Any) -> float:
+        text = re.sub(r"_|\.(?=inf|nan)", "", node.value.lower())
+        if ":" in text or not math.isfinite(value := float(text)):
+            refuse(node, f"{_shown(node.value)}: not a finite decimal number; put text in quotes")
         return value
 
-    def _node(self, event: Any, depth: int) -> Any:
-        yaml, anchor = self._yaml, event.anchor
-        if anchor is not None and not self._aliases:
-            self._refuse(event, "anchors (&) and aliases (*) are not read; write the values out, or put text in quotes")
-        if isinstance(event, yaml.AliasEvent):
-            return self._anchors[anchor] if anchor in self._anchors else self._refuse(event, f"no anchor &{anchor}")
-        if event.tag is not None:
-            self._refuse(event, f"the tag {_shown(event.tag)} is not read; leave it out")
-        value = self._value(event, depth)
-        if anchor is not None:
-            self._anchors[anchor] = value
-        return value
+    def date(loader: Any, node: Any) -> NoReturn:
+        refuse(node, f"{_shown(node.value)} is read as a date; put text in quotes")
 
-    def _value(self, event: Any, depth: int) -> Any:
-        yaml = self._yaml
-        if isinstance(event, yaml.ScalarEvent):
-            return self._scalar(event) if event.implicit[0] else event.value
-        if depth >= DEEPEST:
-            self._refuse(event, f"more than {DEEPEST} mappings and lists in one another")
-        return self._mapping(depth) if isinstance(event, yaml.MappingStartEvent) else self._list(depth)
-
-    def _list(self, depth: int) -> list[Any]:
-        items = []
-        while not isinstance(event := next(self._events), self._yaml.SequenceEndEvent):
-            items.append(self._node(event, depth + 1))
-        return items
-
-    def _mapping(self, depth: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        lines: dict[str, int] = {}
-        while not isinstance(event := next(self._events), self._yaml.MappingEndEvent):
-            if not isinstance(event, self._yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-                self._refuse(event, "a key is plain text")
-            key = event.value
-            if key in lines:
-                self._refuse(event, f"{_shown(key)} is there twice (before in line {lines[key]}); keep one")
-            if key == "<<" and not self._aliases:
-                self._refuse(event, "<< is not read; write the values out")
-            lines[key] = _line(event)
-            value = self._node(next(self._events), depth + 1)
-            if key == "<<":
-                merged = value if isinstance(value, dict) else self._refuse(event, "<< stands before a mapping")
-            else:
-                found[key] = value
-        return {**merged, **found}
-
-    def _scalar(self, event: Any) -> Any:
-        """The value of a text without quotes."""
-        text = event.value
-        kind = self._resolver.resolve(self._yaml.ScalarNode, text, (True, False)).removeprefix(_TAG)
-        if kind == "null":
-            return None
-        if kind == "bool":
-            return text.lower() in ("true", "yes", "on")
-        if kind == "int":
-            if not re.fullmatch(r"[-+]?(0|[1-9][0-9_]{0,30})", text):
-                self._refuse(event, f"{_shown(text)}: write a whole number in decimal digits, text in quotes")
-            if abs(number := int(text.replace("_", ""))) > LARGEST_NUMBER:
-                self._refuse(event, f"{_shown(text)}: whole numbers are below 2^63; put text in quotes")
-            return number
-        if kind == "float":
-            if ":" in text or not math.isfinite(value := float(re.sub(r"_|\.(?=inf|nan)", "", text.lower()))):
-                self._refuse(event, f"{_shown(text)}: not a finite decimal number; put text in quotes")
-            return value
-        if kind == "timestamp":
-            self._refuse(event, f"{_shown(text)} is read as a date; put text in quotes")
-        return text
-
-    def _refuse(self, event: Any, what: str) -> NoReturn:
-        raise InputError(f"{self._path}: line {_line(event)}: {what}")
-
-
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
+    text = Loader.construct_yaml_str
+    for name, read in {"int": whole, "float": real, "timestamp": date, "merge": text, "value": text}.items():
+        Loader.add_constructor(f"{_TAG}{name}", read)
+    return Loader
 
 
 def _shown(text: str) -> str:
