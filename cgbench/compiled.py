@@ -11,10 +11,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pickle import UnpicklingError
+from typing import Any, TypeVar, cast
 
 from numba import njit
-from numba.core import event
+from numba.core import caching, event
 
 from cgbench.progress import bar, lines_every
 
@@ -26,20 +27,41 @@ KERNELS: list[Any] = []
 """Every kernel of the modules that are loaded."""
 
 
+class _CachedCode(caching.IndexDataCacheFile):
+    """Numba's cached code of a function, of which any that cannot be read (a class of it is gone) is compiled anew."""
+
+    def _load_index(self) -> Any:
+        try:
+            return super()._load_index()
+        except _UNREADABLE:
+            return {}
+
+    def _load_data(self, name: str) -> Any:
+        try:
+            return super()._load_data(name)
+        except _UNREADABLE as error:
+            raise OSError(f"{name}: cannot be read") from error  # which is a miss
+
+
+_UNREADABLE = (AttributeError, ImportError, EOFError, ValueError, TypeError, KeyError, IndexError, UnpicklingError)
+
+
 def kernel(function: F) -> F:
     """A loop that Python calls: it holds no interpreter lock, and its code is kept for the next command."""
-    compiled: F = _compile(nogil=True, cache=True, no_cfunc_wrapper=True)(function)
-    KERNELS.append(compiled)
-    return compiled
+    return _kernel(function)
 
 
 def sums_kernel(function: F) -> F:
     """A kernel of sums of products: each product and the sum that takes it may be one instruction, rounded once."""
-    compiled: F = _compile(nogil=True, cache=True, no_cfunc_wrapper=True, error_model="numpy", fastmath={"contract"})(
-        function
-    )
+    return _kernel(function, error_model="numpy", fastmath={"contract"})
+
+
+def _kernel(function: F, **options: Any) -> F:
+    compiled = _compile(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(function)
+    if cached := getattr(getattr(compiled, "_cache", None), "_cache_file", None):
+        cached.__class__ = _CachedCode
     KERNELS.append(compiled)
-    return compiled
+    return cast(F, compiled)
 
 
 def part(function: F) -> F:

@@ -2,11 +2,13 @@
 
 import ast
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numba
 import pytest
 
 import cgbench
@@ -48,6 +50,17 @@ def test_one_line_says_that_a_kernel_is_compiled_and_none_that_it_was(tmp_path):
     assert first.stdout == second.stdout == "12\n"
     assert first.stderr == "compiling loops for this processor: some seconds, once after installation\n"
     assert second.stderr == ""
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_cached_code_that_cannot_be_read_is_compiled_anew(tmp_path, kind):
+    run(tmp_path)
+    (path,) = (tmp_path / "cache").rglob(f"*.{kind}")
+    data = path.read_bytes()
+    head = len(pickle.dumps(numba.__version__, protocol=-1)) if kind == "nbi" else 0
+    for wrong in (b"cnumba\ngone\n.", b"cgone\nname\n.", b""):
+        path.write_bytes(data[:head] + wrong)
+        assert run(tmp_path).stdout == "12\n"
 
 
 def test_who_wants_no_lines_gets_none(tmp_path):
