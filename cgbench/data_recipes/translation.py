@@ -12,9 +12,10 @@ from cgbench.data_recipes.origins import released
 from cgbench.data_recipes.recipe import NO_LICENCE, Recipe, Source, Sources, Split, Writer
 from cgbench.engines import Engine
 from cgbench.errors import InputError
-from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.moses import Pair, map_pairs, moses
+from cgbench.text.formats import CorpusSpec, Pair, read_pairs
+from cgbench.text.normalisation import map_pairs
 from cgbench.text.streams import read_lines
+from cgbench.text.tokenizers import tokenizer
 
 LANGUAGES = ("de", "en")
 DROPPED = ("<url>", "<talkid>", "<keywords>")  # lines about a talk that are not text
@@ -73,7 +74,7 @@ def aligned(source: Path, target: Path, first: Iterable[str], second: Iterable[s
 
 def tokenized(pairs: Iterable[Pair], languages: Pair, what: str, engine: Engine) -> Iterator[Pair]:
     """Tokenise both sides, in lower case, in order."""
-    moses(languages[0])  # before any work: is it installed?
+    tokenizer("moses", languages[0])  # before any work: is it installed?
     yield from map_pairs(partial(_tokenize, languages=languages), pairs, what, engine)
 
 
@@ -86,7 +87,7 @@ def clean(pairs: Iterable[Pair], shortest: int, longest: int, ratio: float) -> I
 
 
 def _tokenize(block: list[Pair], languages: Pair) -> list[Pair]:
-    first, second = map(moses, languages)
+    first, second = (tokenizer("moses", language) for language in languages)
     return [(first(source).lower(), second(target).lower()) for source, target in block]
 
 

@@ -6,21 +6,23 @@ separated (``tokenize``), lower case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError, argument
+from cgbench.progress import bar
 from cgbench.requests import KW_ONLY, option, request
-from cgbench.text.logical_forms import check_kind, names_of
-from cgbench.text.moses import Pair, detokenizer, map_pairs
-from cgbench.text.tokenizers import check_tokenizer, tokenizer, versions
+from cgbench.text.logical_forms import Pair, check_kind, names_of
+from cgbench.text.tokenizers import check_tokenizer, detokenizer, tokenizer, versions
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
 
 SIDES = ("source", "target")
+BLOCK = 2_000  # pairs handed to a worker process at a time
 
 # What a Moses tokeniser writes for characters that Moses itself uses. Text that holds them has been through one:
 # they are undone first, so that they are not escaped twice.
@@ -200,3 +202,20 @@ def _normalise(pairs: Iterator[Pair], normalisation: Normalisation) -> Iterator[
             names = names_of(kind, source, target)
             source, target = names.hide(source, target)
         yield first(source), second(target)
+
+
+def map_pairs(
+    work: Callable[[list[Pair]], list[Pair]], pairs: Iterable[Pair], what: str, engine: Engine | None = None
+) -> Iterator[Pair]:
+    """``work`` on blocks of pairs, in order, with a bar that names the text ``what``.
+
+    :param engine: where they are worked on side by side (default: in this process).
+    """
+    from cgbench.engines import Local
+
+    waiting = iter(pairs)
+    blocks = iter(lambda: list(islice(waiting, BLOCK)), [])
+    with bar(None, f"tokenise {what}", "pair") as progress:
+        for block in (engine or Local(1)).map(work, blocks):
+            progress.update(len(block))
+            yield from block

@@ -1,4 +1,7 @@
-"""Tokenisers by name, each from the library that the field uses: a function from a line to words, blanks between."""
+"""Tokenisers by name, each from the library that the field uses: a function from a line to words, blanks between.
+
+Moses' is sacremoses, a port of the Moses scripts: escapes as Moses writes them, hyphens kept; it can be undone.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import importlib
 import logging
 import warnings
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, argument, require
 from cgbench.settings import did_you_mean
-from cgbench.text.moses import moses
+from cgbench.text.plain_text import words_of
 
 Tokenizer = Callable[[str], str]
 
@@ -67,17 +70,31 @@ def tokenizer(name: str, language: str = "") -> Tokenizer:
     if wrong := check_tokenizer(name):
         raise InputError(f"{argument('tokenize')}: {wrong}")
     if name == "moses":
-        if language in ("", "source", "target"):
-            raise InputError(
-                f"{argument('tokenize', name)} has rules of each language: name both with {argument('languages')}, "
-                "such as de,en"
-            )
-        return moses(language)
+        return _moses("MosesTokenizer", language, argument("tokenize", name))
     if name in SACREBLEU:
         return _sacrebleu(name)
     if name == "jieba":
         return _jieba()
     return _spacy(name[len(SPACY) :]) if name.startswith(SPACY) else str
+
+
+@cache
+def detokenizer(language: str) -> Tokenizer:
+    """What undoes Moses tokenisation of a line of ``language``: words joined, escapes undone.
+
+    A blank is put where words of the language have one: it need not be where the text once had it.
+
+    :raises InputError: the language is not known, or sacremoses is not installed.
+    """
+    join = _moses("MosesDetokenizer", language, argument("detokenize"))
+    return lambda line: str(join(words_of(line)))
+
+
+def _moses(kind: str, language: str, option: str) -> Callable[[Any], Any]:
+    if language in ("", "source", "target"):
+        raise InputError(f"{option} has rules of each language: name both with {argument('languages')}, such as de,en")
+    made = getattr(require("sacremoses", "text"), kind)(lang=language)
+    return made.detokenize if kind == "MosesDetokenizer" else partial(made.tokenize, return_str=True)
 
 
 def _missing(name: str, module: str, package: str) -> InputError:
