@@ -7,6 +7,7 @@ import pytest
 import twins_lexicon as twins
 from shared_data import SHARED, needs
 
+from cgbench.data_recipes.colors import interpret
 from cgbench.data_recipes.geca import Alphabet, Settings, TemplateTable, augment, overlap
 from cgbench.errors import InputError
 from cgbench.text.formats import CorpusSpec, read_pairs
@@ -151,22 +152,7 @@ def test_colors(size, holes, pairs):
     if (size, holes) == (1, 2):
         assert (made.templates, made.tuples, overlap(made.pairs, test).pairs) == (198, 60, 1)
         assert ("zup fep", "YELLOW YELLOW YELLOW") in made.pairs
-        assert all(interpret(source) == target.split() for source, target in made.pairs)
-
-
-def interpret(source):
-    """The grammar of Colors (Lake et al., 2019): kiki swaps its sides, blicket wraps, fep says three times."""
-    words = source.split()
-    if "kiki" in words:
-        place = words.index("kiki")
-        return interpret(" ".join(words[place + 1 :])) + interpret(" ".join(words[:place]))
-    if "blicket" in words:
-        left, right = ([COLORS[word] for word in part.split()] for part in source.split("blicket"))
-        return left + right + left
-    return [COLORS[words[0]]] * (3 if "fep" in words else 1)
-
-
-COLORS = {"dax": "RED", "lug": "BLUE", "wif": "GREEN", "zup": "YELLOW"}
+        assert all(interpret(source) == target for source, target in made.pairs)
 
 
 @needs("scan/tasks_train_template_around_right.txt.gz", "scan/tasks_test_template_around_right.txt.gz")

@@ -218,16 +218,6 @@ def test_a_damaged_record_is_one_line(out, changes, said):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["revision", "version", "licence", "splits", "missing", "notes", "files"])
-def test_a_record_without_a_field_is_one_line(out, key):
-    get(recipe(), out)
-    path = out / "recipe.json"
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({name: value for name, value in record.items() if name != key}))
-    with pytest.raises(InputError, match=f"there is no {key}"):
-        get(recipe(), out)
-
-
 @pytest.mark.parametrize("numbers", [[-1], [2], [True], [0.0], "01", None, {"0": 1}])
 def test_numbers_of_rows_are_those_of_rows(numbers):
     with pytest.raises(InputError, match="f: "):

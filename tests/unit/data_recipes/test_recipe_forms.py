@@ -3,30 +3,26 @@
 import hashlib
 import io
 import json
+import shutil
+import subprocess
 import tarfile
 from collections import Counter
-from dataclasses import replace
 from datetime import date
 from functools import partial
 
 import pytest
 from shared_data import SHARED, needs
+from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes import cfq, colors, pcfg
+from cgbench.data_recipes.archives import unpack
 from cgbench.data_recipes.cfq import INVERSE, merge_triples, tokenize_query, tokenize_question
 from cgbench.data_recipes.cogs import read_rows, with_role, without_variables
 from cgbench.data_recipes.demo import corpus
 from cgbench.data_recipes.prepared import get
-from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe, recipes
 from cgbench.data_recipes.smcalflow import read_rows as read_requests
 from cgbench.errors import InputError
-
-
-def lenient(name):
-    """A recipe without expected counts, for small files of the same form."""
-    recipe = find_recipe(name)
-    return replace(recipe, splits=tuple(Split(split.name) for split in recipe.splits))
 
 
 def test_every_recipe_is_complete():
@@ -158,10 +154,6 @@ def test_a_ball_that_rolls_is_a_theme_in_both_editions():
     assert with_role(form, "obj_pp_to_subj_pp", "agent") == form
 
 
-def git_blob(data):
-    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-
-
 @needs("cogs/gen.tsv.gz")
 def test_either_edition_of_gen_gives_both_as_they_were_released():
     source = next(source for source in find_recipe("cogs").sources if source.name == "gen.tsv")
@@ -227,6 +219,54 @@ def test_cogs_from_a_mirror(tmp_path):
     dev = (tmp_path / "cogs" / "dangle" / "gen-dev.tgt").read_text().splitlines()
     assert len(dev) == 2_100 and not Counter(dev) - Counter(lines)
     assert not any("x _" in line for line in lines)
+
+
+# SLOG and ReCOGS
+
+ROWS = "A fly ran .\trun ( agent = fly )\tin_distribution\nEmma ran .\trun ( agent = Emma )\tPP_3\n"
+
+
+@pytest.fixture
+def slog_sets(tmp_path):
+    if shutil.which("zip") is None:
+        pytest.skip("zip, which writes archives with passwords, is not installed")
+    folder = tmp_path / "generalization_sets"
+    folder.mkdir()
+    for name in ("gen_varfreeLF.tsv", "gen_cogsLF.tsv"):
+        (folder / name).write_text(ROWS)
+    path = tmp_path / "generalization_sets.zip"
+    subprocess.run(["zip", "-q", "-r", "-P", "SLOG", path, folder.name], cwd=tmp_path, check=True)
+    return path
+
+
+def test_an_archive_with_a_password(slog_sets, tmp_path):
+    assert unpack(slog_sets, {"gen_cogsLF.tsv": tmp_path / "out"}, "SLOG") == {"gen_cogsLF.tsv"}
+    assert (tmp_path / "out").read_text() == ROWS
+    for password in ("", "GOLS"):
+        with pytest.raises(InputError, match="not an archive that can be read"):
+            unpack(slog_sets, {"gen_cogsLF.tsv": tmp_path / "out"}, password)
+
+
+def test_slog(slog_sets, tmp_path):
+    mirror = tmp_path / "mirror" / "slog"
+    for folder in ("varfree_LF", "cogs_LF"):
+        (mirror / folder).mkdir(parents=True)
+        for part in ("train", "dev", "test"):
+            (mirror / folder / f"{part}.tsv").write_text(ROWS)
+    shutil.copy(slog_sets, mirror)
+    record = get(lenient("slog"), tmp_path / "out", mirror=str(tmp_path / "mirror")).record
+    assert len(record["splits"]) == 8 and not record["missing"]
+    assert (tmp_path / "out" / "varfree" / "gen.type").read_text() == "in_distribution\nPP_3\n"
+
+
+def test_recogs_as_far_as_it_is_there(tmp_path):
+    folder = tmp_path / "mirror" / "recogs" / "recogs_v2"
+    folder.mkdir(parents=True)
+    for part in ("train", "gen"):
+        (folder / f"{part}.tsv").write_text(ROWS)
+    record = get(lenient("recogs"), tmp_path / "out", mirror=str(tmp_path / "mirror")).record
+    assert sorted(record["splits"]) == ["v2/gen", "v2/train"]
+    assert "positional-index/gen" in record["missing"]
 
 
 # CFQ

@@ -1,14 +1,13 @@
 """IWSLT14 step by step, on a talk that a person can read."""
 
-import hashlib
 import tarfile
 from dataclasses import replace
 
 import pytest
 from shared_data import SHARED, needs
+from small_recipes import git_blob, lenient
 
 from cgbench.data_recipes.prepared import get
-from cgbench.data_recipes.recipe import Split
 from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.translation import TESTS, aligned, clean, segment_lines, talk_lines
 from cgbench.engines import Local
@@ -66,11 +65,6 @@ def talks(tmp_path):
     return tmp_path
 
 
-def lenient(name):
-    recipe = find_recipe(name)
-    return replace(recipe, splits=tuple(Split(split.name) for split in recipe.splits))
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_iwslt14_step_by_step(talks, jobs):
     pytest.importorskip("sacremoses")
@@ -93,14 +87,13 @@ def released_as(name, texts, tmp_path):
     """A recipe whose sources of these names have these texts, which are put among the downloads."""
     recipe, sources = lenient(name), []
     for source in recipe.sources:
-        digests = {"sha256": (), "git_blob": ()}
         if text := texts.get(source.name):
             data = text.encode()
-            digests["git_blob"] = (hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest(),)
+            source = replace(source, git_blob=(git_blob(data),))
             path = tmp_path / "downloads" / recipe.folder_of(source) / source.name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        sources.append(replace(source, **digests))
+        sources.append(source)
     return replace(recipe, sources=tuple(sources))
 
 
