@@ -16,8 +16,7 @@ from torch import Tensor
 
 from cgbench.errors import InputError
 from cgbench.files import write_json
-from cgbench.models.checkpoint_checks import check_finite
-from cgbench.models.checkpoints import MODEL, CheckpointConfig, read_config, read_tensors, save_checkpoint
+from cgbench.models.checkpoints import MODEL, CheckpointConfig, check_finite, read_config, read_tensors, save_checkpoint
 from cgbench.models.config.common import to_dict
 from cgbench.models.text.subwords import Subwords
 from cgbench.steps import hash_file

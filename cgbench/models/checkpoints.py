@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from cgbench.checksums import SUMS, check_recorded, digests_of, first_damaged, write_sums
 from cgbench.errors import InputError
 from cgbench.files import atomic_path, ordinary_file, ordinary_folder, read_json, to_json, write_atomic, write_json
-from cgbench.models.checkpoint_checks import check_config, check_sizes, check_tensors
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.config.outside import OUTSIDE
@@ -29,6 +28,7 @@ from cgbench.models.config.presets import method_config, model_config, training_
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import FILE as SUBWORDS
 from cgbench.models.text.subwords import Subwords
+from cgbench.shapes import check_shape
 from cgbench.steps import hash_file, hash_value
 
 if TYPE_CHECKING:
@@ -45,6 +45,30 @@ CONSTANTS = {"prototypes", "clustered", "aligned", "final_logits_bias"}
 LEXICON = "rows"  # of a model that translates words: a parameter where it is learned, else a constant
 OURS = "cgbench"  # in the config.json of a Hugging Face model that was trained here: what ours would say
 DIGEST = "sha256"  # the tensor that holds the digest of the others
+MOST_LAYERS = 1_000  # of a side; more take for ever to build, and some architectures repeat one layer
+MOST_WIDTH = 1 << 20  # of anything else that a model counts
+DAMAGED = "the checkpoint is damaged, or none of cgbench's"
+
+_CONFIG = {
+    "model": {str: (str, bool, int, float)},
+    "training": {str: (str, bool, int, float)},
+    "source_size": lambda value: _count(value, 4),
+    "target_size": lambda value: _count(value, 4),
+    "subwords": str,
+    "method?": {str: (str, bool, int, float)},
+    "preset?": str,
+    "seed?": lambda value: _count(value, 0),
+    "updates?": lambda value: _count(value, 0),
+    "precision?": str,
+    "processes?": lambda value: _count(value, 1),
+    "init?": str,
+    "lexicon?": str,
+    "corpus?": {str: str},
+}
+
+
+def _count(value: Any, least: int) -> bool:
+    return type(value) is int and least <= value < 1 << 63
 
 
 @dataclass(frozen=True)
@@ -90,9 +114,13 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
 
 
 def config_dict(config: CheckpointConfig) -> dict[str, Any]:
-    """What ``config.json`` holds, as plain values."""
-    own = {"model": to_dict(config.model), "training": to_dict(config.training)}
-    return {"format": FORMAT, **asdict(config), **own}
+    """What ``config.json`` holds."""
+    return {"format": FORMAT, **plain_config(config)}
+
+
+def plain_config(config: CheckpointConfig) -> dict[str, Any]:
+    """A configuration as plain values."""
+    return {**asdict(config), "model": to_dict(config.model), "training": to_dict(config.training)}
 
 
 def read_config(folder: Path) -> CheckpointConfig:
@@ -112,7 +140,7 @@ def read_config(folder: Path) -> CheckpointConfig:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{path}: not a checkpoint of format {FORMAT}")
     values = {key: value for key, value in data.items() if key != "format"}
-    check_config(values, path)
+    check_shape(values, _CONFIG, path, DAMAGED)
     try:
         values["model"], values["training"] = model_config(values["model"]), training_config(values["training"])
         values["method"] = method_config(values.get("method", {}))
@@ -121,8 +149,19 @@ def read_config(folder: Path) -> CheckpointConfig:
         raise InputError(f"{path}: not a checkpoint configuration ({error})") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    check_sizes(config.model, path)
+    _check_sizes(config.model, path)
     return config
+
+
+def _check_sizes(model: ModelConfig, path: Path) -> None:
+    """Check that a model of this configuration can be built in a time that somebody waits for.
+
+    :raises InputError: a number is beyond all reason.
+    """
+    for name, value in vars(model).items():
+        most = MOST_LAYERS if "layers" in name else MOST_WIDTH
+        if type(value) is int and value > most:
+            raise InputError(f"{path}: model.{name} is {value:,}, where {most:,} is the most; {DAMAGED}")
 
 
 def check_native(folder: Path, config: CheckpointConfig) -> None:
@@ -159,17 +198,30 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
     with torch.device("meta"):
         model = build_model(config.model, config.source_size, config.target_size)
     needed = model.state_dict()
-    expected = {name: tuple(tensor.shape) for name, tensor in needed.items()}
-    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
+    for name in sorted(needed.keys() | tensors.keys()):
+        asked, found = (tuple(each[name].shape) if name in each else None for each in (needed, tensors))
+        if asked != found:
             raise InputError(
-                f"{folder / MODEL}: {name} has shape {found.get(name, 'none')}, "
-                f"{CONFIG} asks for {expected.get(name, 'none')}"
+                f"{folder / MODEL}: {name} has shape {found or 'none'}, {CONFIG} asks for {asked or 'none'}"
             )
-    check_tensors(folder / MODEL, needed, tensors)
+    for name, tensor in needed.items():
+        if tensor.dtype != tensors[name].dtype:
+            raise InputError(
+                f"{folder / MODEL}: {name} is of {tensors[name].dtype}, where {tensor.dtype} is needed; {DAMAGED}"
+            )
+    check_finite(folder / MODEL, tensors)
     model.load_state_dict(tensors, assign=True)
     return model.to(device).eval(), subwords, config
+
+
+def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Check that every number is one.
+
+    :raises InputError: there is NaN or an infinity.
+    """
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise InputError(f"{path}: {name} holds what is no number (NaN or infinity); {DAMAGED}, or training failed")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import warnings
@@ -87,8 +88,7 @@ def plan_ensemble(
     check_whole(preset, init)
     check_lexicon(preset.model, lexicon)
     precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
-    over = init if init and not init.whole else None
-    subwords = None if init and init.whole else subwords_step(preset, train, over)
+    subwords = subwords_step(preset, train, init)
     inputs = {"train": train.identity}
     if subwords:
         inputs["subwords"] = subwords.key
@@ -142,16 +142,12 @@ def train_ensemble(
             "several processes a member are --gpus-per-member"
         )
 
-    def learn(out: Path) -> None:
-        over = plan.init if plan.init and not plan.init.whole else None
-        learn_subwords(train.source.path, train.target.path, plan.preset, over).save(out)
-
     warn_of_length(workspace, plan)
     pending = [step for step in plan.members if not workspace.done(step)]
     needs = member_needs(plan.device, plan.processes)
     if pending:
         engine.check_fits(needs)
-    subwords = workspace.run(plan.subwords, learn) if plan.subwords else None
+    subwords = learn_subwords(workspace, plan.subwords, train, plan.preset, plan.init)
     texts: tuple[Path, Path] | None = (train.source.path, train.target.path)
     valid_texts = (valid.source.path, valid.target.path) if valid else None
     if division := plan.held_out:
@@ -223,44 +219,18 @@ def _train_one(
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
             _start_from(shorter, out)
-        arguments = (out, step, plan, subwords, train, valid, digests, title)
+        from cgbench.models.training.trainer import train_model
+
+        work = functools.partial(
+            train_model, train, valid, subwords, plan.preset, int(step.config["seed"]), out, plan.device,
+            digests=digests, init=plan.init, lexicon=plan.lexicon, title=title,
+        )  # fmt: skip
         if plan.processes == 1:
-            _train(*arguments)
+            work()
         else:
-            train_together(
-                _train, arguments, count=plan.processes, device=plan.device, title=title, failed=root / FAILED
-            )
+            train_together(work, (), count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
 
     workspace.run(step, make, resumable=True, spare=(STATE, BEST))
-
-
-def _train(
-    out: Path,
-    step: Step,
-    plan: EnsemblePlan,
-    subwords: Path | None,
-    train: tuple[Path, Path],
-    valid: tuple[Path, Path] | None,
-    digests: dict[str, str],
-    title: str,
-) -> bool:
-    """What each process that trains a member does."""
-    from cgbench.models.text.subwords import Subwords
-    from cgbench.models.training.trainer import train_model
-
-    return train_model(
-        train,
-        valid,
-        Subwords.load(subwords) if subwords else None,
-        plan.preset,
-        int(step.config["seed"]),
-        out,
-        plan.device,
-        digests=digests,
-        init=plan.init,
-        lexicon=plan.lexicon,
-        title=title,
-    )
 
 
 def _start_from(shorter: Path, out: Path) -> None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cgbench.arguments import check_flag, check_number
 from cgbench.arguments import check_whole as check_whole_number  # a model that is whole is another matter here
@@ -22,13 +22,10 @@ from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
 from cgbench.models.external.start import Start, needs_encoder
 from cgbench.steps import STEPS, Step, Workspace, check_folder
-from cgbench.text.corpus import PlannedText, plan_text
+from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.formats import CorpusSpec, language_suffixes
 from cgbench.text.inputs import AnyPath, Corpus, as_corpus
 from cgbench.text.normalisation import Normalisation
-
-if TYPE_CHECKING:
-    from cgbench.models.text.subwords import Subwords
 
 
 def train(
@@ -128,17 +125,16 @@ def train_single(
         raise InputError(f"{out}: holds an ensemble; name another folder with --out")
     if (out / "manifest.json").is_file():
         raise InputError(f"{out}: holds a release; name another folder with --out")
-    given = subwords or checkpoint
-    known = Subwords.load(given) if given else None
+    known = subwords or checkpoint
+    if known:
+        Subwords.load(known)  # damaged ones are refused before the text is read
     train_text = plan_text("train", train, normalisation)
     valid_text = plan_text("valid", valid, normalisation) if valid else None
     engine = engine or Local(1)
-    over = outside if outside and not outside.whole else None
-    step = subwords_step(preset, train_text, over)
+    step = None if known else subwords_step(preset, train_text, outside)
     workspace = Workspace(out / STEPS, say)
-    learns = not known and not (outside and outside.whole)
     if dry_run:
-        if learns:
+        if step:
             workspace.say(workspace.why(step))
         _check_settings(out, preset, seed, valid)
         workspace.say(f"train: {_state(out, preset)}")
@@ -147,12 +143,7 @@ def train_single(
     with alone:
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
-        if learns:
-
-            def learn(folder: Path) -> None:
-                learn_subwords(text.source.path, text.target.path, preset, over).save(folder)
-
-            known = Subwords.load(workspace.run(step, learn))
+        known = known or learn_subwords(workspace, step, text, preset, outside)
         workspace.say(f"train: {_state(out, preset)}")
         finished = train_model(
             (text.source.path, text.target.path),
@@ -181,20 +172,30 @@ def preset_of(checkpoint: Path) -> Preset:
     return Preset(config.preset, config.model, config.training, TextConfig(), config.method)
 
 
-def subwords_step(preset: Preset, train: PlannedText, over: Start | None) -> Step:
-    """The step that learns subwords.
+def subwords_step(preset: Preset, train: PlannedText, init: Start | None) -> Step | None:
+    """The step that learns subwords; None where there are none to learn, with a whole model from outside.
 
-    :param over: the pre-trained encoder whose tokeniser reads the source.
+    :param init: the model from outside; over its encoder, its tokeniser reads the source.
     """
-    inputs = {"train": train.identity} | ({"tokenizer": over.planned.vocabulary} if over else {})
+    if init and init.whole:
+        return None
+    inputs = {"train": train.identity} | ({"tokenizer": init.planned.vocabulary} if init else {})
     return Step("subwords", to_dict(preset.text), inputs)
 
 
-def learn_subwords(source: Path, target: Path, preset: Preset, over: Start | None) -> Subwords:
-    """What :func:`subwords_step` stands for."""
-    from cgbench.models.text.subwords import Subwords
+def learn_subwords(
+    workspace: Workspace, step: Step | None, text: ParallelText, preset: Preset, init: Start | None
+) -> Path | None:
+    """Run :func:`subwords_step`; the folder of the subwords."""
 
-    return over.learn(target, preset.text) if over else Subwords.learn(source, target, preset.text)
+    def learn(out: Path) -> None:
+        from cgbench.models.text.subwords import Subwords
+
+        source, target = text.source.path, text.target.path
+        learned = init.learn(target, preset.text) if init else Subwords.learn(source, target, preset.text)
+        learned.save(out)
+
+    return workspace.run(step, learn) if step else None
 
 
 def check_whole(preset: Preset, outside: Start | None) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json
-from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, read_config, read_tensors
+from cgbench.models.checkpoints import CONFIG, MODEL, STATE, CheckpointConfig, plain_config, read_config, read_tensors
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import HuggingFaceConfig
@@ -41,7 +41,7 @@ from cgbench.steps import hash_file
 def train_model(
     train: tuple[Path, Path],
     valid: tuple[Path, Path] | None,
-    subwords: Subwords | None,
+    subwords: Subwords | Path | None,
     preset: Preset,
     seed: int,
     out: Path,
@@ -68,7 +68,7 @@ def train_model(
     :param digests: recorded in the checkpoint: sha256 of the training files, by name.
     :param stop_after_updates: stop as if interrupted, with the state saved, when so many updates are done.
     :param max_seconds: likewise, after the first update that ends later than so many seconds from now.
-    :param subwords: of both texts; None where ``init`` has its own.
+    :param subwords: of both texts, or their folder; None where ``init`` has its own.
     :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from, or a whole model
         from outside.
     :param lexicon: what source words stand for, where ``model.lexicon`` reads a file.
@@ -80,6 +80,7 @@ def train_model(
     """
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     config = preset.training
+    subwords = Subwords.load(subwords) if isinstance(subwords, Path) else subwords
     if valid is not None:
         check_validation(config)
     outside = init if isinstance(init, Start) else None
@@ -94,7 +95,9 @@ def train_model(
     with init_process_group(device) as processes, reproducible(config.threads, processes.device, seed):
         model: Any
         if outside and outside.whole:
-            model, text = _from_outside(outside, preset, processes.device)
+            # Before the loop draws its first random number.
+            assert isinstance(preset.model, HuggingFaceConfig)
+            model, text = outside.open(preset.model, config.max_length, processes.device)
             subwords = cast("Subwords", text)
         else:
             assert subwords is not None
@@ -180,21 +183,17 @@ def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor
     return tensors
 
 
-def _from_outside(outside: Start, preset: Preset, device: str) -> tuple[Any, Any]:
-    """A model from outside and what stands for subwords, before the loop draws its first random number."""
-    model, config = preset.model, preset.training
-    assert isinstance(model, HuggingFaceConfig)
-    return outside.open(model, config.max_length, device)
-
-
 def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> list[Any]:
     """What must agree between two calls for the second to go on with the first: settings, the text's digests, device.
 
     The number of processes must, too, and is compared apart, to say so.
     """
-    kept = replace(checkpoint, processes=1)
-    whole = {**to_dict(kept), "model": to_dict(kept.model), "training": to_dict(kept.training)}
-    return [whole, data.digest, held_out and held_out.digest, torch.device(device).type]
+    return [
+        plain_config(replace(checkpoint, processes=1)),
+        data.digest,
+        held_out and held_out.digest,
+        torch.device(device).type,
+    ]
 
 
 def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
@@ -207,16 +206,7 @@ def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
         if not (out / MODEL).is_file() or read_json(out / CONFIG) is None:
             raise InputError(f"{out / MODEL}: no such file; remove {out} and train again")
         return True
-    theirs, ours = (
-        {
-            **to_dict(config),
-            "model": to_dict(config.model),
-            "training": to_dict(config.training),
-            "updates": 0,
-            "processes": 1,
-        }
-        for config in (found, wanted)
-    )
+    theirs, ours = (plain_config(replace(config, updates=0, processes=1)) for config in (found, wanted))
     if not may_become([theirs], [ours], out):
         raise InputError(f"{out}: holds a model {differences([theirs], [ours])}; remove it or name another")
     if not (out / STATE).is_file():
