@@ -13,7 +13,7 @@ from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
-from cgbench.reproduction.tables import Benchmark, System, Table, all_benchmarks
+from cgbench.reproduction.tables import Benchmark, PublishedSystem, Table, all_benchmarks
 from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
@@ -36,7 +36,7 @@ class Run:
     """
 
     benchmark: Benchmark
-    system: System
+    system: PublishedSystem
     scale: str
     seed: int
     updates: int = 0
@@ -194,7 +194,7 @@ def init_option(name: str) -> str:
     return f"--init hf:{name}@REVISION"
 
 
-def paper_preset(system: System) -> Preset:
+def paper_preset(system: PublishedSystem) -> Preset:
     """Model and training of a system, as its paper has them."""
     return load_preset(system.preset).replace(system.set)
 

@@ -22,7 +22,7 @@ TEXTS = "r-dangle T2"  # a table of test sets, not of systems
 
 
 @dataclass(frozen=True)
-class System:
+class PublishedSystem:
     """How a paper's system is trained and tested on one benchmark.
 
     :param preset: of the model and its training; ``set``: changes of it, by dotted name. Without a preset nothing is
@@ -79,14 +79,14 @@ class Benchmark:
     empty_word: str = ""
     short: float = 0.1
     short_rows: int = 0
-    systems: Mapping[str, System] = field(default_factory=dict)
+    systems: Mapping[str, PublishedSystem] = field(default_factory=dict)
 
     @property
     def splits(self) -> list[str]:
         """All splits that are read."""
         return list(dict.fromkeys(filter(None, (self.train, self.valid, *self.dictionary, *self.tests))))
 
-    def as_for(self, system: System) -> Benchmark:
+    def as_for(self, system: PublishedSystem) -> Benchmark:
         """The benchmark with the splits that a system has."""
         return replace(self, **system.splits) if system.splits else self
 
@@ -231,7 +231,7 @@ def all_benchmarks() -> dict[str, Benchmark]:
             for number in values.pop("each", [None]):
                 made = _filled({"name": name, **values}, number)
                 systems = {
-                    key: make_settings(System, {"name": key, **_filled(spec, number)}, f"{name}.{key}")
+                    key: make_settings(PublishedSystem, {"name": key, **_filled(spec, number)}, f"{name}.{key}")
                     for key, spec in given.items()
                 }
                 systems = {key: systems.get(system.same_as, system) for key, system in systems.items()}
