@@ -22,7 +22,7 @@ import numpy as np
 from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.metrics.power import PowerTest, Variance, variance_of
 from cgbench.benchmark.metrics.segment_scores import SegmentScores
-from cgbench.benchmark.metrics.significance import LEVEL, randomization_p
+from cgbench.benchmark.metrics.significance import LEVEL, randomization_of_pairs
 from cgbench.errors import InputError
 
 GOALS = (0.8, 0.2)
@@ -67,7 +67,7 @@ def compare(size: int, accuracy: float, trials: int, goal: float) -> tuple[float
     metric = SegmentScores(size, scale=(0.0, 1.0), binary=True)
     for trial in range(trials):
         pair = outcomes(rng, size, accuracy, better)
-        p = randomization_p(pair[1], pair[0], share, SAMPLES, trial)[0]
+        p = randomization_of_pairs(pair[::-1], [(0, 1)], share, SAMPLES, trial)[0][0]
         rejected += p is not None and p < LEVEL
         if trial < PILOTS:
             results = [

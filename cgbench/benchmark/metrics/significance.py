@@ -113,47 +113,28 @@ def bootstrap_p(
     return _p(np.abs(differences - differences.mean()), abs(difference))
 
 
-def randomization_p(
-    system: np.ndarray, baseline: np.ndarray, compute: Compute, samples: int, seed: int
-) -> list[float | None]:
-    """Two-sided p-values by approximate randomisation, one a figure: units change sides, all runs of a unit together.
-
-    :param system: ``[runs, units, k]``, as ``baseline``; both with the same number of runs.
-    """
-    return randomization_of_pairs([system, baseline], [(0, 1)], compute, samples, seed)[0]
-
-
 def randomization_of_pairs(
     systems: Sequence[np.ndarray], pairs: Sequence[tuple[int, int]], compute: Compute, samples: int, seed: int
 ) -> list[list[float | None]]:
-    """The p-values of :func:`randomization_p` for each of the pairs of systems, which share the draws.
+    """Two-sided p-values by approximate randomisation, one per figure of each pair: units change sides.
 
-    :param systems: ``[runs, units, k]`` each, as many runs of all.
+    :param systems: ``[1, units, k]`` each; those of several runs may be among them, but in none of the pairs.
     """
-    totals = [system.sum(axis=1) for system in systems]
-    figures = [_mean_figures(total, compute) for total in totals]
+    totals = [system[:1].sum(axis=1) for system in systems]
+    figures = [compute(total)[0] for total in totals]
     rng = np.random.default_rng(seed)
     parts: list[list[np.ndarray]] = [[] for _ in pairs]
     for size in _blocks(samples, systems[0].shape[1]):
         swapped = rng.integers(2, size=(size, systems[0].shape[1]), dtype=bool).astype(np.float64)
         moved = _products(swapped, systems)
         for (first, second), part in zip(pairs, parts, strict=True):
-            one = np.zeros((size, len(figures[first])))
-            other = np.zeros_like(one)
-            for run in range(len(systems[first])):
-                change = moved[second][run] - moved[first][run]
-                one += compute(totals[first][run] + change)
-                other += compute(totals[second][run] - change)
-            part.append(np.abs(one - other) / len(systems[first]))
+            change = moved[second][0] - moved[first][0]
+            part.append(np.abs(compute(totals[first] + change) - compute(totals[second] - change)))
     found = []
     for (first, second), part in zip(pairs, parts, strict=True):
         distances, observed = np.concatenate(part), np.abs(figures[first] - figures[second])
         found.append([_p(distances[:, figure], observed[figure]) for figure in range(len(observed))])
     return found
-
-
-def _mean_figures(sums: np.ndarray, compute: Compute) -> np.ndarray:
-    return compute(sums).mean(axis=0)
 
 
 def _p(statistics: np.ndarray, observed: float) -> float | None:

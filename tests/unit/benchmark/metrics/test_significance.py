@@ -17,7 +17,7 @@ from cgbench.benchmark.metrics.significance import (
     draw_runs,
     holm,
     mcnemar_p,
-    randomization_p,
+    randomization_of_pairs,
     resampled_runs,
 )
 from cgbench.benchmark.metrics.systems import System
@@ -27,6 +27,10 @@ from cgbench.errors import InputError
 def bootstrap(systems, compute, samples, seed):
     """The hierarchical bootstrap: draws of units, and of runs on each."""
     return draw_runs(resampled_runs(systems, compute, samples, seed), seed)
+
+
+def randomization_p(first, second, samples, seed):
+    return randomization_of_pairs([first, second], [(0, 1)], share, samples, seed)[0]
 
 
 def share(sums):
@@ -94,9 +98,9 @@ def test_randomization_does_not_depend_on_its_blocks(monkeypatch):
 
     rng = np.random.default_rng(1)
     first, second = ones(rng.integers(2, size=37)), ones(rng.integers(2, size=37))
-    whole = randomization_p(first, second, share, 500, 7)
+    whole = randomization_p(first, second, 500, 7)
     monkeypatch.setattr(significance, "_MEMORY", 1)
-    assert randomization_p(first, second, share, 500, 7) == whole
+    assert randomization_p(first, second, 500, 7) == whole
 
 
 def test_the_bootstrap_interval_of_a_share():
@@ -114,13 +118,13 @@ def test_randomization_agrees_with_the_exact_permutation_test():
     for mask in range(256):
         distance = sum((a - b) * (-1 if mask >> place & 1 else 1) for place, (a, b) in enumerate(zip(first, second)))  # noqa: B905
         extreme += abs(distance) >= observed
-    found = randomization_p(ones(first), ones(second), share, 20_000, 3)[0]
+    found = randomization_p(ones(first), ones(second), 20_000, 3)[0]
     assert found == pytest.approx(extreme / 256, abs=0.01)
 
 
 def test_equal_systems_do_not_differ():
     same = ones([1, 0, 1, 1])
-    assert randomization_p(same, same, share, 100, 1) == [1.0]
+    assert randomization_p(same, same, 100, 1) == [1.0]
     values = bootstrap([same, same], share, 100, 1)
     assert bootstrap_p(values[0][:, 0], values[1][:, 0], 0.0) == 1.0
     assert mcnemar_p(same[0, :, 0], same[0, :, 0]) == 1.0
@@ -170,16 +174,6 @@ def test_the_two_sided_p_value_of_the_bootstrap_by_hand():
     assert bootstrap_p(system, baseline, 2.0) == (2 + 1) / 5
     assert bootstrap_p(-system, baseline, -2.0) == (2 + 1) / 5
     assert bootstrap_p(system, baseline, 3.0, as_sacrebleu=True) == (1 + 1) / 5  # 0, -2, -1, 3 reach 3 once
-
-
-def test_randomization_moves_all_runs_of_a_unit():
-    rng = np.random.default_rng(5)
-    first, second = ones(*rng.integers(2, size=(3, 12))), ones(*(rng.random((3, 12)) < 0.3))
-    outcomes = first[:, :, 0].mean(axis=0) - second[:, :, 0].mean(axis=0)  # a run is a mean, so is the mean of runs
-    swaps = np.random.default_rng(8).integers(2, size=(400, 12), dtype=bool)
-    distances = np.abs(np.where(swaps, -outcomes, outcomes).sum(axis=1))
-    expected = (np.count_nonzero(distances >= abs(outcomes.sum()) - 1e-9) + 1) / 401
-    assert randomization_p(first, second, share, 400, 8)[0] == pytest.approx(expected)
 
 
 def test_the_units_of_one_run_are_drawn_alike_beside_several():
