@@ -315,7 +315,9 @@ def _is_bitext(value: Any) -> bool:
 
 def _is_pair(value: Any) -> bool:
     parts = value.split(",") if isinstance(value, str) else value
-    return isinstance(parts, (list, tuple)) and len(parts) == 2 and all(isinstance(part, (str, int)) for part in parts)
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2:
+        return False
+    return all(isinstance(part, (str, int)) and part != "" for part in parts)
 
 
 def _is_systems(value: Any) -> bool:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from cgbench.requests import KW_ONLY, File, Folder, Kind, Text, option, request
-from cgbench.text.inputs import is_path
+from cgbench.requests import KW_ONLY, AnyEngine, File, Folder, Kind, Text, are_paths, option, request
 from cgbench.text.normalisation import TextOptions
 
 _INDEX = Kind(
     "", "the name of an index, or an object with count()", lambda it: isinstance(it, str) or hasattr(it, "count")
 )
-_FILES = Kind(
-    "files", "the name of a file, or a list of names", lambda it: isinstance(it, (list, tuple)) or is_path(it)
-)
-_ENGINE = Kind("", "an engine of cgbench.engines", lambda it: hasattr(it, "share"))
+_FILES = Kind("files", "the name of a file, or a list of names", are_paths)
 
 
 @request
@@ -46,7 +42,7 @@ class OverlapRequest(TextOptions):
     out: Folder | None = option(
         default=None, help="Keep the result for --known-from; a stopped run resumes", metavar="FOLDER"
     )
-    engine: Annotated[Any, _ENGINE] | None = option(default=None, help="Where tasks run", python_only=True)
+    engine: AnyEngine | None = option(default=None, help="Where tasks run", python_only=True)
     shard_bytes: int | None = option(
         default=None, help="Size of the parts that files are read in", least=1, python_only=True
     )

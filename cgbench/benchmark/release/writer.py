@@ -41,10 +41,15 @@ def write_manifest(
     schemas = {name: table.schema for name, table in tables.items()}
     metadata = write_croissant(manifest, schemas, listed_digests(staging), notes, fields)
     write_atomic(staging / CROISSANT, metadata)
-    manifest["files"] = listed_digests(staging)
+    return seal(manifest, staging)
+
+
+def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Write the manifest beside the files of a release or a split, with their digests; returns it, whole now."""
+    manifest["files"] = listed_digests(folder)
     manifest["signature"] = signature(manifest)
     manifest["digest"] = digest(manifest)
-    write_json(staging / MANIFEST, manifest)
+    write_json(folder / MANIFEST, manifest)
     return manifest
 
 

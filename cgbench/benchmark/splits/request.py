@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from typing import Annotated, Any, Literal
 
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Folder, Kind, option, request
+from cgbench.requests import KW_ONLY, Folder, Kind, NamePair, are_paths, option, request
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
 """The methods that look at divergences."""
@@ -17,16 +16,9 @@ ROUNDING = 1e-9
 """A bound is met by so much, as the search knows divergences but for rounding."""
 
 
-def _is_corpus(value: Any) -> bool:
-    return value != "" and (isinstance(value, (str, os.PathLike, list, tuple)) or hasattr(value, "paths"))
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(one, str) and one for one in value)
-
-
-_CORPUS = Kind("corpus", "a file with both sides, or two files, (source, target)", _is_corpus)
-_PAIR = Kind("", "two names, for source and target", _is_pair)
+_CORPUS = Kind(
+    "corpus", "a file with both sides, or two files, (source, target)", lambda it: are_paths(it) or hasattr(it, "paths")
+)
 
 
 @request
@@ -113,7 +105,7 @@ class SplitConfig:
 
     @property
     def tries(self) -> int:
-        """Exchanges an example."""
+        """Exchanges to try per example."""
         return self.exchanges if self.exchanges is not None else 0 if self.method == "dbca" else 10
 
     def sizes(self, examples: int, *, fixed: bool = False) -> tuple[int, int]:
@@ -127,7 +119,8 @@ class SplitConfig:
             return int(value) if value > 1 else round(value * examples)
 
         train, test = 0 if fixed else count(self.train_size), count(self.test_size)
-        if not fixed and self.train_size <= 1 and self.test_size <= 1 and self.train_size + self.test_size > 1 - 1e-9:
+        shares = self.train_size + self.test_size if not fixed and max(self.train_size, self.test_size) <= 1 else 0.0
+        if shares > 1 - 1e-9:
             train = min(train, examples - test)  # shares that are all of it, rounded
         if test < 1 or (train < 1 and not fixed):
             raise InputError(f"of {examples:,} examples, {train:,} to train and {test:,} to test: a set would be empty")
@@ -136,7 +129,7 @@ class SplitConfig:
                 f"{argument('train_size')} and {argument('test_size')} ask for {train + test:,} examples, and there "
                 f"are {examples:,}"
             )
-        if not fixed and self.train_size <= 1 and self.test_size <= 1 and self.train_size + self.test_size > 1 + 1e-9:
+        if shares > 1 + 1e-9:
             raise InputError(f"{argument('train_size')} and {argument('test_size')}: shares that are more than 1")
         return train, test
 
@@ -154,10 +147,10 @@ class SplitRequest(SplitConfig):
     side: Literal["source", "target"] | None = option(
         default=None, help="Side whose elements count (default: source; tmcd: target)", group="Data"
     )
-    columns: Annotated[Any, _PAIR] | None = option(
+    columns: NamePair | None = option(
         default=None, help="Source and target column of a table (TSV: from 1)", metavar="S,T", group="Data"
     )
-    languages: Annotated[Any, _PAIR] | None = option(
+    languages: NamePair | None = option(
         default=None, help="Language codes (default: the file names' last parts)", metavar="S,T", group="Data"
     )
     licence: str = option(default="", help="Licence of the corpus, for the card", group="Data")

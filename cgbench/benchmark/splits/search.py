@@ -1,24 +1,24 @@
-"""Splits of a wanted divergence: grown example by example, then improved by exchanges.
+"""Which example goes where: by divergence, at random, by length, by template.
 
-MCD (Keysers et al. 2020) and DBCA (Moisio et al. 2023) grow both sets from nothing, at each step by the
-best of some random examples; DBCA also moves examples from set to set while they grow. TMCD (Shaw et al. 2021) starts
-from a random split in which training has every atom, and exchanges examples. Here all of them may go on with exchanges.
+Splits of a wanted divergence are grown example by example, then improved by exchanges. MCD (Keysers et al. 2020) and
+DBCA (Moisio et al. 2023) grow both sets from nothing, at each step by the best of some random examples; DBCA also moves
+examples from set to set while they grow. TMCD (Shaw et al. 2021) starts from a random split in which training has every
+atom, and exchanges examples. Here all of them may go on with exchanges.
 What one step would do is computed from the elements of an example alone
-(:mod:`cgbench.benchmark.splits.state_kernels`).
+(:mod:`cgbench.benchmark.splits.search_kernels`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA, divergence
 from cgbench.benchmark.divergence.elements import Elements
 from cgbench.benchmark.divergence.occurrences import Occurrences
-from cgbench.benchmark.splits.greedy_kernels import exchange, grow
 from cgbench.benchmark.splits.request import SplitConfig
-from cgbench.benchmark.splits.state_kernels import ElementCounts
+from cgbench.benchmark.splits.search_kernels import ElementCounts, exchange, grow
 from cgbench.errors import InputError, argument
 
 TRAIN, TEST, REST = 0, 1, -1
@@ -55,7 +55,7 @@ def search(
     given = np.zeros(found.examples, bool) if fixed is None else fixed
     pool = np.flatnonzero(~given)
     train, test = config.sizes(len(pool), fixed=fixed is not None)
-    order = np.random.default_rng(np.random.SeedSequence([config.seed, 0])).permutation(pool)
+    order = _shuffled(pool, config.seed)
     side_of = np.full(found.examples, REST, np.int8)
     side_of[given] = TRAIN
     goal = np.array(config.goal)
@@ -65,7 +65,8 @@ def search(
         atoms, compounds = _both(found, side_of)
         rest = order[side_of[order] == REST]
         if fixed is not None:  # an atom that training lacks keeps an example out
-            rest = rest[~_holds_lone(found.atoms, atoms, rest)]
+            lone = atoms.state[found.atoms.ids, 0] == 0
+            rest = rest[np.bincount(found.atoms.rows, lone, minlength=found.examples)[rest] == 0]
         more = train - int((side_of[order] == TRAIN).sum()) if fixed is None else 0
         if len(rest) < more + test:
             raise InputError(
@@ -136,8 +137,55 @@ def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:
     return order[chosen]
 
 
-def _holds_lone(found: Occurrences, atoms: ElementCounts, examples: np.ndarray) -> np.ndarray:
-    """Which examples have an atom that training lacks."""
-    lone = np.bincount(found.rows, atoms.state[found.ids, 0] == 0, minlength=found.examples) > 0
-    held: np.ndarray = lone[examples]
-    return held
+def _sides(order: np.ndarray, train: int, test: int) -> np.ndarray:
+    """Training from the front of an order, the test set from its end."""
+    side_of = np.full(len(order), REST, np.int8)
+    side_of[order[:train]] = TRAIN
+    side_of[order[len(order) - test :]] = TEST
+    return side_of
+
+
+def _shuffled(examples: int | np.ndarray, seed: int) -> np.ndarray:
+    return np.random.default_rng(np.random.SeedSequence([seed, 0])).permutation(examples)
+
+
+def at_random(examples: int, config: SplitConfig) -> np.ndarray:
+    """int8 ``[examples]``: 0 training, 1 test set, -1 neither."""
+    return _sides(_shuffled(examples, config.seed), *config.sizes(examples))
+
+
+def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
+    """The longest examples test, the shortest train; of equal ones chance decides.
+
+    :param lengths: words of each example.
+    """
+    order = _shuffled(len(lengths), config.seed)
+    return _sides(order[np.argsort(lengths[order], kind="stable")], *config.sizes(len(lengths)))
+
+
+def by_template(templates: Sequence[str], config: SplitConfig) -> np.ndarray:
+    """No template of the test set is in training (Finegan-Dollak et al. 2018: the query split).
+
+    Whole templates, in a random order, fill the test set as far as they fit; the others train.
+
+    :raises InputError: there is one template, or none of them fits into the test set.
+    """
+    names: dict[str, int] = {}
+    numbers = np.array([names.setdefault(name, len(names)) for name in templates])
+    train, test = config.sizes(len(numbers))
+    counts = np.bincount(numbers)
+    if len(counts) < 2:
+        raise InputError(f"{argument('method', 'template')}: every example has the same template")
+    held, room = np.zeros(len(counts), bool), test
+    for number in _shuffled(len(counts), config.seed):
+        if counts[number] <= room:
+            held[number], room = True, room - counts[number]
+    if not held.any():
+        raise InputError(
+            f"{argument('test_size')}: {test:,} examples are fewer than the rarest template has, {counts.min():,}"
+        )
+    is_test = held[numbers]
+    order = _shuffled(len(numbers), config.seed)
+    side_of = np.where(is_test, np.int8(TEST), np.int8(REST))
+    side_of[order[~is_test[order]][:train]] = TRAIN
+    return side_of

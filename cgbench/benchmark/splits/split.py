@@ -13,18 +13,17 @@ import numpy as np
 from cgbench import __version__
 from cgbench.benchmark.divergence.elements import SPACY, ElementKind, Elements, elements_of, kind_of
 from cgbench.benchmark.divergence.measure import Divergences, divergences
-from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.splits.request import DIVERGENT, SplitConfig, SplitRequest
-from cgbench.benchmark.splits.search import TEST, TRAIN, search
-from cgbench.benchmark.splits.simple import at_random, by_length, by_template
-from cgbench.benchmark.splits.split_release import SIDES, check_folder, holds_split, write_split
+from cgbench.benchmark.splits.search import TEST, TRAIN, at_random, by_length, by_template, search
+from cgbench.benchmark.splits.split_release import check_folder, holds_split, write_split
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.progress import bar
 from cgbench.requests import accepts
 from cgbench.steps import hash_file
 from cgbench.tables import render
 from cgbench.text.formats import CorpusSpec, language_suffixes, read_pairs
-from cgbench.text.inputs import as_corpus, is_path
+from cgbench.text.inputs import as_path, is_path
 from cgbench.text.plain_text import words_of
 
 SHOWN = 5  # lone atoms by name, in a warning
@@ -48,7 +47,7 @@ def split(request: SplitRequest) -> Made:
     """
     request.check()
     corpus = corpus_or_split(request.corpus, request.columns)
-    train = None if request.train is None else corpus_or_split(request.train, request.columns, "train")
+    train = None if request.train is None else corpus_or_split(request.train, request.columns)
     out = Path(request.out)
     if train is not None and request.method not in DIVERGENT:
         raise InputError(f"{argument('train')}: {request.method} looks at no training set; use dbca, mcd or tmcd")
@@ -101,21 +100,17 @@ def split(request: SplitRequest) -> Made:
     return Made(release, figures, tuple(warnings))
 
 
-def corpus_or_split(given: Any, columns: tuple[str, str] | None, name: str = "corpus") -> CorpusSpec:
+def corpus_or_split(given: Any, columns: tuple[str, str] | None) -> CorpusSpec:
     """A corpus of files; of a folder that ``cgbench split`` wrote, its training set.
 
     :raises InputError: it is neither.
     """
-    names = [given] if is_path(given) else given
-    if not isinstance(names, CorpusSpec) and len(names) == 1:
-        if holds_split(Path(names[0])):
-            split = Release.open(names[0])
-            return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
-        return as_corpus(names[0], columns)
-    try:
-        return as_corpus(given)
-    except TypeError:
-        raise InputError(f"{argument(name)}: a file is needed, or two, (source, target)") from None
+    if isinstance(given, CorpusSpec):
+        return given
+    names = (given,) if is_path(given) else tuple(given)
+    if len(names) == 1 and holds_split(Path(names[0])):
+        return CorpusSpec(tuple(map(Release.open(names[0]).train_path, SIDES)))
+    return CorpusSpec(tuple(map(as_path, names)), columns if len(names) == 1 else None)
 
 
 def summary(made: Made) -> str:
@@ -147,28 +142,21 @@ def _reached(figures: Divergences, config: SplitConfig, pairs: int, fixed: bool)
 
     :raises InputError: it was not, and ``nearest`` does not allow that.
     """
-    limit = config.atom_limit
+    limit, target = config.atom_limit, config.divergence
     lines = []
-    if config.method in DIVERGENT and config.divergence is not None:
-        apart = abs(figures.compound - config.divergence)
-        if apart > config.tolerance:
-            train, test = config.sizes(pairs, fixed=fixed)
-            binds = (
-                f"the atom divergence, {figures.atom:.4f} of at most {limit:g}, binds"
-                if config.method != "dbca" and figures.atom > 0.95 * limit
-                else "the sizes bind: every pair is in one of the sets"
-                if train + test == pairs and not fixed
-                else "every atom must be in training"
-                if config.method == "tmcd"
-                else f"the search ended there: more {argument('candidates')} or {argument('exchanges')} may come nearer"
-            )
-            lines.append(
-                f"compound divergence {config.divergence:g} was not reached: {figures.compound:.4f} is the nearest; "
-                f"{binds}"
-            )
-            if not config.nearest:
-                raise InputError(f"{lines[0]}; {argument('nearest')} writes that split")
-            lines[0] = str(InputWarning(lines[0]))  # for the manifest: arguments by their names
+    if target is not None and abs(figures.compound - target) > config.tolerance:
+        if config.bounded and figures.atom > 0.95 * limit:
+            binds = f"the atom divergence, {figures.atom:.4f} of at most {limit:g}, binds"
+        elif sum(config.sizes(pairs, fixed=fixed)) == pairs and not fixed:
+            binds = "the sizes bind: every pair is in one of the sets"
+        elif config.method == "tmcd":
+            binds = "every atom must be in training"
+        else:
+            binds = f"the search ended there: more {argument('candidates')} or {argument('exchanges')} may come nearer"
+        line = f"compound divergence {target:g} was not reached: {figures.compound:.4f} is the nearest; {binds}"
+        if not config.nearest:
+            raise InputError(f"{line}; {argument('nearest')} writes that split")
+        lines.append(str(InputWarning(line)))  # for the manifest: arguments by their names
     if config.bounded and figures.atom > limit + 1e-12:
         lines.append(f"atom divergence {figures.atom:.6g} is above {limit:g}: what is new is not composition alone")
     return lines

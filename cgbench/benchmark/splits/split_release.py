@@ -28,21 +28,20 @@ from cgbench.benchmark.release.manifest import (
     SETS_HEAD,
     SPLIT,
     SPLIT_KIND,
-    digest,
     is_split,
     signature,
     summary,
     table_file,
 )
-from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import with_text, write_table
+from cgbench.benchmark.release.writer import seal
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, sync_folder, to_json, write_atomic
+from cgbench.files import read_json, sync_folder, write_atomic
 from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 
 SETS = ("train", "test")
-SIDES = ("source", "target")
 NGRAM_MIN_COUNT = 3  # of the degree of test pairs, as `cgbench stats` counts by default
 
 
@@ -68,43 +67,13 @@ def write_split(
     :param sides: 0, 1 or -1 for every pair of the corpus.
     :param manifest: all but what follows from the text and the files; its configuration names the side of the degree.
     """
-    partial = out.with_name(f".{out.name}.partial")
+    partial, old = (out.with_name(f".{out.name}.{state}") for state in ("partial", "old"))
     shutil.rmtree(partial, ignore_errors=True)
     (partial / DATA).mkdir(parents=True)
     try:
-        languages = manifest["languages"]
-        manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
-        manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
-        for which in SETS:
-            for language, lines in zip(languages, texts[which], strict=True):
-                write_atomic(partial / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
-        names = {0: "train", 1: "test", -1: "neither"}
-        rows = "".join(f"{number}\t{names[int(side)]}\n" for number, side in enumerate(sides, 1))
-        write_atomic(partial / SETS_FILE, f"{SETS_HEAD}\n{rows}")
-        files = [
-            {"path": f"train.{language}", "sha256": hash_file(partial / f"train.{language}")} for language in languages
-        ]
-        train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
-        manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
-        rows_of = {which: _rows(which, texts, sides, manifest) for which in SETS}
-        write_atomic(partial / SPLIT, "".join(json.dumps(row) + "\n" for row in rows_of["test"]))
-        degrees = {"degree": summary([row["degree"] for row in rows_of["test"]])}
-        manifest["figures"] = {**manifest["figures"], "selected": degrees}
-        schemas = {}
-        for which in SETS:
-            table = _table(rows_of[which], texts[which], languages)
-            write_table(table, partial / table_file(which))
-            schemas[which] = table.schema
-        write_atomic(partial / CROISSANT, write_croissant(manifest, schemas, listed_digests(partial)))
-        manifest["files"] = listed_digests(partial)
-        manifest["signature"] = signature(manifest)
-        write_atomic(partial / CARD, card(manifest))
-        manifest["files"] = listed_digests(partial)
-        manifest["digest"] = digest(manifest)
-        write_atomic(partial / MANIFEST, to_json(manifest))
+        manifest = _write_files(partial, texts, sides, manifest)
         sync_folder(partial / DATA)
         sync_folder(partial)
-        old = out.with_name(f".{out.name}.old")
         shutil.rmtree(old, ignore_errors=True)
         if out.exists():
             out.rename(old)
@@ -117,39 +86,63 @@ def write_split(
     return Release(out, manifest)
 
 
-def _rows(
+def _write_files(
+    folder: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
+) -> dict[str, Any]:
+    """Write all files of a split; returns its whole manifest."""
+    languages = manifest["languages"]
+    manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
+    manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
+    for which in SETS:
+        for language, lines in zip(languages, texts[which], strict=True):
+            write_atomic(folder / f"{which}.{language}", "".join(f"{line}\n" for line in lines))
+    names = {0: "train", 1: "test", -1: "neither"}
+    rows = "".join(f"{number}\t{names[side]}\n" for number, side in enumerate(sides, 1))
+    write_atomic(folder / SETS_FILE, f"{SETS_HEAD}\n{rows}")
+    files = [{"path": name, "sha256": hash_file(folder / name)} for name in (f"train.{one}" for one in languages)]
+    train = {"files": files, "columns": None, "pairs": len(texts["train"][0])}
+    manifest["inputs"] = {**manifest["inputs"], "train": train, "exclude": []}
+    tables = {which: _table(which, texts, sides, manifest) for which in SETS}
+    write_atomic(folder / SPLIT, "".join(json.dumps(row) + "\n" for row in tables["test"].to_pylist()))
+    degrees = {"degree": summary(tables["test"]["degree"].to_numpy())}
+    manifest["figures"] = {**manifest["figures"], "selected": degrees}
+    schemas = {}
+    for which, table in tables.items():
+        table = with_text(table, texts[which], (languages[0], languages[1]))
+        write_table(table, folder / table_file(which))
+        schemas[which] = table.schema
+    write_atomic(folder / CROISSANT, write_croissant(manifest, schemas, listed_digests(folder)))
+    manifest["files"] = listed_digests(folder)
+    write_atomic(folder / CARD, card(manifest | {"signature": signature(manifest)}))
+    return seal(manifest, folder)
+
+
+def _table(
     which: str, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """A row per pair of a set: its number in the corpus (in a given training set, there) and its lengths; of the test
-    set also its degree relative to the training set. A pair without words has degree 0."""
+) -> Any:
+    """A row per pair of a set: its number in the corpus (in a given training set, there), its lengths, and of the test
+    set its degree relative to the training set; 0 for a pair without words.
+
+    Both sets have the same columns, as both are splits of one configuration on a hub.
+    """
+    import pyarrow
+
     here = [number for number, side in enumerate(sides, 1) if side == SETS.index(which)]
     if which == "train" and manifest["inputs"]["given"]:
         here = list(range(1, len(texts[which][0]) + 1))
-    lengths = [[len(words_of(line)) for line in lines] for lines in texts[which]]
-    rows: list[dict[str, Any]] = [
-        {ID: line, "pool": 1, "pool_line": line, "source_length": source, "target_length": target}
-        for line, source, target in zip(here, *lengths, strict=True)
-    ]
-    if which == "train":
-        return rows
-    side = SIDES.index(manifest["configuration"]["degree_side"])
-    known = KnownNgrams.learn_lines(list(texts["train"][side]), min_count=NGRAM_MIN_COUNT)
-    pieces = known.measure(list(texts["test"][side]))[0].tolist()
-    return [
-        {**row, "pieces": count, "degree": count / max(1, length)}
-        for row, count, length in zip(rows, pieces, lengths[side], strict=True)
-    ]
-
-
-def _table(rows: Sequence[Mapping[str, Any]], texts: Sequence[Sequence[str]], languages: Sequence[str]) -> Any:
-    """A set as a table. Both have the same columns, as both are splits of one configuration on a hub; the training set
-    has no degree."""
-    import pyarrow
-
-    kinds = dict.fromkeys((ID, "pool", "pool_line", "source_length", "target_length", "pieces"), pyarrow.int64())
-    schema = pyarrow.schema([*kinds.items(), ("degree", pyarrow.float64())])
-    columns = {name: [row.get(name) for row in rows] for name in schema.names}
-    return with_text(pyarrow.table(columns, schema=schema), texts, (languages[0], languages[1]))
+    source, target = ([len(words_of(line)) for line in lines] for lines in texts[which])
+    pieces = degrees = [None] * len(here)
+    if which == "test":
+        side = SIDES.index(manifest["configuration"]["degree_side"])
+        known = KnownNgrams.learn_lines(list(texts["train"][side]), min_count=NGRAM_MIN_COUNT)
+        pieces = known.measure(list(texts["test"][side]))[0].tolist()
+        degrees = [count / max(1, length) for count, length in zip(pieces, (source, target)[side], strict=True)]
+    columns = {
+        ID: here, "pool": [1] * len(here), "pool_line": here, "source_length": source, "target_length": target,
+        "pieces": pieces, "degree": degrees,
+    }  # fmt: skip
+    kinds = {name: pyarrow.int64() for name in columns} | {"degree": pyarrow.float64()}
+    return pyarrow.table(columns, schema=pyarrow.schema(list(kinds.items())))
 
 
 def check_folder(out: Path) -> None:

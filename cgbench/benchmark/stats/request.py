@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, Folder, Kind, option, request
+from cgbench.requests import KW_ONLY, Folder, Kind, NamePair, option, request
 from cgbench.text.normalisation import TextOptions
 
 
@@ -14,20 +14,15 @@ def _is_text(value: Any) -> bool:
     return value != "" and isinstance(value, (str, os.PathLike, Iterable)) and not isinstance(value, bytes)
 
 
-def _are_columns(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(one, str) and one for one in value)
-
-
-TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", _is_text)
+_TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", _is_text)
 _TESTS = Kind("corpora", "a text, or several by name", _is_text, many=True)
-COLUMNS = Kind("", "the names of two columns, source and target", _are_columns)
 
 
 @request
 class StatsRequest(TextOptions):
     """What :func:`~cgbench.benchmark.stats.stats.stats` is asked for."""
 
-    train: Annotated[Any, TRAINING] | None = option(
+    train: Annotated[Any, _TRAINING] | None = option(
         default=None, help="Training text: a file, two (source, target), a table, or TABLE:COLUMN", group="Texts"
     )
     tests: Annotated[Any, _TESTS] | None = option(
@@ -43,7 +38,7 @@ class StatsRequest(TextOptions):
     side: Literal["source", "target", "both"] | None = option(
         default=None, help="Side of a corpus (default: source)", group="Texts"
     )
-    columns: Annotated[Any, COLUMNS] | None = option(
+    columns: NamePair | None = option(
         default=None, help="Source and target column of a table (TSV: from 1)", group="Texts", metavar="S,T"
     )
     orders: list[int] = option(

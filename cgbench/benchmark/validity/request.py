@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, Kind, option, request
+from cgbench.requests import KW_ONLY, AnyRelease, Kind, option, request
 
-_RELEASE = Kind(
-    "folder",
-    "a release, or its folder",
-    lambda it: (isinstance(it, (str, os.PathLike)) and it != "") or hasattr(it, "folder"),
-)
 _SYSTEMS = Kind("systems", "hypotheses by system", lambda it: isinstance(it, Mapping), many=True)
 _OTHERS = Kind("releases", "releases by family", lambda it: isinstance(it, Mapping), many=True)
 
@@ -21,7 +15,7 @@ _OTHERS = Kind("releases", "releases by family", lambda it: isinstance(it, Mappi
 class ValidateRequest:
     """What :func:`~cgbench.benchmark.validity.validate.validate` is asked for."""
 
-    release: Annotated[Any, _RELEASE] = option(help="Release to validate")
+    release: AnyRelease = option(help="Release to validate")
     systems: Annotated[Any, _SYSTEMS] | None = option(
         default=None, help="Hypotheses of the candidates, or with control hypotheses of the test set; one file per run",
         group="Systems", flag="hyp", metavar="SYSTEM=FILE[,FILE...]",

@@ -1,0 +1,299 @@
+"""Compiled loops of the search: build two sets example by example, then exchange examples while that helps.
+
+A *state* has a row an element: its count in training and in the test set, and these to the powers alpha and 1 - alpha.
+*Totals* are, of atoms and then of compounds, the counts of training, those of the test set, and ``sum train^alpha
+test^(1-alpha)``. An example changes the rows of its own elements alone, so what it would do costs as much as it holds,
+not as much as there are elements.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cgbench.compiled import kernel, part
+
+REFRESHED = 20_000  # steps between two fresh sums
+MOVED = 5  # steps between two tries to move an example from set to set (the code of Moisio et al. 2023: 20, or 1)
+
+
+class ElementCounts(NamedTuple):
+    """Rows of examples (:class:`~cgbench.benchmark.divergence.occurrences.Occurrences`), and what has been counted.
+
+    ``state`` float64 ``[elements, 4]`` and ``totals`` float64 ``[3]`` as above; ``tables`` float64 ``[2, n]``: powers
+    of whole numbers, by side; ``alpha`` of these elements.
+    """
+
+    starts: np.ndarray
+    ids: np.ndarray
+    weights: np.ndarray
+    state: np.ndarray
+    totals: np.ndarray
+    tables: np.ndarray
+    alpha: float
+
+
+@part
+def power(value: float, exponent: float, table: np.ndarray) -> float:
+    """``value ** exponent``; whole numbers below the table's length are looked up."""
+    whole = int(value)
+    if whole == value and whole < len(table):
+        return float(table[whole])
+    return float(value**exponent)
+
+
+@part
+def divergence_of(train: float, test: float, product: float, alpha: float) -> float:
+    """1 less the Chernoff coefficient; 1 where a side is empty."""
+    if train <= 0.0 or test <= 0.0:
+        return 1.0
+    return float(1.0 - product / (train**alpha * test ** (1.0 - alpha)))
+
+
+@part
+def change(counts: ElementCounts, example: int, side: int) -> float:
+    """The divergence there would be with an example more in a side."""
+    grown, more = 0.0, 0.0
+    exponent = counts.alpha if side == 0 else 1.0 - counts.alpha
+    state, table = counts.state, counts.tables[side]
+    for entry in range(counts.starts[example], counts.starts[example + 1]):
+        element, weight = counts.ids[entry], counts.weights[entry]
+        grown += weight
+        other = state[element, 3 - side]
+        if other > 0.0:
+            more += (power(state[element, side] + weight, exponent, table) - state[element, 2 + side]) * other
+    train, test = counts.totals[0], counts.totals[1]
+    if side == 0:
+        train += grown
+    else:
+        test += grown
+    return divergence_of(train, test, counts.totals[2] + more, counts.alpha)
+
+
+@part
+def change_sides(counts: ElementCounts, example: int, side: int) -> float:
+    """The divergence there would be with an example of one side in the other.
+
+    :param side: the one that it is in.
+    """
+    sign = 1.0 if side == 1 else -1.0  # what training gains, and the test set loses
+    grown, more = 0.0, 0.0
+    state = counts.state
+    for entry in range(counts.starts[example], counts.starts[example + 1]):
+        element, weight = counts.ids[entry], sign * counts.weights[entry]
+        grown += weight
+        train = power(state[element, 0] + weight, counts.alpha, counts.tables[0])
+        test = power(state[element, 1] - weight, 1.0 - counts.alpha, counts.tables[1])
+        more += train * test - state[element, 2] * state[element, 3]
+    totals = counts.totals
+    return divergence_of(totals[0] + grown, totals[1] - grown, totals[2] + more, counts.alpha)
+
+
+@part
+def move(counts: ElementCounts, example: int, side: int, sign: float) -> int:
+    """Put an example into a side (``sign`` 1.0) or take it out (-1.0).
+
+    :returns: by how many elements of the test set more training then lacks.
+    """
+    exponent = counts.alpha if side == 0 else 1.0 - counts.alpha
+    state, table, totals = counts.state, counts.tables[side], counts.totals
+    lone = 0
+    for entry in range(counts.starts[example], counts.starts[example + 1]):
+        element, weight = counts.ids[entry], counts.weights[entry]
+        before = state[element, 0] == 0.0 and state[element, 1] > 0.0
+        old = state[element, 2 + side]
+        count = state[element, side] + sign * weight
+        new = power(count, exponent, table)
+        state[element, side] = count
+        state[element, 2 + side] = new
+        totals[side] += sign * weight
+        totals[2] += (new - old) * state[element, 3 - side]
+        after = state[element, 0] == 0.0 and state[element, 1] > 0.0
+        lone += int(after) - int(before)
+    return lone
+
+
+@part
+def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
+    """What is maximised, in steps of 1e-9, so that sums in another order cannot tell two examples apart.
+
+    How near the compound divergence is to a target, less a weight for each bit that the atom divergence is above a
+    limit, or away from it. With an infinite weight the limit is a bound: what is above it is worse than whatever is
+    not, and of two that are above it the nearer is better.
+
+    :param goal: target, limit, weight, and 1.0 for a limit that is to be met exactly, else 0.0.
+    """
+    excess = atom - goal[1]
+    if goal[3] > 0.0:
+        excess = abs(excess)
+    elif excess < 0.0:
+        excess = 0.0
+    if goal[2] == np.inf:
+        above = np.rint(excess * 1e9)
+        return float(-2e9 - above if above > 0.0 else np.rint(-abs(compound - goal[0]) * 1e9))
+    return float(np.rint((-abs(compound - goal[0]) - goal[2] * excess) * 1e9))
+
+
+@part
+def now(counts: ElementCounts) -> float:
+    """The divergence as it is."""
+    return divergence_of(counts.totals[0], counts.totals[1], counts.totals[2], counts.alpha)
+
+
+@part
+def refresh(counts: ElementCounts) -> None:
+    """The sum again, from the counts: what rounding has left in it goes."""
+    total = 0.0
+    for element in range(len(counts.state)):
+        total += counts.state[element, 2] * counts.state[element, 3]
+    counts.totals[2] = total
+
+
+@part
+def draw(random: np.ndarray, below: int) -> int:
+    """A number from 0 to ``below``, itself not, by SplitMix64, whose state is ``random`` uint64 ``[1]``."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    value = random[0]
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    value = value ^ (value >> np.uint64(31))
+    return int(((value >> np.uint64(32)) * np.uint64(below)) >> np.uint64(32))
+
+
+@part
+def move_best(
+    atoms: ElementCounts,
+    compounds: ElementCounts,
+    goal: np.ndarray,
+    sizes: np.ndarray,
+    random: np.ndarray,
+    candidates: int,
+    side_of: np.ndarray,
+    members: np.ndarray,
+    side: int,
+) -> None:
+    """Move the best of some random examples of one side into the other, if that helps."""
+    row, size = members[side], sizes[side]
+    best, best_place = score_of(now(atoms), now(compounds), goal), -1
+    for number in range(min(candidates, size)):
+        place = number + draw(random, size - number)
+        row[number], row[place] = row[place], row[number]
+        example = row[number]
+        score = score_of(change_sides(atoms, example, side), change_sides(compounds, example, side), goal)
+        if score > best or (best_place >= 0 and score == best and example < row[best_place]):
+            best, best_place = score, number
+    if best_place < 0:
+        return
+    example = row[best_place]
+    sizes[side] -= 1
+    row[best_place] = row[sizes[side]]
+    members[1 - side, sizes[1 - side]] = example
+    sizes[1 - side] += 1
+    side_of[example] = 1 - side
+    for counts in (atoms, compounds):
+        move(counts, example, side, -1.0)
+        move(counts, example, 1 - side, 1.0)
+
+
+@kernel
+def grow(
+    atoms: ElementCounts,
+    compounds: ElementCounts,
+    goal: np.ndarray,
+    wanted: np.ndarray,
+    sizes: np.ndarray,
+    pool: np.ndarray,
+    left: int,
+    random: np.ndarray,
+    candidates: int,
+    side_of: np.ndarray,
+    members: np.ndarray,
+    steps: int,
+) -> int:
+    """Add ``steps`` examples, or as many as are wanted, each the best of ``candidates`` that are drawn of what is left.
+
+    What was best early may not be so later (Keysers et al. 2020 remove examples for that): every few steps an example
+    of each set may change sides, the best of half as many, where that helps.
+
+    :param goal: see :func:`score_of`.
+    :param wanted: the sizes of training and test set, int64 ``[2]``; ``sizes``: those so far.
+    :param pool: the examples, those that are ``left`` in the first places.
+    :param side_of: int8 ``[examples]``: 0 training, 1 test set; written.
+    :param members: the examples of each set in the first places, int64 ``[2, examples]``; written. Without any place,
+        ``[2, 0]``, none changes sides.
+    :returns: how many examples are left.
+    """
+    for step in range(steps):
+        # The set that lags behind what is wanted of it, training first.
+        side = 0 if sizes[0] * wanted[1] <= sizes[1] * wanted[0] else 1
+        if sizes[side] >= wanted[side]:
+            side = 1 - side
+        best, best_place = -np.inf, -1
+        for number in range(min(candidates, left)):
+            place = number + draw(random, left - number)
+            pool[number], pool[place] = pool[place], pool[number]
+            example = pool[number]
+            score = score_of(change(atoms, example, side), change(compounds, example, side), goal)
+            if score > best or (score == best and example < pool[best_place]):
+                best, best_place = score, number
+        example = pool[best_place]
+        left -= 1
+        pool[best_place], pool[left] = pool[left], pool[best_place]
+        side_of[example] = side
+        move(atoms, example, side, 1.0)
+        move(compounds, example, side, 1.0)
+        if members.shape[1]:
+            members[side, sizes[side]] = example
+        sizes[side] += 1
+        if members.shape[1] and (sizes[0] + sizes[1]) % MOVED == 0:
+            for source in range(2):
+                if sizes[source] > 1 and sizes[1 - source] < wanted[1 - source]:
+                    move_best(atoms, compounds, goal, sizes, random, max(1, candidates // 2), side_of, members, source)
+        if step % REFRESHED == REFRESHED - 1:
+            refresh(atoms)
+            refresh(compounds)
+    return left
+
+
+@part
+def swap(counts: ElementCounts, one: int, other: int) -> int:
+    """Exchange an example of training with one of the test set; returns what :func:`move` does, in all."""
+    lone = move(counts, one, 0, -1.0) + move(counts, other, 1, -1.0)
+    return lone + move(counts, one, 1, 1.0) + move(counts, other, 0, 1.0)
+
+
+@kernel
+def exchange(
+    atoms: ElementCounts,
+    compounds: ElementCounts,
+    goal: np.ndarray,
+    covered: bool,
+    train: np.ndarray,
+    test: np.ndarray,
+    random: np.ndarray,
+    tries: int,
+) -> None:
+    """Exchange a random example of training with one of the test set, ``tries`` times; what does not help is undone.
+
+    :param covered: an exchange may not raise the number of atoms that the test set alone has.
+    :param train: the examples of training, ``test`` those of the test set; both are changed.
+    """
+    best = score_of(now(atoms), now(compounds), goal)
+    for _ in range(tries):
+        first, second = draw(random, len(train)), draw(random, len(test))
+        one, other = train[first], test[second]
+        atom_sum, compound_sum = atoms.totals[2], compounds.totals[2]
+        if not (swap(atoms, one, other) > 0 and covered):
+            swap(compounds, one, other)
+            score = score_of(now(atoms), now(compounds), goal)
+            if score > best:
+                best = score
+                train[first], test[second] = other, one
+                continue
+            swap(compounds, other, one)
+            compounds.totals[2] = compound_sum
+        swap(atoms, other, one)
+        atoms.totals[2] = atom_sum
+    refresh(atoms)
+    refresh(compounds)
