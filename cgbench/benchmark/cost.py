@@ -285,7 +285,7 @@ def _write(folder: Path, name: str, pairs: Sequence[Pair]) -> tuple[Path, Path]:
 
 
 def _time_scan(config: BuildRequest, train: Sequence[Pair], pool: Sequence[Pair], folder: Path) -> Rates:
-    from cgbench.benchmark.candidates.scan import scan
+    from cgbench.benchmark.candidates.scan import Scan, scan
     from cgbench.benchmark.known_ngrams.known import learn_sides
     from cgbench.text.corpus import index_pair
 
@@ -298,10 +298,7 @@ def _time_scan(config: BuildRequest, train: Sequence[Pair], pool: Sequence[Pair]
         began = time.monotonic()
         ngrams, others = learn_sides(files[side], files[1 - side], min_count=least[0], word_min_count=least[1])
         learned = time.monotonic()
-        counts = scan(
-            indexed, number=0, ngrams=ngrams, other_words=others, out=rows / str(number), degree_side=sides[0],
-            filter_sides=sides[1],
-        )  # fmt: skip
+        counts = scan(Scan(indexed, 0, ngrams, others, *sides), rows / str(number))
         ended = time.monotonic()
     ngrams.save(folder / "ngrams")
     most = config.max_length or sys.maxsize

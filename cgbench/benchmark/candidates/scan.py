@@ -2,8 +2,8 @@
 
 The pool filter and degree of ReaCT (Zheng and Lapata 2023, section 4). A pool is cut into shards at line
 boundaries; a shard's rows depend on its lines and on the learned n-grams alone, and go to one Parquet file, so that
-any number of threads writes the same files and a stopped scan goes on with the shards that are missing. Memory does
-not grow with the pool.
+any number of threads writes the same files and a stopped scan resumes with the shards that are missing. Memory does
+not grow with the pool. Machines that see the pool and what was learned scan its shards as tasks of an engine.
 
 A row is a pair that passed the filter:
 
@@ -24,6 +24,7 @@ content         uint64  hash of the words of both sides, whatever the vocabulary
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import queue
@@ -31,6 +32,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,10 @@ import numpy as np
 
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.engines import Engine
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
+from cgbench.machine import usable_cores
 from cgbench.progress import bar
 from cgbench.text.blocks import check_text, join_blocks, padded, read_range, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
@@ -62,26 +66,42 @@ Shard = tuple[Path, list[Chunk]]
 """Its part, and what of the pool is in it."""
 
 
-def scan(
-    pool: ParallelText,
-    *,
-    number: int,
-    ngrams: KnownNgrams,
-    other_words: Vocabulary | None,
-    out: Path,
-    degree_side: str = "target",
-    filter_sides: str = "both",
-    jobs: int = 1,
-    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None,
-) -> dict[str, Any]:
-    """Filter a corpus of the pool and write the rows of the pairs that are kept to ``out/part-00000.parquet``, ...
+NGRAMS, WORDS = "ngrams", "other-words"  # in the folder of what was learned
 
-    Nothing of the pool's other corpora is in them, so a change in one leaves the scans of the others as they are.
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A scan of one corpus of the pool. Nothing of the other corpora is in its rows, so a change in one of them leaves
+    it as it is.
 
     :param number: the corpus's number in the pool.
     :param ngrams: learned on the side ``degree_side``; its own words decide which are rare there.
     :param other_words: the words of the other side (None: that side is not filtered).
     :param filter_sides: ``both``, ``source`` or ``target``: where a rare word drops the pair.
+    """
+
+    pool: ParallelText
+    number: int
+    ngrams: KnownNgrams
+    other_words: Vocabulary | None
+    degree_side: str = "target"
+    filter_sides: str = "both"
+
+    @classmethod
+    def of(cls, pool: ParallelText, number: int, learned: Path, *sides: str) -> Scan:
+        """The scan by what the folder ``learned`` holds; ``sides`` are those of the degree and of the filter."""
+        return cls(pool, number, KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS), *sides)
+
+
+def scan(
+    work: Scan,
+    out: Path,
+    *,
+    jobs: int = 1,
+    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None,
+) -> dict[str, Any]:
+    """Filter a corpus of the pool and write the rows of the pairs that are kept to ``out/part-00000.parquet``, ...
+
     :param jobs: threads; the files do not depend on it. Parts that are there already are kept.
     :param spread: what scans shards elsewhere, by :func:`scan_shard`, instead of threads here: from shards to the
         counts of each, in order.
@@ -89,15 +109,20 @@ def scan(
         ``lengths``: of the rows, how many have so many words on the side of the degree; ``odd`` (see :func:`_odd`).
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
-    scanner = Scanner(
-        pool,
-        number=number,
-        ngrams=ngrams,
-        other_words=other_words,
-        degree_side=degree_side,
-        filter_sides=filter_sides,
-    )
-    counts = _scan_shards(scanner, pool, out, jobs, spread)
+    pool, counts = work.pool, []
+    with open_sides(pool) as files, bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress:
+        starts = [
+            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line))
+            for line in chunk_limits(pool)
+        ]
+        chunks = list(pairwise(starts))
+        shards: list[Shard] = [
+            (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
+            for shard, begin in enumerate(range(0, len(chunks), SHARD))
+        ]
+        for done in spread(shards) if spread else _by_threads(_Scanner(work), files, shards, jobs):
+            counts.append(done)
+            progress.update(done["pairs"])
     release_memory()
     total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
     total["lengths"] = _add_lengths([count["lengths"] for count in counts])
@@ -105,29 +130,31 @@ def scan(
     return total
 
 
-def _scan_shards(
-    scanner: Scanner,
-    pool: ParallelText,
-    out: Path,
-    jobs: int,
-    spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None,
-) -> list[dict[str, Any]]:
-    """Scan the shards whose parts are missing; the counts of all, in order."""
-    limits = chunk_limits(pool)
-    counts: list[dict[str, Any]] = []
-    with open_sides(pool) as files, bar(pool.lines, f"scan {pool.target.path.name}", "pair") as progress:
-        starts = [
-            (line, _find_line(files[0], pool.source, line), _find_line(files[1], pool.target, line)) for line in limits
-        ]
-        chunks = list(pairwise(starts))
-        shards: list[Shard] = [
-            (out / f"part-{shard:05d}.parquet", chunks[begin : begin + SHARD])
-            for shard, begin in enumerate(range(0, len(chunks), SHARD))
-        ]
-        for done in spread(shards) if spread else _by_threads(scanner, files, shards, jobs):
-            counts.append(done)
-            progress.update(done["pairs"])
-    return counts
+def scan_with(
+    engine: Engine, pool: ParallelText, number: int, learned: Path, sides: tuple[str, str], out: Path
+) -> dict[str, Any]:
+    """:func:`scan` of :meth:`Scan.of`, on all machines of an engine where each of them sees the pool; else by threads
+    here, which share what was learned."""
+
+    def spread(shards: Sequence[Shard]) -> Iterator[dict[str, Any]]:
+        return engine.map(functools.partial(_scan_there, (pool, number, learned, *sides)), shards)
+
+    elsewhere = not engine.here and engine.sees([pool.source.path, pool.target.path])
+    jobs = engine.jobs if engine.here else usable_cores()
+    return scan(Scan.of(pool, number, learned, *sides), out, jobs=jobs, spread=spread if elsewhere else None)
+
+
+_last: tuple[Any, _Scanner] | None = None  # of this process: a worker opens what was learned once
+
+
+def _scan_there(work: tuple[Any, ...], shard: Shard) -> dict[str, Any]:
+    global _last
+    pool, *rest = work
+    key = pool.hashes, *rest
+    if _last is None or _last[0] != key:
+        _last = key, _Scanner(Scan.of(*work))
+    with open_sides(pool) as files:
+        return scan_shard(_last[1], files, shard)
 
 
 @contextmanager
@@ -141,7 +168,7 @@ def open_sides(pool: ParallelText) -> Iterator[list[int]]:
         yield files
 
 
-def _by_threads(scanner: Scanner, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
+def _by_threads(scanner: _Scanner, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
     desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
     for _ in range(jobs):
         desks.put(_Desk())
@@ -163,7 +190,7 @@ def _by_threads(scanner: Scanner, files: list[int], shards: Sequence[Shard], job
             yield running.popleft().result()
 
 
-def scan_shard(scanner: Scanner, files: list[int], shard: Shard, desk: _Desk | None = None) -> dict[str, Any]:
+def scan_shard(scanner: _Scanner, files: list[int], shard: Shard, desk: _Desk | None = None) -> dict[str, Any]:
     """Scan a shard unless its part is there; its counts."""
     path, chunks = shard
     done = _read_counts(path, chunks)
@@ -221,27 +248,18 @@ class _Desk:
         return self.array(name, len(padded(0)) + size, np.uint8)
 
 
-class Scanner:
+class _Scanner:
     """What all shards of a corpus have in common."""
 
-    def __init__(
-        self,
-        pool: ParallelText,
-        *,
-        number: int,
-        ngrams: KnownNgrams,
-        other_words: Vocabulary | None,
-        degree_side: str,
-        filter_sides: str,
-    ) -> None:
-        self.texts = (pool.source, pool.target)
-        self.number = number
-        self.ngrams = ngrams
-        self.degree = 1 if degree_side == "target" else 0
-        words: list[Vocabulary | None] = [other_words, other_words]
-        words[self.degree] = ngrams.words
+    def __init__(self, work: Scan) -> None:
+        self.texts = (work.pool.source, work.pool.target)
+        self.number = work.number
+        self.ngrams = work.ngrams
+        self.degree = 1 if work.degree_side == "target" else 0
+        words = [work.other_words, work.other_words]
+        words[self.degree] = work.ngrams.words
         self.words = [
-            _filter_arrays(held, filter_sides in ("both", side))
+            _filter_arrays(held, work.filter_sides in ("both", side))
             for held, side in zip(words, ("source", "target"), strict=True)
         ]
 

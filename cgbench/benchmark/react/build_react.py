@@ -216,10 +216,10 @@ def _check_ensembles(plan: Plan, train: ParallelText) -> None:
 
 
 def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Path, engine: Engine) -> None:
-    from cgbench.benchmark.candidates.scan_tasks import Scan, scan_with
+    from cgbench.benchmark.candidates.scan import scan_with
 
-    counts = scan_with(engine, Scan(pool, number, learned, plan.request.degree_side, plan.request.filter_sides), out)
-    write_json(out / "counts.json", counts)
+    sides = plan.request.degree_side, plan.request.filter_sides
+    write_json(out / "counts.json", scan_with(engine, pool, number, learned, sides, out))
 
 
 def _cut(

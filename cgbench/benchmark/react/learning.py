@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from cgbench.benchmark.candidates.scan_tasks import NGRAMS, WORDS
+from cgbench.benchmark.candidates.scan import NGRAMS, WORDS
 from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -22,7 +22,7 @@ from cgbench.text.normalisation import normaliser
 
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
-    """Write what a scan takes for known into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan_tasks`).
+    """Write what a scan takes for known into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan`).
 
     :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` is of other text.
     """

@@ -11,7 +11,7 @@ from ray_nodes import ray_nodes
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install ray")
 
 from cgbench.benchmark.candidates import scan  # noqa: E402
-from cgbench.benchmark.candidates.scan_tasks import NGRAMS, WORDS, Scan, scan_with  # noqa: E402
+from cgbench.benchmark.candidates.scan import NGRAMS, WORDS, scan_with  # noqa: E402
 from cgbench.benchmark.known_ngrams.known import learn_sides  # noqa: E402
 from cgbench.engines import FAILED, Local, LostError, Needs, open_engine  # noqa: E402
 from cgbench.engines import ray as ray_cluster  # noqa: E402
@@ -123,14 +123,14 @@ def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
     learned, words = learn_sides(train[1], train[0])
     learned.save(tmp_path / "learned" / NGRAMS)
     words.save(tmp_path / "learned" / WORDS)
-    work = Scan(index_pair(*pool), 0, tmp_path / "learned", "target", "both")
+    work = (index_pair(*pool), 0, tmp_path / "learned", ("target", "both"))
     counts = {}
     for name, runs in (("ray", engine), ("local", Local(2)), ("unseen", engine)):
         if name == "unseen":
             monkeypatch.setattr(engine, "_everywhere", lambda *rest: iter([None]))
         (tmp_path / name).mkdir()
         before = sum(engine.ran.values())
-        counts[name] = scan_with(runs, work, tmp_path / name)
+        counts[name] = scan_with(runs, *work, tmp_path / name)
         assert (sum(engine.ran.values()) > before + 3) == (name == "ray")
     assert counts["ray"] == counts["local"] == counts["unseen"]
     ours, theirs, here = (

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cgbench.benchmark.candidates import cut as cut_module
 from cgbench.benchmark.candidates import scan as pool_module
 from cgbench.benchmark.candidates.cut import Cut, count_lengths, cut
-from cgbench.benchmark.candidates.scan import scan
+from cgbench.benchmark.candidates.scan import Scan, scan
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError
@@ -55,7 +55,7 @@ def scan_all(folder: Path, train: ParallelText, pools: Sequence[ParallelText], j
     for number, pool in enumerate(pools):
         out = folder / f"scan-{number}"
         out.mkdir()
-        counts.append(scan(pool, number=number, ngrams=ngrams, other_words=words, out=out, jobs=jobs, **options))
+        counts.append(scan(Scan(pool, number, ngrams, words, **options), out, jobs=jobs))
         parts += sorted(out.glob("part-*.parquet"))
     return parts, counts
 
@@ -262,12 +262,11 @@ def test_the_seed_breaks_ties(tmp_path: Path):
 
 def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", many(300, 4))
-    ngrams, words = learn(train)
-    options = {"ngrams": ngrams, "other_words": words}
+    work = Scan(pool, 0, *learn(train))
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-    counts = scan(pool, number=0, **options, out=tmp_path / "one", jobs=1)
-    assert scan(pool, number=0, **options, out=tmp_path / "two", jobs=3) == counts
+    counts = scan(work, tmp_path / "one", jobs=1)
+    assert scan(work, tmp_path / "two", jobs=3) == counts
     parts = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert len(parts) > 10
 
@@ -275,7 +274,7 @@ def test_threads_and_restarts_leave_the_same_bytes(tmp_path: Path):
     before = kept.stat().st_ino
     (tmp_path / "two" / parts[0]).unlink()
     (tmp_path / "two" / parts[3]).write_bytes(b"not parquet")
-    assert scan(pool, number=0, **options, out=tmp_path / "two", jobs=2) == counts
+    assert scan(work, tmp_path / "two", jobs=2) == counts
     assert kept.stat().st_ino == before
     assert sorted(path.name for path in (tmp_path / "two").iterdir()) == parts
     for name in parts:
@@ -297,14 +296,13 @@ def test_the_rows_of_a_corpus_do_not_depend_on_those_before_it(tmp_path: Path):
 
 def test_bad_text_is_named_by_file_and_line(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", many(50, 5))
-    ngrams, words = learn(train)
     path = tmp_path / "pool.1"
     lines = path.read_bytes().split(b"\n")
     lines[36] += b" \xe9"
     path.write_bytes(b"\n".join(lines))
     pool = index_pair(tmp_path / "pool.0", path)
     with pytest.raises(InputError, match=r"pool\.1, line 37: not UTF-8"):
-        scan(pool, number=0, ngrams=ngrams, other_words=words, out=tmp_path, jobs=2)
+        scan(Scan(pool, 0, *learn(train)), tmp_path, jobs=2)
 
 
 def test_tabs_and_carriage_returns_are_counted(tmp_path: Path):
@@ -339,7 +337,7 @@ def test_phrase_lists_are_scanned_with_the_dynamic_programme(tmp_path: Path):
     train, pool = known_train(tmp_path), write(tmp_path, "pool", [("a", "a b c d")])
     words = Vocabulary.learn(train.target.path, min_count=2)
     ngrams = KnownNgrams.from_phrases(["a b", "b c d"], words)
-    scan(pool, number=0, ngrams=ngrams, other_words=None, out=tmp_path)
+    scan(Scan(pool, 0, ngrams, None), tmp_path)
     assert [row["pieces"] for row in read([tmp_path / "part-00000.parquet"])] == [2]
 
 

@@ -9,7 +9,7 @@ import twins
 
 from cgbench.benchmark.candidates import scan as scan_module
 from cgbench.benchmark.candidates.matching import BALANCED, COVARIATES, balance, match, worst
-from cgbench.benchmark.candidates.scan import content_of, scan
+from cgbench.benchmark.candidates.scan import Scan, content_of, scan
 from cgbench.benchmark.candidates.selection import seeded_hash
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -41,7 +41,7 @@ def build(folder, train, pools, jobs=1):
     for number, pool in enumerate(pools):
         out = folder / f"scan-{number}-{jobs}"
         out.mkdir()
-        scan(pool, number=number, ngrams=ngrams, other_words=words, out=out, jobs=jobs)
+        scan(Scan(pool, number, ngrams, words), out, jobs=jobs)
         parts += sorted(out.glob("part-*.parquet"))
     return parts
 
