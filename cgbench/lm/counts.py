@@ -19,7 +19,7 @@ import numpy as np
 
 from cgbench.errors import InputError
 from cgbench.progress import bar
-from cgbench.text.blocks import BLOCK, Block, read_blocks
+from cgbench.text.blocks import BLOCK, Block, block_of_bytes, read_blocks
 from cgbench.text.streams import is_plain_file, shown
 from cgbench.text.word_counts import WordCounter
 
@@ -94,7 +94,9 @@ def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -
     name = shown(path)
     digest = hashlib.sha256()
     counter = WordCounter(line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True)
-    _read_special_words(counter)
+    # First, so that they have the first ids.
+    counter.read(block_of_bytes(b"\n".join([*SPECIAL_WORDS, b""])), keep=False)
+    counter.counts[:] = 0
     counter.tokens = np.full(1, count_kernels.END, np.int32)
     counter.filled = 1
     size = path.stat().st_size if is_plain_file(path) and path.is_file() else None
@@ -115,14 +117,6 @@ def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -
     if not tokens:
         raise InputError(f"{name}: there is no word in it; a language model needs text, a sentence a line")
     return _renumbered(counter, text, min_count, tokens, digest.hexdigest(), skipped)
-
-
-def _read_special_words(counter: WordCounter) -> None:
-    """Enter the special words first, so that they have the first ids."""
-    from cgbench.text.blocks import block_of_bytes
-
-    counter.read(block_of_bytes(b"\n".join([*SPECIAL_WORDS, b""])), keep=False)
-    counter.counts[:] = 0
 
 
 def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:

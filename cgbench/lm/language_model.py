@@ -66,14 +66,8 @@ class CorpusScore:
 
     def as_dict(self) -> dict[str, float]:
         """As JSON."""
-        return {
-            "sentences": self.sentences,
-            "tokens": self.tokens,
-            "oovs": self.oovs,
-            "log10": self.log10,
-            "perplexity": self.perplexity,
-            "perplexity_without_oovs": self.perplexity_without_oovs,
-        }
+        names = ("sentences", "tokens", "oovs", "log10", "perplexity", "perplexity_without_oovs")
+        return {name: getattr(self, name) for name in names}
 
 
 def _perplexity(log10: float, tokens: int) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise, repeat
+from itertools import pairwise, repeat, starmap
 from typing import Any
 
 import numpy as np
@@ -80,10 +80,6 @@ def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | Non
     return (found[0], found[1], found[2]), ""
 
 
-def _clear(cells: np.ndarray, part: tuple[int, int]) -> None:
-    cells[part[0] : part[1]] = 0
-
-
 def begin_of(order: int) -> Callable[[Stretch], int]:
     """The number of a part's first node of an order."""
     return lambda part: part.before[order]
@@ -124,10 +120,8 @@ class Smoothing:
         counts = cells.view(np.uint32)
         with ThreadPoolExecutor(self.jobs) as pool, bar(self.highest, "estimate", "order") as progress:
             for order in range(1, self.highest):
-                list(pool.map(_clear, repeat(counts), split(len(counts), self.jobs)))
-                self._each(
-                    pool, kernels.enter_counts, order + 1, self.highest, self.thresholds[order], counts
-                )  # fmt: skip
+                list(pool.map(counts.__setitem__, starmap(slice, split(len(counts), self.jobs)), repeat(0)))
+                self._each(pool, kernels.enter_counts, order + 1, self.highest, self.thresholds[order], counts)
                 discounts = np.array([0, *self.orders[order].discounts])
                 weights = np.empty(self.orders[order - 1].nodes, np.float32)
                 self._each(
@@ -221,14 +215,11 @@ class Smoothing:
 
     def unknown(self) -> float:
         """The probability of a word of which nothing is known: that of ``<unk>`` where no word of the text is."""
-        return self._uniform() / (self.corpus.words - 1)
-
-    def _uniform(self) -> float:
         counts = self.word_counts
         of_each = [0, *self.orders[0].discounts]
         lost = sum(of_each[count] * np.count_nonzero(counts == count) for count in (1, 2))
         lost += of_each[3] * np.count_nonzero(counts > 2)
-        return float(lost / counts.sum())
+        return float(lost / counts.sum()) / (self.corpus.words - 1)
 
     def _words(self) -> np.ndarray:
         """The probabilities of the words that occur, by their ids."""

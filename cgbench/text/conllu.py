@@ -115,7 +115,8 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
                 continue
             if fields[0] != str(len(words) + 1):
                 raise InputError(f"{where}: ID {fields[0]!r}, where {len(words) + 1} is next")
-            _check_word(fields[FORM], where)
+            if not words_of(fields[FORM]):
+                raise InputError(f"{where}: no word in column 2")
             words.append(fields)
             lines.append(number)
     if begin:
@@ -130,11 +131,6 @@ def _finish(words: list[list[str]], lines: list[int], begin: int, range_end: int
     if range_end > len(words):
         raise InputError(f"{path}, line {number}: the sentence ends within a range that goes up to word {range_end}")
     return Sentence(words, lines, begin)
-
-
-def _check_word(form: str, where: str) -> None:
-    if not words_of(form):
-        raise InputError(f"{where}: no word in column 2")
 
 
 def _tag(tag: str, tags: str, where: str) -> str:
