@@ -139,10 +139,6 @@ def _ends(source: Source) -> list[str]:
     return ["/".join(parts[begin:]) for begin in reversed(range(last))]
 
 
-def _is_at(url: str, mirror: str) -> bool:
-    return url.startswith(f"{mirror}/")
-
-
 class Sources:
     """The sources of one recipe. A context: what was taken out of archives goes when it ends.
 
@@ -284,51 +280,46 @@ class Sources:
         if self.offline or source.archive or (self._folders and not self._remote):
             return None
         path = self.downloads / folder / source.name
+        places = {"": [(source.url, path)]} if source.url else {}  # by the mirror that has them
         if self._remote:
-            candidates = [
-                (f"{mirror}/{folder}/{name}{suffix}", path.with_name(path.name + suffix))
+            places = {
+                mirror: [
+                    (f"{mirror}/{folder}/{name}{suffix}", path.with_name(path.name + suffix))
+                    for name in dict.fromkeys((source.name, *_ends(source)))
+                    for suffix in ("", ".gz")
+                ]
                 for mirror in self._remote
-                for name in dict.fromkeys((source.name, *_ends(source)))
-                for suffix in ("", ".gz")
-            ]
-        elif source.url:
-            candidates = [(source.url, path)]
-        else:
-            return None
+            }
         with locked(self.downloads / LOCKS / folder, wait=True):
             if local := self._local(source):  # another command has fetched it meanwhile
                 return local
-            wrong = ""
-            dead: dict[str, DownloadError] = {}
-            for url, target in candidates:
-                if any(_is_at(url, mirror) for mirror in dead):
-                    continue
-                if optional and self._unreachable:
-                    return None
-                self.say(f"downloading {url}")
-                try:
-                    download(url, target, 1 if optional else ATTEMPTS, most=source.most_bytes)
-                except NotFoundError as error:
-                    if self._remote or optional:
-                        continue
-                    raise InputError(f"{error}; {self._how(source)}") from error
-                except DownloadError as error:
-                    if optional:
-                        self._unreachable = str(error)
-                        self.say(f"{error}; it and other files that the splits do without are left out")
+            wrong, dead = "", list[DownloadError]()
+            for candidates in places.values():
+                for url, target in candidates:
+                    if optional and self._unreachable:
                         return None
-                    if others := [mirror for mirror in self._remote if mirror not in dead and not _is_at(url, mirror)]:
-                        dead |= {mirror: error for mirror in self._remote if _is_at(url, mirror)}
-                        self.say(f"{error}; asking {others[0]}")
-                        continue
-                    raise InputError(f"{error}; give the same command again, or {self._how(source)}") from error
-                if not (fault := self._check(source, target)):
-                    return target
-                wrong = wrong or f"{target}: {fault}; {self._put_aside(target)}"
+                    self.say(f"downloading {url}")
+                    try:
+                        download(url, target, 1 if optional else ATTEMPTS, most=source.most_bytes)
+                    except NotFoundError as error:
+                        if self._remote or optional:
+                            continue
+                        raise InputError(f"{error}; {self._how(source)}") from error
+                    except DownloadError as error:
+                        if optional:
+                            self._unreachable = str(error)
+                            self.say(f"{error}; it and other files that the splits do without are left out")
+                            return None
+                        dead.append(error)
+                        break  # the next mirror is asked
+                    if not (fault := self._check(source, target)):
+                        return target
+                    wrong = wrong or f"{target}: {fault}; {self._put_aside(target)}"
             if wrong:
                 raise InputError(wrong)
-            if dead and not optional:
-                raise InputError(f"{next(iter(dead.values()))}; no other mirror has the file")
+            if dead:
+                last = f"give the same command again, or {self._how(source)}"
+                raise InputError(f"{dead[0]}; {last if len(dead) == len(places) else 'no other mirror has the file'}")
         return None
 
     def _how(self, source: Source) -> str:
