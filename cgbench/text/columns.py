@@ -78,12 +78,8 @@ def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Colum
 def _read_with_ids(path: Path, wanted: str | None, roles: tuple[str, ...], ids: str) -> Column:
     if form(path) == "plain":
         raise InputError(f"{argument('ids', ids)} names a column, and {shown(path)} is no table ({', '.join(TABLES)})")
-    numbered = form(path) in NUMBERED and wanted is not None and is_number(wanted) and is_number(ids)
-    table = Table(path, named=not numbered)
-    column = str(wanted) if numbered else _choose(table, wanted, roles)
-    if numbered and not (int(column) and int(ids)):
-        raise InputError(f"{path}:{wanted}: columns are counted from 1")
-    if not numbered and ids not in table.names:
+    table, column = _open(path, wanted, roles, ids)
+    if table.names and ids not in table.names:
         raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
     values, keys = [], []
     for number, (value, key) in table.read((column, ids)):
@@ -115,15 +111,19 @@ def _bounded(given: str | Path, lines: Iterator[str]) -> Iterator[str]:
 
 
 def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iterator[str]:
-    if wanted is not None and form(path) in NUMBERED and is_number(wanted):
-        if not int(wanted):
-            raise InputError(f"{path}:{wanted}: columns are counted from 1")
-        table, column = Table(path, named=False), wanted
-    else:
-        table = Table(path, named=True)
-        column = _choose(table, wanted, roles)
+    table, column = _open(path, wanted, roles)
     for number, (value,) in table.read((column,)):
         yield as_text(value, column, path, number)
+
+
+def _open(path: Path, wanted: str | None, roles: tuple[str, ...], *more: str) -> tuple[Table, str]:
+    """A table, and the column that is read of it; ``more`` of its columns are read, too."""
+    if form(path) not in NUMBERED or wanted is None or not all(map(is_number, (wanted, *more))):
+        table = Table(path, named=True)
+        return table, _choose(table, wanted, roles)
+    if not all(map(int, (wanted, *more))):
+        raise InputError(f"{path}:{wanted}: columns are counted from 1")
+    return Table(path, named=False), wanted
 
 
 def _choose(table: Table, wanted: str | None, roles: tuple[str, ...]) -> str:

@@ -3,22 +3,29 @@
 An address names a file that is fetched into a cache of its own and then read like any other. ``hf://`` is the Hugging
 Face Hub, written as fsspec and pandas write it: ``hf://datasets/ORG/NAME[@REVISION]/path/file.parquet``, behind which
 ``:COLUMN`` may stand. Its library does the fetching, so that its settings hold: ``HF_HOME``, ``HF_TOKEN``,
-``HF_ENDPOINT``, ``HF_HUB_OFFLINE=1``. ``s3://`` and ``gs://`` are object stores
-(:mod:`cgbench.text.object_store`). Whoever adds another kind of address adds it to :data:`_FETCH`.
+``HF_ENDPOINT``, ``HF_HUB_OFFLINE=1``. ``s3://BUCKET/KEY`` and ``gs://BUCKET/KEY`` are objects that fsspec streams into
+a cache, once for each version that the store tells by its size and its etag; credentials and endpoints are its
+business: ``FSSPEC_S3_ENDPOINT_URL``, ``~/.aws``. Whoever adds another kind of address adds it to :data:`_FETCH`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import shutil
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from cgbench.errors import InputError, require
+from cgbench.files import atomic_path, cache_folder
 from cgbench.text.streams import form, split_name
 
 FORM = "hf://datasets/ORG/NAME/FILE, or hf://datasets/ORG/NAME@REVISION/FILE"
 _SCHEME = re.compile(r"(hf|s3|gs):/{1,2}(?!/)")  # a path has lost one of the two
+_PACKAGES = {"s3": "s3fs", "gs": "gcsfs"}  # that fsspec needs
+_VERSIONS = ("ETag", "etag", "md5Hash", "crc32c", "generation", "LastModified", "mtime")  # by falling exactness
 _HUB = re.compile(r"datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/@]+))?/(.+)")
 
 _addresses: dict[str, str] = {}  # files that were fetched -> their addresses, with the commit
@@ -100,11 +107,59 @@ def _reason(error: Exception, repository: str, revision: str | None, name: str) 
 
 
 def _from_store(given: str, rest: str, here: bool) -> str:
-    from cgbench.text.object_store import fetch
+    scheme = given.partition(":")[0]
+    path, column = split_name(rest)
+    key = PurePosixPath(str(path))
+    if len(key.parts) < 2 or {".", ".."} & {*key.parts}:
+        raise InputError(f"{given}: no address of an object; write {scheme}://BUCKET/PATH/FILE")
+    address = f"{scheme}://{key}"
+    folder = cache_folder("objects") / hashlib.sha256(address.encode()).hexdigest()[:16]
+    if not here:
+        file = _fetched(given, address, folder, key.name)
+    elif found := sorted(folder.glob(f"*/{key.name}"), key=lambda path: path.stat().st_mtime_ns):
+        file = found[-1]
+    else:
+        raise InputError(f"{given}: not in the cache")
+    _addresses[str(file)] = address
+    return f"{file}:{column}" if column else str(file)
 
-    named, file, address = fetch(given, rest, here)
-    _addresses[file] = address
-    return named
+
+def _fetched(given: str, address: str, folder: Path, name: str) -> Path:
+    fsspec = require("fsspec", "stores")
+    try:
+        system, path = fsspec.core.url_to_fs(address)
+        system.invalidate_cache()
+        info = system.info(path)
+        if info.get("type") == "directory":
+            raise InputError(f"{given}: a folder, where a file is needed")
+        file = folder / _version(info) / name
+        if not file.is_file():
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with system.open(path, "rb") as source, atomic_path(file) as temporary:
+                with temporary.open("wb") as out:
+                    shutil.copyfileobj(source, out)
+                written = temporary.stat().st_size
+                if written != info["size"]:
+                    raise InputError(f"{given}: {written:,} of {info['size']:,} bytes arrived; give the command again")
+    except InputError:
+        raise
+    except ImportError:
+        package = _PACKAGES[given.partition(":")[0]]
+        raise InputError(f"{given}: {package} is not installed; run: pip install {package}") from None
+    except FileNotFoundError:
+        raise InputError(f"{given}: there is no such object") from None
+    except Exception as error:
+        if not isinstance(error, OSError) and type(error).__module__.split(".")[0] in ("builtins", "cgbench"):
+            raise
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{given}: cannot be fetched ({said})") from None
+    return file
+
+
+def _version(info: dict[str, Any]) -> str:
+    """What tells the versions of an object apart, as a name."""
+    found = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
+    return hashlib.sha256(f"{info['size']} {found}".encode()).hexdigest()[:16]
 
 
 _FETCH: dict[str, Callable[[str, str, bool], str]] = {"hf": _from_hub, "s3": _from_store, "gs": _from_store}

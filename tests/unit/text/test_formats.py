@@ -90,24 +90,6 @@ def test_errors_name_file_row_and_fix(tmp_path):
     assert "not 3" in error_of(lambda: CorpusSpec((good, good, good)))
 
 
-def test_damaged_files_are_one_line(tmp_path):
-    cut = tmp_path / "cut.tsv.gz"
-    cut.write_bytes(gzip.compress(b"a\tb\n" * 10_000)[:-20])
-    assert "cut.tsv.gz: cannot be read" in error_of(lambda: CorpusSpec((cut,)))
-    whole = zstandard.compress(b"a\tb\n" * 100_000)
-    cut = tmp_path / "cut.tsv.zst"
-    cut.write_bytes(whole[: len(whole) * 2 // 3])
-    assert "cut.tsv.zst: cannot be read" in error_of(lambda: CorpusSpec((cut,)))
-    cut.write_bytes(whole + whole)  # frames one after another are one file
-    assert len(list(read_pairs(CorpusSpec((cut,))))) == 200_000
-    frame = tmp_path / "x.tsv.zst"
-    frame.write_bytes(b"this is not zstd")
-    assert "x.tsv.zst: cannot be read" in error_of(lambda: CorpusSpec((frame,)))
-    table = tmp_path / "x.parquet"
-    table.write_bytes(b"PAR1 but not really")
-    assert "x.parquet: not a Parquet file" in error_of(lambda: CorpusSpec((table,)))
-
-
 def test_rows_that_lack_a_side(tmp_path):
     tsv, jsonl = tmp_path / "x.tsv", tmp_path / "x.jsonl"
     tsv.write_text("a\tb\nc\n")
