@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +49,10 @@ def clause(verb: str, subject: NounPhrase | None, **parts: object) -> Clause:
     return Clause(VERBS[verb], subject, **parts)  # type: ignore[arg-type]
 
 
+def says(verb: str, subject: NounPhrase, **parts: object) -> Meaning:
+    return Meaning("statement", clause(verb, subject, **parts))
+
+
 ANNA = NounPhrase(WORDS.names[0], "")
 OPENS = clause("aufmachen", phrase("the teacher"), object=phrase("the door"))
 SENTENCES = {
@@ -73,64 +75,49 @@ SENTENCES = {
         "yesterday all children opened the door .",
     ),
     "dative and accusative, strong endings": (
-        Meaning(
-            "statement",
-            clause("geben", PRONOUNS["we"], object=phrase("- cold water"), indirect=phrase("many old dog", True)),
-        ),
+        says("geben", PRONOUNS["we"], object=phrase("- cold water"), indirect=phrase("many old dog", True)),
         "wir geben vielen alten hunden kaltes wasser .",
         "we give cold water to many old dogs .",
     ),
     "mixed endings, weak masculine, a stem of its own": (
-        Meaning("statement", clause("kennen", phrase("my old neighbor"), object=phrase("a tired student"))),
+        says("kennen", phrase("my old neighbor"), object=phrase("a tired student")),
         "mein alter nachbar kennt einen müden studenten .",
         "my old neighbor knows a tired student .",
     ),
     "relative clause, accusative masculine": (
-        Meaning(
-            "statement",
-            clause(
-                "schlafen",
-                phrase("the dog", relative=clause("sehen", phrase("the boy"), gap="object")),
-                place=place("in", "the garden"),
-            ),
+        says(
+            "schlafen",
+            phrase("the dog", relative=clause("sehen", phrase("the boy"), gap="object")),
+            place=place("in", "the garden"),
         ),
         "der hund , den der junge sieht , schläft im garten .",
         "the dog that the boy sees sleeps in the garden .",
     ),
     "relative clause, dative feminine": (
-        Meaning(
-            "statement",
-            clause(
-                "sein",
-                phrase("the woman", relative=clause("helfen", PRONOUNS["i"], gap="object")),
-                predicate=ADJECTIVES["tired"],
-            ),
+        says(
+            "sein",
+            phrase("the woman", relative=clause("helfen", PRONOUNS["i"], gap="object")),
+            predicate=ADJECTIVES["tired"],
         ),
         "die frau , der ich helfe , ist müde .",
         "the woman who i help is tired .",
     ),
     "relative clause, plural after a preposition": (
-        Meaning(
-            "statement",
-            clause(
-                "sein",
-                phrase(
-                    "the house",
-                    True,
-                    clause("wohnen", PRONOUNS["they"], place=Place(PREPOSITIONS["in"], None), gap="place"),
-                ),
-                predicate=ADJECTIVES["old"],
-                tense="past",
+        says(
+            "sein",
+            phrase(
+                "the house",
+                True,
+                clause("wohnen", PRONOUNS["they"], place=Place(PREPOSITIONS["in"], None), gap="place"),
             ),
+            predicate=ADJECTIVES["old"],
+            tense="past",
         ),
         "die häuser , in denen sie wohnen , waren alt .",
         "the houses in which they live were old .",
     ),
     "relative clause at the end: one comma, no comma before the stop": (
-        Meaning(
-            "statement",
-            clause("suchen", ANNA, object=phrase("the child", relative=clause("weglaufen", None, gap="subject"))),
-        ),
+        says("suchen", ANNA, object=phrase("the child", relative=clause("weglaufen", None, gap="subject"))),
         "anna sucht das kind , das wegläuft .",
         "anna looks for the child who runs away .",
     ),
@@ -146,9 +133,7 @@ SENTENCES = {
     ),
     "complement clause, negated determiner": (
         Meaning(
-            "that",
-            clause("wissen", PRONOUNS["i"]),
-            clause("anrufen", phrase("our doctor"), object=phrase("no king")),
+            "that", clause("wissen", PRONOUNS["i"]), clause("anrufen", phrase("our doctor"), object=phrase("no king"))
         ),
         "ich weiß , dass unser arzt keinen könig anruft .",
         "i know that our doctor phones no king .",
@@ -164,21 +149,18 @@ SENTENCES = {
         "why did he want to fall asleep ?",
     ),
     "modal verb, adverb between modal and infinitive": (
-        Meaning(
-            "statement",
-            clause(
-                "abholen",
-                phrase("this cook"),
-                object=phrase("two hero", True),
-                modal=MODALS["kann"],
-                frequency=ADVERBS["often"],
-            ),
+        says(
+            "abholen",
+            phrase("this cook"),
+            object=phrase("two hero", True),
+            modal=MODALS["kann"],
+            frequency=ADVERBS["often"],
         ),
         "dieser koch kann oft zwei helden abholen .",
         "this cook can often pick up two heroes .",
     ),
     "negation": (
-        Meaning("statement", clause("warten", phrase("the queen"), object=phrase("the bus"), negated=True)),
+        says("warten", phrase("the queen"), object=phrase("the bus"), negated=True),
         "die königin wartet nicht auf den bus .",
         "the queen does not wait for the bus .",
     ),
@@ -193,14 +175,11 @@ SENTENCES = {
         "he must sleep although the driver came back yesterday .",
     ),
     "relative clause in the subject position, modal verb last": (
-        Meaning(
-            "statement",
-            clause(
-                "lachen",
-                phrase("a child", relative=clause("einladen", PRONOUNS["we"], modal=MODALS["soll"], gap="object")),
-                tense="future",
-                object=phrase("every monkey"),
-            ),
+        says(
+            "lachen",
+            phrase("a child", relative=clause("einladen", PRONOUNS["we"], modal=MODALS["soll"], gap="object")),
+            tense="future",
+            object=phrase("every monkey"),
         ),
         "ein kind , das wir einladen sollen , wird über jeden affen lachen .",
         "a child who we should invite will laugh at every monkey .",
@@ -278,6 +257,7 @@ class Demo(NamedTuple):
     valid: list[tuple[str, str]]
     pool: list[tuple[str, str]]
     kinds: list[str]
+    counts: list[Counter[str]]  # words of the training text, by side
 
     def of(self, kind: str) -> list[tuple[str, str]]:
         return [pair for pair, recorded in zip(self.pool, self.kinds, strict=True) if recorded == kind]
@@ -297,27 +277,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     train, valid, pool = (
         list(zip(read_lines(folder / f"{name}.de"), read_lines(folder / f"{name}.en"), strict=True)) for name in names
     )
-    return Demo(folder, train, valid, pool, read_lines(folder / "pool.kinds"))
-
-
-def known_ngrams(sentences: list[str], longest: int = 20) -> set[tuple[str, ...]]:
-    counts = Counter(
-        tuple(words[start:end])
-        for words in map(str.split, sentences)
-        for start in range(len(words))
-        for end in range(start + 1, min(start + longest, len(words)) + 1)
-    )
-    return {ngram for ngram, count in counts.items() if count >= 3}
-
-
-def degree(sentence: str, known: set[tuple[str, ...]]) -> float:
-    words, start, pieces = sentence.split(), 0, 0
-    while start < len(words):
-        end = start + 1
-        while end < len(words) and tuple(words[start : end + 1]) in known:
-            end += 1
-        start, pieces = end, pieces + 1
-    return pieces / len(words)
+    counts = [Counter(word for pair in train for word in pair[side].split()) for side in range(2)]
+    return Demo(folder, train, valid, pool, read_lines(folder / "pool.kinds"), counts)
 
 
 def test_files_counts_and_shares(demo: Demo) -> None:
@@ -335,12 +296,11 @@ def test_files_counts_and_shares(demo: Demo) -> None:
 
 def test_training_repeats_sentences_and_has_several_hundred_words(demo: Demo) -> None:
     assert sum(count for count in Counter(demo.train).values() if count >= 3) > 0.05 * len(demo.train)
-    for side in range(2):
-        assert len({word for pair in demo.train for word in pair[side].split()}) > 700
+    assert all(len(words) > 700 for words in demo.counts)
 
 
 def test_the_record_of_kinds_is_true(demo: Demo) -> None:
-    counts = [Counter(word for pair in demo.train for word in pair[side].split()) for side in range(2)]
+    counts = demo.counts
     trained = [{pair[side] for pair in demo.train} for side in range(2)]
 
     def rare(pair: tuple[str, str]) -> list[int]:
@@ -358,7 +318,7 @@ def test_the_record_of_kinds_is_true(demo: Demo) -> None:
 
 
 def test_rare_words_are_planted_0_1_or_2_times(demo: Demo) -> None:
-    counts = Counter(word for source, _ in demo.train for word in source.split())
+    counts = demo.counts[0]
     common = {form for noun in WORDS.nouns for form in noun.german}
     planted = Counter(
         sum(counts[form] for form in set(noun.german)) for noun in WORDS.rare_nouns if common.isdisjoint(noun.german)
@@ -367,18 +327,17 @@ def test_rare_words_are_planted_0_1_or_2_times(demo: Demo) -> None:
 
 
 def test_a_rare_word_is_on_either_side_or_both(demo: Demo) -> None:
-    counts = [Counter(word for pair in demo.train for word in pair[side].split()) for side in range(2)]
     sides = Counter(
-        tuple(any(counts[side][word] < 3 for word in pair[side].split()) for side in range(2))
+        tuple(any(demo.counts[side][word] < 3 for word in pair[side].split()) for side in range(2))
         for pair in demo.of("unknown-word")
     )
     assert all(sides[where] > 20 for where in ((True, True), (True, False), (False, True)))
 
 
 def test_degrees_tell_near_copies_from_new_combinations(demo: Demo) -> None:
-    known = known_ngrams([target for _, target in demo.train])
-    near = sorted(degree(target, known) for _, target in demo.of("near-copy"))
-    new = sorted(degree(target, known) for _, target in demo.of("new-combination"))
+    known = twins.known_ngrams((target for _, target in demo.train), 3)
+    near = sorted(twins.degree(target.split(), known) for _, target in demo.of("near-copy"))
+    new = sorted(twins.degree(target.split(), known) for _, target in demo.of("new-combination"))
     assert sum(near) / len(near) < 0.3
     assert sum(new) / len(new) > 0.55
     # The candidates are the top tenth or so of the survivors: no near-copy comes close.
@@ -398,19 +357,15 @@ def test_noise_is_mostly_garbled_sources(demo: Demo) -> None:
     assert len(targets) > 0.8 * len(demo.of("noise"))
 
 
-def test_same_seed_same_bytes_whatever_the_hash_order(tmp_path: Path) -> None:
-    digests = []
-    for name, seed, hash_seed in (("a", 7, "0"), ("b", 7, "1"), ("c", 8, "0")):
-        code = (
-            "import sys; from pathlib import Path; from cgbench.data_recipes.demo.corpus import write_demo;"
-            "write_demo(Path(sys.argv[1]), train_pairs=1000, pool_pairs=300, valid_pairs=20, seed=int(sys.argv[2]))"
-        )
-        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / name), str(seed)], check=True, env=environment)
-        files = sorted((tmp_path / name).iterdir())
-        digests.append([(path.name, sha256(path.read_bytes()).hexdigest()) for path in files])
-    assert digests[0] == digests[1]
-    assert all(one != other for one, other in zip(digests[0], digests[2], strict=True))
+def test_the_bytes_are_the_same_everywhere(demo: Demo) -> None:
+    """Whatever the platform, the version of Python and the order of its hashes, which differs from run to run."""
+    digest = sha256(b"".join(path.read_bytes() for path in sorted(demo.folder.iterdir()))).hexdigest()
+    assert digest == "d74f7248b1f19d7f137eaca727f34ef90dfca21aeea4bfa96a66d30186f9b808"
+
+
+def test_another_seed_is_another_corpus(tmp_path: Path, demo: Demo) -> None:
+    write_demo(tmp_path, train_pairs=1000, pool_pairs=0, valid_pairs=20, seed=2)
+    assert not set(read_lines(tmp_path / "valid.de")) & {source for source, _ in demo.valid}
 
 
 def test_draws_cover_their_range_and_shuffle_keeps_items() -> None:
