@@ -61,11 +61,7 @@ def check_text(buffer: np.ndarray, size: int, line: int, name: object) -> Block:
     buffer[size : size + word_kernels.PAD] = 10
     oddities = word_kernels.inspect(buffer, size)
     if oddities & word_kernels.NOT_UTF8:
-        for number, text in enumerate(buffer[:size].tobytes().split(b"\n"), line + 1):
-            try:
-                text.decode()
-            except UnicodeDecodeError as error:
-                raise not_utf8(text, error, name, number) from None
+        raise not_utf8(buffer[:size].tobytes(), name, line + 1)
     return Block(buffer, size, line, oddities)
 
 

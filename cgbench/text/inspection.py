@@ -260,27 +260,23 @@ def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Normali
     every = [train, *others]
     if asked.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
         return []  # unlike in more than that: said already
-    held: dict[int, list[int]] = {}  # sides by the place of the sample
-    free: list[int] = []
-    for side in (0, 1):
-        if asked.tokenizers[side] != "none":
-            continue
-        rates = [(one.profiles[side].escaped, one.profiles[side].lines) for one in every]
-        escaped = [number for number, (count, lines) in enumerate(rates) if count >= max(ENOUGH, lines / 200)]
-        lacking = [
-            number
-            for number, rate in enumerate(rates)
-            if number not in escaped and any(much_rarer(*rate, *rates[other]) for other in escaped)
-        ]
-        if lacking:
-            free += [number for number in lacking if number not in free]
-            for number in escaped:
-                held.setdefault(number, []).append(side)
+
+    def is_escaped(one: CorpusSample, side: int) -> bool:
+        here = one.profiles[side]
+        return asked.tokenizers[side] == "none" and here.escaped >= max(ENOUGH, here.lines / 200)
+
+    def lacks(one: CorpusSample, side: int) -> bool:
+        here, escaped = one.profiles[side], [other.profiles[side] for other in every if is_escaped(other, side)]
+        rarer = (much_rarer(here.escaped, here.lines, other.escaped, other.lines) for other in escaped)
+        return not is_escaped(one, side) and any(rarer)
+
+    free = [sample for sample, _ in _faults(every, lacks)]
     if not free:
         return []
-    faults = [(every[number], sides) for number, sides in sorted(held.items())]
+    faults = _faults(every, lambda one, side: is_escaped(one, side) and any(lacks(other, side) for other in every))
+    alone = [one for one in free if all(one is not sample for sample, _ in faults)]
+    rest = ", ".join(one.label for one in alone or free)
     share = _percent(_profile(faults).escaped, _profile(faults).lines)
-    rest = ", ".join(every[number].label for number in sorted(set(free) - set(held) or free))
     text = f"{_names(faults)}: escaped as Moses does it (&apos; and the like in {share} of the lines), {rest} not"
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 

@@ -58,13 +58,6 @@ _OF_SCRIPT = {
     **dict.fromkeys(("hi", "mr", "ne"), ("devanagari",)),
     **{"lo": ("lao",), "km": ("khmer",), "my": ("burmese",)},
 }
-_CODES = {
-    **{"eng": "en", "deu": "de", "ger": "de", "fra": "fr", "fre": "fr", "spa": "es", "ita": "it", "por": "pt"},
-    **{"nld": "nl", "swe": "sv", "dan": "da", "nob": "no", "nb": "no", "fin": "fi", "pol": "pl", "ces": "cs"},
-    **{"slk": "sk", "ron": "ro", "hun": "hu", "tur": "tr", "zho": "zh", "chi": "zh", "cmn": "zh", "jpn": "ja"},
-    **{"kor": "ko", "rus": "ru", "ukr": "uk", "bul": "bg", "ell": "el", "heb": "he", "ara": "ar", "fas": "fa"},
-    **{"hin": "hi", "tha": "th", "lao": "lo", "khm": "km", "mya": "my"},
-}
 _NAMES = {
     "ar": ("Arabic", "arb_Arab"), "bg": ("Bulgarian", "bul_Cyrl"), "bn": ("Bengali", "ben_Beng"),
     "bs": ("Bosnian", "bos_Latn"), "ca": ("Catalan", "cat_Latn"), "cs": ("Czech", "ces_Latn"),
@@ -86,6 +79,10 @@ _NAMES = {
     "ur": ("Urdu", "urd_Arab"), "vi": ("Vietnamese", "vie_Latn"), "zh": ("Chinese", "cmn_Hans"),
 }  # fmt: skip
 """What languages are called in English, and in data sets of many languages: three letters and a script (FLORES)."""
+_CODES = {
+    **{name[:3]: code for code, (_, name) in _NAMES.items()},
+    **{"ger": "de", "fre": "fr", "nb": "no", "zho": "zh", "chi": "zh", "ara": "ar", "fas": "fa"},
+}
 
 
 def known(code: str) -> str | None:

@@ -49,16 +49,22 @@ def skip_mark(data: bytes | memoryview, name: object) -> int:
     return len(MARK)
 
 
-def not_utf8(line: bytes, error: UnicodeDecodeError, name: object, number: int) -> InputError:
-    """What to say of a line that cannot be decoded: where it is, what is wrong, how to mend it."""
+def not_utf8(data: bytes, name: object, number: int) -> InputError:
+    """What to say of lines, the first of which has this number, that cannot be decoded: where, what is wrong, how to
+    mend it."""
     if number == 1:
         for found, marks in (("UTF-32", _UTF32), ("UTF-16", _UTF16)):
-            if line.startswith(marks):
+            if data.startswith(marks):
                 return InputError(
                     f"{name}, line 1: not UTF-8 but {found}, by its byte order mark; convert the file, for example "
                     f"with iconv -f {found} -t UTF-8"
                 )
-    return InputError(
-        f"{name}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
-        "convert the file, for example with iconv -f ENCODING -t UTF-8"
-    )
+    for place, line in enumerate(data.split(b"\n"), number):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            return InputError(
+                f"{name}, line {place}: not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1}); "
+                "convert the file, for example with iconv -f ENCODING -t UTF-8"
+            )
+    raise AssertionError("a text is not UTF-8, yet each of its lines is")

@@ -231,7 +231,7 @@ def read_lines(path: Path) -> Iterator[str]:
             try:
                 lines = data.decode().split("\n")
             except UnicodeDecodeError:
-                raise _first_fault(data, name, count) from None
+                raise not_utf8(data, name, count + 1) from None
             if not lines[-1]:
                 lines.pop()
             count += len(lines)
@@ -280,12 +280,3 @@ def _whole_lines(file: io.RawIOBase, name: str) -> Iterator[bytes]:
         block = block[skip_mark(block, name) :] if first else block
         if block:
             yield block
-
-
-def _first_fault(data: bytes, name: str, count: int) -> InputError:
-    for number, line in enumerate(data.split(b"\n"), count + 1):
-        try:
-            line.decode()
-        except UnicodeDecodeError as error:
-            return not_utf8(line, error, name, number)
-    raise AssertionError("a piece is not UTF-8, yet each of its lines is")
