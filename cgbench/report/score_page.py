@@ -9,6 +9,7 @@ from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.differences import SHOWN, Differences, FoundDifference, example_scores, find_differences
 from cgbench.benchmark.metrics.drop import Drop
+from cgbench.benchmark.metrics.report import span
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import LEVEL
@@ -104,19 +105,10 @@ def _number(value: float | None, form: str, none: str = NONE) -> str:
     return none if value is None else f"{value:{form}}"
 
 
-def _interval(low: float | None, high: float | None, form: str, none: str) -> str:
-    return none if low is None or high is None else f"{low:{form}} to {high:{form}}"
-
-
 def _forms(scored: ScoredSystems) -> tuple[str, str]:
     """How figures are written, and differences."""
     places = max(2, scored.metric.width)
     return f".{places}f", f"+.{places}f"
-
-
-def _name(scored: ScoredSystems, figure: str) -> str:
-    """A figure with the name of its metric; the metric's alone if it has no other figure."""
-    return f"{scored.metric.name} {figure}" if len(scored.metric.figures) > 1 else scored.metric.name
 
 
 def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
@@ -124,7 +116,7 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
     tested, several = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
     values = [value for part in parts if (value := part.figures[figure].value) is not None]
     best = (min if scored.metric.lower_is_better else max)(values, default=None)
-    name = _name(scored, figure)
+    name = scored.metric.label(figure)
     columns = {"system": True, "runs": several, scored.metric.name: True, "stdev": several, "95 % interval": True}
     columns |= {"Δ": tested, "95 % of Δ": tested and several, "p": tested, "p (Holm)": tested}
     rows = []
@@ -132,13 +124,13 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
         one = part.figures[figure]
         compared = one.difference is not None
         cells = [
-            result.system + (" (baseline)" if result.system == scored.baseline else ""),
+            scored.title(result.system),
             str(result.runs),
             _number(one.value, form) + (" ★" if one.value is not None and one.value == best else ""),
             _number(one.stdev, form),
-            _interval(one.ci_low, one.ci_high, form, NONE),
+            span(one.ci_low, one.ci_high, form) or NONE,
             _number(one.difference, signed, ""),
-            _interval(one.difference_low, one.difference_high, signed, ""),
+            span(one.difference_low, one.difference_high, signed),
             _p(one.p_value) if compared else "",
             _p(one.p_holm) if compared else "",
         ]
@@ -158,7 +150,7 @@ def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
         _whisker(result.system, part.figures[figure], number)
         for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
     ]
-    name, said = _name(scored, figure), []
+    name, said = scored.metric.label(figure), []
     said += ["bar: 95 % interval"] if any(row.low is not None for row in rows) else []
     said += ["circles: runs"] if any(len(row.runs) > 1 for row in rows) else []
     return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *said])
@@ -166,13 +158,13 @@ def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
-    name, rows, marks = _name(scored, figure), [], []
+    name, rows, marks = scored.metric.label(figure), [], []
     form, signed = _forms(scored)
     for number, result in enumerate(scored.results):
         one = scored.drops[result.system][figure]
         cells = [_number(value, form) for value in (one.control, result.whole.figures[figure].value, one.value)]
-        cells += [_interval(one.ci_low, one.ci_high, form, NONE), _number(one.difference, signed, "")]
-        cells += [_interval(one.difference_low, one.difference_high, signed, ""), _p(one.p_holm)]
+        cells += [span(one.ci_low, one.ci_high, form) or NONE, _number(one.difference, signed, "")]
+        cells += [span(one.difference_low, one.difference_high, signed), _p(one.p_holm)]
         rows.append([result.system, *cells])
         marks.append(_whisker(result.system, one, number))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
@@ -197,7 +189,7 @@ def _pairs(scored: ScoredSystems, pairs: Pairs) -> dict[str, Any]:
         return f"{difference:{signed}}*", charts.shade(sign * difference / largest)
 
     caption = (
-        f"Row less column, {_name(scored, scored.metric.figures[0])}, best first. Coloured, with *: p < {LEVEL} "
+        f"Row less column, {scored.metric.label(scored.metric.figures[0])}, best first. Coloured, with *: p < {LEVEL} "
         f"({scored.star_test or CALIBRATED}, by Holm's method for all pairs)."
     )
     rows = [(names[one], [cell(one, other) for other in pairs.order]) for one in pairs.order]
@@ -214,7 +206,7 @@ def _bins_chart(scored: ScoredSystems, one: Breakdown, figure: str) -> tuple[Any
         for of, parts in zip(one.bins, one.parts, strict=True)
         for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
     ]
-    name = _name(scored, figure)
+    name = scored.metric.label(figure)
     title = f"{name} by {one.name}"
     return charts.whiskers(rows, name, title, scored.metric.width), f"{title} (number of examples)"
 

@@ -146,6 +146,11 @@ class SystemScores:
     bins: tuple[tuple[Bin, SubsetScores], ...] = ()
     statistics: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
 
+    @property
+    def parts(self) -> list[SubsetScores]:
+        """The figures over all examples, then those of each bin."""
+        return [self.whole, *(part for _, part in self.bins)]
+
 
 def compare(
     metric: Metric, systems: Sequence[System], comparison: Comparison, bins: Sequence[Bin] = ()

@@ -21,10 +21,8 @@ def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
     if all(estimate.value is None for column in columns[1:] for estimate in column):
         return ""
     best = [_best(scored, column, width) for column in columns]
-    sizes = [part.examples for part in (scored.results[0].whole, *(part for _, part in scored.results[0].bins))]
-    metric = scored.metric
-    name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
-    head = [latex_cell(f"{name} by {scored.by}"), "all", *map(latex_cell, labels)]
+    sizes = [part.examples for part in scored.results[0].parts]
+    head = [latex_cell(f"{scored.metric.label(figure)} by {scored.by}"), "all", *map(latex_cell, labels)]
     rows = [["$n$", *(f"{size:,}".replace(",", "{,}") for size in sizes)]]
     for place, result in enumerate(scored.results):
         cells = [_cell(column[place], best[number], width) for number, column in enumerate(columns)]
@@ -44,9 +42,7 @@ def bold_best(scored: ScoredSystems, figure: str, width: int) -> list[Ready]:
 
 def _columns(scored: ScoredSystems, figure: str) -> list[list[Score]]:
     """The figures of all systems: over all examples, then in each bin."""
-    number = len(scored.results[0].bins)
-    parts = [[result.whole, *(part for _, part in result.bins)] for result in scored.results]
-    return [[own[place].figures[figure] for own in parts] for place in range(number + 1)]
+    return [[part.figures[figure] for part in parts] for parts in zip(*(result.parts for result in scored.results))]  # noqa: B905
 
 
 def _best(scored: ScoredSystems, column: Sequence[Score], width: int) -> str | None:

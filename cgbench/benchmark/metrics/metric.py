@@ -119,6 +119,10 @@ class Metric(ABC):
                 return names, False
         return names, True
 
+    def label(self, figure: str) -> str:
+        """A figure with the name of the metric; the name alone where it has no other figure."""
+        return f"{self.name} {figure}" if len(self.figures) > 1 else self.name
+
     @property
     def n(self) -> int:
         """The number of examples."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgbench.benchmark.metrics.comparison import SubsetScores
+from cgbench.benchmark.metrics.comparison import SystemScores
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import LEVEL
 
@@ -21,16 +21,16 @@ class Rank:
     cluster: int
 
 
-def ranks(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> list[Rank]:
-    """The ranks of all systems by the headline figure, best first; ``number`` is the place of a system among the parts.
+def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
+    """The ranks of all systems by the headline figure, best first; ``number`` is a system's place in ``results``.
 
     Empty where there are no pairs, or a system has no figure.
     """
     figure = metric.figures[0]
-    estimates = [part.figures[figure] for part in parts]
+    estimates = [result.whole.figures[figure] for result in results]
     if any(one.value is None for one in estimates) or not any(one.pairs for one in estimates):
         return []
-    places = {name: number for number, name in enumerate(names)}
+    places = {result.system: number for number, result in enumerate(results)}
     p_star: dict[tuple[int, int], float | None] = {}
     for number, estimate in enumerate(estimates):
         for pair in estimate.pairs:

@@ -3,17 +3,15 @@ signatures."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from cgbench.benchmark.metrics import latex
-from cgbench.benchmark.metrics.comparison import Pair, Score, SubsetScores, SystemScores
+from cgbench.benchmark.metrics.comparison import Pair, Score, SystemScores
 from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.metrics.ranks import ranks
-from cgbench.benchmark.metrics.scored import ScoredSystems, as_json, describe, rounded
+from cgbench.benchmark.metrics.scored import ScoredSystems, describe
 from cgbench.benchmark.metrics.significance import stars
 from cgbench.tables import as_html, render
 
@@ -21,18 +19,9 @@ REASONS = 10
 
 
 def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = False) -> str:
-    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
-    if form == "json":
-        rows = as_json(scored)
-        return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
-    if form == "tsv":
-        return render(LONG, long_rows(scored), "tsv")
-    parts = []
+    """All of it in one of the forms ``text``, ``markdown``, ``latex``, ``html``."""
     line = _one_line(scored, width) if form == "text" else None
-    if line:
-        parts.append(line)
-    else:
-        parts.append(_systems_table(scored, form, width))
+    parts = [line or _systems_table(scored, form, width)]
     in_bins = latex.bins_table if form == "latex" else partial(_bins_table, form=form)
     parts += [in_bins(scored, name, width=width) for name in scored.metric.figures] if scored.by else []
     if scored.control is not None:
@@ -47,14 +36,6 @@ def report(scored: ScoredSystems, form: str, width: int, show_reasons: bool = Fa
     return "\n\n".join(part for part in parts if part)
 
 
-def values_only(scored: ScoredSystems, width: int) -> str:
-    """The figures alone: a line a system, its figures separated by tabs."""
-    return "\n".join(
-        "\t".join(_number(result.whole.figures[name].value, width) for name in scored.metric.figures)
-        for result in scored.results
-    )
-
-
 def _one_line(scored: ScoredSystems, width: int) -> str | None:
     """sacrebleu's line, for one system with one run."""
     if len(scored.results) > 1 or scored.results[0].runs > 1:
@@ -63,7 +44,7 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
     figures = []
     for name in scored.metric.figures:
         estimate = result.whole.figures[name]
-        text = _number(estimate.value, width)
+        text = number(estimate.value, width)
         if estimate.ci_low is not None and estimate.ci_high is not None:
             half = (estimate.ci_high - estimate.ci_low) / 2
             text += (
@@ -78,8 +59,13 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
     return line + f"\nshort: {name}|{scored.signature.format(short=True)}"
 
 
-def _number(value: float | None, width: int) -> str:
+def number(value: float | None, width: int) -> str:
+    """A figure with so many decimals; ``-`` where it is not defined."""
     return "-" if value is None else f"{value:.{width}f}"
+
+
+def _percent(share: float | None, width: int) -> str:
+    return number(None if share is None else 100 * share, width)
 
 
 def _signed(value: float | None, width: int) -> str:
@@ -99,20 +85,20 @@ def _difference(one: Score | Pair, form: str, width: int) -> str:
 
 def _bounds(one: Score | Pair | Drop, width: int) -> str:
     """The interval of a difference."""
-    if one.difference_low is None or one.difference_high is None:
-        return ""
-    return f"{one.difference_low:+.{width}f} to {one.difference_high:+.{width}f}"
+    return span(one.difference_low, one.difference_high, f"+.{width}f")
+
+
+def span(low: float | None, high: float | None, form: str) -> str:
+    """An interval, if there is one."""
+    return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
 def _cells(estimate: Score, form: str, width: int) -> list[str]:
     """Figure, spread, interval, difference, p and adjusted p."""
-    interval = ""
-    if estimate.ci_low is not None and estimate.ci_high is not None:
-        interval = f"{estimate.ci_low:.{width}f} to {estimate.ci_high:.{width}f}"
     return [
-        _number(estimate.value, width),
+        number(estimate.value, width),
         "" if estimate.stdev is None else f"{estimate.stdev:.{max(width, 2)}f}",
-        interval,
+        span(estimate.ci_low, estimate.ci_high, f".{width}f"),
         _difference(estimate, form, width),
         _bounds(estimate, width),
         _p(estimate.p_value),
@@ -128,12 +114,11 @@ def _head(name: str) -> list[str]:
 def _systems_table(scored: ScoredSystems, form: str, width: int) -> str:
     metric = scored.metric
     head = ["system", "n", "runs"]
-    several = len(metric.figures) > 1
     for name in metric.figures:
-        head += _head(f"{metric.name} {name}" if several else metric.name)
+        head += _head(metric.label(name))
     rows = []
     for result in scored.results:
-        row = [_name(scored, result), f"{result.whole.examples:,}", str(result.runs)]
+        row = [scored.title(result.system), f"{result.whole.examples:,}", str(result.runs)]
         for name in metric.figures:
             row += _cells(result.whole.figures[name], form, width)
         rows.append(row)
@@ -144,20 +129,14 @@ def _systems_table(scored: ScoredSystems, form: str, width: int) -> str:
     return render(head, rows, form)
 
 
-def _name(scored: ScoredSystems, result: SystemScores) -> str:
-    return f"{result.system} (baseline)" if result.system == scored.baseline else result.system
-
-
 def _bins_table(scored: ScoredSystems, figure: str, width: int, form: str) -> str:
-    metric = scored.metric
-    name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
-    head = [f"{scored.by}", "n", "system", *_head(name)]
+    head = [f"{scored.by}", "n", "system", *_head(scored.metric.label(figure))]
     rows = []
     for number, (one, part) in enumerate(scored.results[0].bins):
         for place, result in enumerate(scored.results):
             part = result.bins[number][1]
             first = [one.label, f"{part.examples:,}"] if not place else ["", ""]
-            rows.append([*first, _name(scored, result), *_cells(part.figures[figure], form, width)])
+            rows.append([*first, scored.title(result.system), *_cells(part.figures[figure], form, width)])
     if all(row[3] == "-" for row in rows):
         return ""  # CTER aggregate where the bins divide groups
     return render(head, rows, form)
@@ -170,10 +149,9 @@ def _drops(scored: ScoredSystems, form: str, width: int) -> str:
     for result in scored.results:
         lost = scored.drops[result.system]
         for name, one in lost.items():
-            interval = "" if one.ci_low is None else f"{one.ci_low:.{width}f} to {one.ci_high:.{width}f}"
-            figure = f"{metric.name} {name}" if len(lost) > 1 else metric.name
-            row = [figure, _name(scored, result), _number(one.control, width)]
-            row += [_number(result.whole.figures[name].value, width), _number(one.value, width), interval]
+            figure, interval = metric.label(name), span(one.ci_low, one.ci_high, f".{width}f")
+            row = [figure, scored.title(result.system), number(one.control, width)]
+            row += [number(result.whole.figures[name].value, width), number(one.value, width), interval]
             row += ["" if one.ratio is None else f"{one.ratio:.2f}", _signed(one.difference, width)]
             rows.append([*row, _bounds(one, width), _p(one.p_value), _p(one.p_holm)])
             if one.value is not None:
@@ -194,29 +172,25 @@ def _drops(scored: ScoredSystems, form: str, width: int) -> str:
 
 def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> str:
     """A row a pair of systems, in all and then in each bin."""
-    metric = scored.metric
-    name = f"{metric.name} {figure}" if len(metric.figures) > 1 else metric.name
     rows = []
-    labels = ["", *(one.label for one, _ in scored.results[0].bins)]
-    for place, label in enumerate(labels):
+    for place, label in enumerate(["", *(one.label for one, _ in scored.results[0].bins)]):
         for result in scored.results:
-            part = result.bins[place - 1][1] if place else result.whole
-            for pair in part.figures[figure].pairs:
+            for pair in result.parts[place].figures[figure].pairs:
                 difference = [_difference(pair, form, width), _bounds(pair, width)]
                 p_values = (pair.p_value, pair.p_holm, pair.p_calibrated_holm)
                 rows.append([result.system, pair.against, label, *difference, *map(_p, p_values)])
-    head = [f"{name}: all pairs", "against", scored.by or "", "Δ", "95 % of Δ", "p", "p (Holm)", "p (calibrated)"]
+    head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or "", *_head("")[3:]]
     return render(head, rows, form) if rows else ""
 
 
 def _ranks_table(scored: ScoredSystems, form: str, width: int) -> str:
     """Where all systems were compared with all: the range of each one's rank, and its cluster."""
-    names = [result.system for result in scored.results]
     rows = []
-    for one in ranks(scored.metric, names, [result.whole for result in scored.results]):
-        value = scored.results[one.number].whole.figures[scored.metric.figures[0]].value
-        span = f"{one.best}" if one.best == one.worst else f"{one.best}-{one.worst}"
-        rows.append([names[one.number], _number(value, width), span, str(one.cluster)])
+    for one in ranks(scored.metric, scored.results):
+        result = scored.results[one.number]
+        places = f"{one.best}" if one.best == one.worst else f"{one.best}-{one.worst}"
+        value = number(result.whole.figures[scored.metric.figures[0]].value, width)
+        rows.append([result.system, value, places, str(one.cluster)])
     return render(["best first", scored.metric.name, "rank", "cluster"], rows, form) if rows else ""
 
 
@@ -228,16 +202,14 @@ def _cter_tables(scored: ScoredSystems, form: str, width: int, show_reasons: boo
     for kind in scored.more[0]["by_type"]:
         for place, (result, more) in enumerate(zip(scored.results, scored.more, strict=True)):
             found = more["by_type"][kind]
-            cells = [_number(None if found[key] is None else 100 * found[key], width) for key in head[3:]]
+            cells = [_percent(found[key], width) for key in head[3:]]
             first = [kind, f"{found['n']:,}"] if not place else ["", ""]
             rows.append([*first, result.system, *cells])
     parts = [render(head, rows, form)] if len(scored.more[0]["by_type"]) > 1 else []
     if human := scored.more[0]["human"]:
         names = {"precision": "precision of the errors found", "recall": "recall of the errors found"}
         names |= {"instance": "instance, as humans judge", "aggregate": "aggregate, as humans judge"}
-        shares = [
-            [text, _number(None if human[key] is None else 100 * human[key], width)] for key, text in names.items()
-        ]
+        shares = [[text, _percent(human[key], width)] for key, text in names.items()]
         parts.append(render(["against human judgements", "%"], shares, form))
     if show_reasons:
         for result, more in zip(scored.results, scored.more, strict=True):
@@ -281,13 +253,10 @@ def _own_figures(scored: ScoredSystems, result: SystemScores, more: dict[str, An
     figures = result.whole.figures
     if not more:
         name = "exact match" if scored.metric.name == "exact" else scored.metric.name
-        return {name: _number(figures[scored.metric.figures[0]].value, width)}
-    own = {f"CTER {name}": _number(figures[name].value, width) for name in figures}
+        return {name: number(figures[scored.metric.figures[0]].value, width)}
+    own = {f"CTER {name}": number(figures[name].value, width) for name in figures}
     for kind, found in more["by_type"].items():
-        own |= {
-            f"CTER {name} {kind}": _number(None if found[name] is None else 100 * found[name], width)
-            for name in figures
-        }
+        own |= {f"CTER {name} {kind}": _percent(found[name], width) for name in figures}
     return own
 
 
@@ -300,109 +269,3 @@ def _signatures(scored: ScoredSystems, form: str) -> str:
     ]
     text = "\n".join(lines)
     return {"markdown": f"```\n{text}\n```", "html": as_html(text)}.get(form, text)
-
-
-LONG = (
-    "metric", "figure", "system", "by", "bin", "n", "runs", "value", "stdev", "ci_low", "ci_high", "difference",
-    "p_value", "p_holm", "baseline", "signature", "signature_short", "p_calibrated", "p_calibrated_holm",
-    "difference_low", "difference_high",
-)  # fmt: skip
-NUMBERS = {"n": "Int64", "runs": "Int64", **dict.fromkeys((*LONG[7:14], *LONG[17:]), "float64")}
-"""The columns of these that hold numbers, and their types in pandas."""
-
-
-def long_rows(scored: ScoredSystems) -> list[list[str]]:
-    """A row of :data:`LONG` for each figure, system and bin: what other programs read. What is missing is empty."""
-    rows = []
-    for result, more in zip(scored.results, scored.more, strict=True):
-        parts: list[tuple[str, str, SubsetScores]] = [("", "", result.whole)]
-        parts += [(scored.by or "", one.label, part) for one, part in result.bins]
-        for by, label, part in parts:
-            for name in scored.metric.figures:
-                rows.append(_long_row(scored, result, by, label, part, name))
-                for pair in part.figures[name].pairs:
-                    rows.append(_pair_row(scored, result, by, label, part, name, pair))
-        rows += _drop_rows(scored, result)
-        rows += _findings(scored, result, more)
-    for one in scored.published:
-        first = [scored.metric.name, one.metric, one.system, "published", one.benchmark, "", one.runs]
-        rows.append([*first, one.value, one.spread, *[""] * 6, one.source, one.source])
-    return [row + [""] * (len(LONG) - len(row)) for row in rows]
-
-
-def _findings(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -> list[list[str]]:
-    """What CTER finds beside its figures, as rows of the long table: types, reasons, human judgements."""
-    found = []
-    for kind, counts in more.get("by_type", {}).items():
-        found += [("type", kind, name, counts["n"], counts[name]) for name in scored.metric.figures]
-    for kind, names in more.get("errors", {}).items():
-        found += [("errors", name, kind, scored.metric.n * result.runs, count) for name, count in names.items()]
-    for name, share in (more.get("human") or {}).items():
-        found.append(("human", "", name, scored.metric.n, share))
-    signatures = [str(scored.signature), scored.signature.format(short=True)]
-    rows = []
-    for by, label, name, n, value in found:
-        number = "" if value is None else repr(value if by == "errors" else rounded(100 * value))
-        first = [scored.metric.name, name, result.system, by, label, str(n), str(result.runs), number]
-        rows.append([*first, *[""] * 6, scored.baseline or "", *signatures])
-    return rows
-
-
-def _drop_rows(scored: ScoredSystems, result: SystemScores) -> list[list[str]]:
-    """The figures of the control set, and what is lost from it: ``by`` is ``control``."""
-    if scored.control is None:
-        return []
-    rows = []
-    for name, one in scored.drops[result.system].items():
-        numbers = [one.value, one.stdev, one.ci_low, one.ci_high, one.difference, one.p_value, one.p_holm]
-        part = SubsetScores(scored.control, scored.control, {})
-        rows.append(_row(scored, result, "control", "control", part, name, [one.control, *[None] * 6], ""))
-        bounds = [_cell(one.difference_low), _cell(one.difference_high)]
-        drop = _row(scored, result, "control", "drop", part, name, numbers, scored.baseline or "")
-        rows.append([*drop, "", "", *bounds])
-    return rows
-
-
-def _long_row(
-    scored: ScoredSystems, result: SystemScores, by: str, label: str, part: SubsetScores, name: str
-) -> list[str]:
-    estimate: Any = part.figures[name]
-    numbers = [estimate.value, estimate.stdev, estimate.ci_low, estimate.ci_high]
-    numbers += [estimate.difference, estimate.p_value, estimate.p_holm]
-    more = _more_cells(estimate)
-    return _row(scored, result, by, label, part, name, numbers, scored.baseline or "") + more
-
-
-def _pair_row(
-    scored: ScoredSystems, result: SystemScores, by: str, label: str, part: SubsetScores, name: str, pair: Pair
-) -> list[str]:
-    """A comparison of ``--all-pairs``: the other system is in the column ``baseline``."""
-    numbers = [part.figures[name].value, None, None, None, pair.difference, pair.p_value, pair.p_holm]
-    more = _more_cells(pair)
-    return _row(scored, result, by, label, part, name, numbers, pair.against) + more
-
-
-def _more_cells(one: Score | Pair) -> list[str]:
-    numbers = (one.p_calibrated, one.p_calibrated_holm, one.difference_low, one.difference_high)
-    return [_cell(number) for number in numbers]
-
-
-def _cell(number: float | None) -> str:
-    return "" if number is None else repr(rounded(number))
-
-
-def _row(
-    scored: ScoredSystems,
-    result: SystemScores,
-    by: str,
-    label: str,
-    part: SubsetScores,
-    name: str,
-    numbers: Sequence[float | None],
-    baseline: str,
-) -> list[str]:
-    return [
-        scored.metric.name, name, result.system, by, label, str(part.examples), str(result.runs),
-        *map(_cell, numbers),
-        baseline, str(scored.signature), scored.signature.format(short=True),
-    ]  # fmt: skip

@@ -12,13 +12,14 @@ import numpy as np
 
 from cgbench.benchmark.metrics.comparison import Comparison, SystemScores
 from cgbench.benchmark.metrics.features import FeatureInputs
-from cgbench.benchmark.metrics.report import LONG, NUMBERS, long_rows, report, values_only
-from cgbench.benchmark.metrics.scored import ScoredSystems, as_json, write_per_example
+from cgbench.benchmark.metrics.records import LONG, NUMBERS, as_json, long_rows
+from cgbench.benchmark.metrics.report import number, report
+from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, InputWarning, argument, require
-from cgbench.files import check_output
+from cgbench.files import check_output, write_atomic
 from cgbench.requests import AnyPath, option, request
-from cgbench.tables import safe_tsv
+from cgbench.tables import render, safe_tsv
 
 if TYPE_CHECKING:
     import pandas
@@ -137,18 +138,24 @@ class Evaluation:
         asked: dict[str, Any] = {"form": form, "width": width, "reasons": reasons, "safe_tsv": safe}
         ReportRequest(**asked)  # checks them
         width = self.scored.metric.width if width is None else width
-        if form == "json" and self.differences:
-            return json.dumps(self.to_json(), ensure_ascii=False, indent=1)
+        if form == "json":
+            rows = self.to_json()
+            return json.dumps(rows[0] if len(rows) == 1 else rows, ensure_ascii=False, indent=1)
+        if form == "tsv":
+            return _tsv(LONG, long_rows(self.scored), safe)
         table = report(self.scored, form, width, reasons)
-        if self.differences and form != "tsv":
+        if self.differences:
             from cgbench.benchmark.metrics.differences_report import as_tables
 
             table = "\n\n".join([table, *as_tables(self.differences, form, width)])
-        return safe_tsv(table) if safe and form == "tsv" else table
+        return table
 
     def values_only(self, width: int | None = None) -> str:
-        """The figures alone: a line a system, its figures separated by tabs."""
-        return values_only(self.scored, self.scored.metric.width if width is None else width)
+        """The figures alone: one line per system, its figures separated by tabs."""
+        width = self.scored.metric.width if width is None else width
+        return "\n".join(
+            "\t".join(number(one.value, width) for one in result.whole.figures.values()) for result in self.results
+        )
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
         """Draw the figures over the bins of ``by``, with 95 % intervals; return the figure of matplotlib.
@@ -193,21 +200,32 @@ class Evaluation:
                 points.append(Points(result.system, *np.array(ends, float).T.tolist()))
             if not all(np.isnan(one.values).all() for one in points):
                 labels = [f"{one.label}\n{len(one.rows):,}" for one in bins]
-                value_name = f"{metric.name} {name}" if len(metric.figures) > 1 else metric.name
-                panels.append(PointPanel(labels, points, "", value_name, f"{scored.by} (examples below)"))
+                panels.append(PointPanel(labels, points, "", metric.label(name), f"{scored.by} (examples below)"))
         return panels
 
     def write_per_example(self, path: AnyPath, safe: bool = False) -> None:
-        """Write a tab-separated row for each example, system and run, with a header.
+        """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
 
         :param safe: quote cells that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         :raises InputError: no file can be written there.
         """
         check_output(Path(path), [])
-        write_per_example(Path(path), self.scored, self.systems, safe)
+        rows = [
+            {"row": place, "system": system.name, "run": run, **row}
+            for system, result in zip(self.systems, self.results, strict=True)
+            for run, of_run in enumerate(zip(system.runs, result.statistics, strict=True), 1)
+            for place, row in enumerate(self.scored.metric.per_example(*of_run), 1)
+        ]
+        head = list(rows[0])
+        write_atomic(Path(path), _tsv(head, [[str(row[key]) for key in head] for row in rows], safe) + "\n")
 
     def __repr__(self) -> str:
         return self.report()
 
     def _repr_html_(self) -> str:
         return self.report("html")
+
+
+def _tsv(head: Sequence[str], rows: Sequence[Sequence[str]], safe: bool) -> str:
+    table = render(head, rows, "tsv")
+    return safe_tsv(table) if safe else table

@@ -1,10 +1,9 @@
-"""Systems with their scores: the comparison, its signature, warnings about it, and all of it as JSON."""
+"""Systems with their scores: the comparison, its signature, and warnings about it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from cgbench.benchmark.metrics.comparison import (
     Comparison,
     Pair,
     Score,
-    SubsetScores,
     SystemScores,
     TestName,
     as_sacrebleu,
@@ -26,13 +24,10 @@ from cgbench.benchmark.metrics.drop import ControlSet, Drop, drops
 from cgbench.benchmark.metrics.intervals import FEWEST
 from cgbench.benchmark.metrics.metric import Metric, Signature
 from cgbench.benchmark.metrics.published import PublishedScore
-from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrated_test
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
-from cgbench.files import write_atomic
 from cgbench.models.external.sidecar import settings_label
-from cgbench.tables import render, safe_tsv
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
@@ -77,6 +72,10 @@ class ScoredSystems:
         tests: list[Score | Pair] = [*figures, *(pair for estimate in figures for pair in estimate.pairs)]
         by_rule = any(one.p_calibrated is not None for one in tests)
         return CALIBRATED if by_rule else self.test
+
+    def title(self, system: str) -> str:
+        """A system's name in tables, which tell the baseline."""
+        return f"{system} (baseline)" if system == self.baseline else system
 
     @property
     def all_pairs(self) -> bool:
@@ -130,16 +129,15 @@ def disagreements(scored: ScoredSystems) -> list[str]:
     lines = []
     for result in scored.results:
         for name, estimate in result.whole.figures.items():
-            figure = f"{scored.metric.name} {name}" if len(scored.metric.figures) > 1 else scored.metric.name
             compared: list[tuple[str | None, Score | Pair]] = [(scored.baseline, estimate)]
             compared += [(pair.against, pair) for pair in estimate.pairs]
             for other, one in compared:
                 p, star = one.p_holm, one.p_star
                 if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
                     lines.append(
-                        f"{result.system} and {other}: the tests disagree about {figure}: p (Holm) is {p:.4f} by "
-                        f"sacrebleu's paired bootstrap, which rejects too often, and {star:.4f} by the calibrated "
-                        "test, which decides about the star"
+                        f"{result.system} and {other}: the tests disagree about {scored.metric.label(name)}: p (Holm) "
+                        f"is {p:.4f} by sacrebleu's paired bootstrap, which rejects too often, and {star:.4f} by the "
+                        "calibrated test, which decides about the star"
                     )
     return lines
 
@@ -248,109 +246,6 @@ def _made(system: System) -> str:
     return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
-def as_json(scored: ScoredSystems) -> list[dict[str, Any]]:
-    """The results as JSON values, one a system; ``docs/formats.md`` has the schema."""
-    rows = [_system_json(scored, result, more) for result, more in zip(scored.results, scored.more, strict=True)]
-    for one in ranks(scored.metric, [row["system"] for row in rows], [result.whole for result in scored.results]):
-        rows[one.number] |= {"rank": [one.best, one.worst], "cluster": one.cluster}
-    return rows
-
-
-def _system_json(scored: ScoredSystems, result: SystemScores, more: dict[str, Any]) -> dict[str, Any]:
-    metric = scored.metric
-    values: dict[str, Any] = {
-        "metric": metric.name,
-        "system": result.system,
-        **_part_json(metric, result.whole),
-        "runs": result.runs,
-        "lower_is_better": metric.lower_is_better,
-        "baseline": scored.baseline,
-        "test": scored.test,
-        "signature": str(scored.signature),
-        "signature_short": scored.signature.format(short=True),
-        "by": scored.by,
-        "bins": [
-            {"label": one.label, "low": one.low, "high": one.high, **_part_json(metric, part)}
-            for one, part in result.bins
-        ],
-        **more,
-    }
-    if result.system in scored.generation:
-        values["generation"] = scored.generation[result.system]
-    if result.runs == 1:
-        values["verbose"] = describe(metric, result)
-    if scored.control is not None:
-        values["control"] = _control_json(scored, scored.drops[result.system])
-    if scored.published:
-        values["published"] = [
-            {key: getattr(row, key) for key in ("benchmark", "system", "metric", "source")}
-            | {"value": float(row.value), "spread": float(row.spread) if row.spread else None, "runs": int(row.runs)}
-            for row in scored.published
-        ]
-    return values
-
-
-def _control_json(scored: ScoredSystems, lost: dict[str, Drop]) -> dict[str, Any]:
-    """What a system loses from the control set: the headline figure, all of them below ``figures``."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, one in lost.items():
-        numbers = [key for key in Drop.__dataclass_fields__ if key not in ("control", "value", "runs")]
-        found[name] = {
-            "value": rounded(one.control),
-            "drop": rounded(one.value),
-            **{key: rounded(getattr(one, key)) for key in numbers},
-            "drops": [rounded(value) for value in one.runs],
-        }
-    values: dict[str, Any] = {"n": scored.control, **found[scored.metric.figures[0]]}
-    return values | ({"figures": found} if len(found) > 1 else {})
-
-
-def _part_json(metric: Metric, part: SubsetScores) -> dict[str, Any]:
-    """The headline figure on its own, all of them below ``figures``; CTER's two also as fractions."""
-    values: dict[str, Any] = {"n": part.examples, **_estimate_json(part.figures[metric.figures[0]])}
-    if len(metric.figures) > 1:
-        values["groups"] = part.units
-        for name in metric.figures:
-            value = part.figures[name].value
-            values[name] = None if value is None else rounded(value / 100)
-        values["figures"] = {name: _estimate_json(part.figures[name]) for name in metric.figures}
-    return values
-
-
-def _estimate_json(estimate: Score) -> dict[str, Any]:
-    numbers = [key for key in Score.__dataclass_fields__ if key not in ("runs", "pairs")]
-    values: dict[str, Any] = {key: rounded(getattr(estimate, key)) for key in numbers}
-    values["values"] = [rounded(value) for value in estimate.runs]
-    if estimate.pairs:
-        values["pairs"] = [
-            {"against": pair.against}
-            | {key: rounded(getattr(pair, key)) for key in Pair.__dataclass_fields__ if key != "against"}
-            for pair in estimate.pairs
-        ]
-    return values
-
-
-def rounded(value: float | None) -> float | None:
-    """Twelve digits: sums of fractions (TER) may differ behind them from one number of threads to another."""
-    return None if value is None else float(f"{value:.12g}")
-
-
 def describe(metric: Metric, result: SystemScores) -> str:
     """What the metric says of the figures of a system with one run."""
     return metric.describe(metric.collect(result.statistics[0], metric.counted(np.arange(metric.n))).sum(axis=0))
-
-
-def write_per_example(path: Path, scored: ScoredSystems, systems: Sequence[System], safe: bool = False) -> None:
-    """Write a tab-separated row for each example, system and run, with a header. Rows and runs count from 1.
-
-    :param safe: as :func:`cgbench.tables.safe_tsv`.
-    """
-    rows = []
-    for system, result in zip(systems, scored.results, strict=True):
-        for run, (texts, statistics) in enumerate(zip(system.runs, result.statistics, strict=True), 1):
-            for number, row in enumerate(scored.metric.per_example(texts, statistics), 1):
-                rows.append({"row": number, "system": system.name, "run": run, **row})
-    head = list(rows[0])
-    cells = [[str(row[key]) for key in head] for row in rows]
-    table = render(head, cells, "tsv")
-    write_atomic(path, (safe_tsv(table) if safe else table) + "\n")
