@@ -18,7 +18,7 @@ from cgbench.benchmark.metrics.bins import Feature, coinciding, feature_of_colum
 from cgbench.benchmark.metrics.drop import ControlSet
 from cgbench.benchmark.metrics.example_sets import ExampleSet, read_control_set, read_test_set
 from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
-from cgbench.benchmark.metrics.hypotheses import check_form_of, check_training
+from cgbench.benchmark.metrics.hypotheses import check_form, check_training
 from cgbench.benchmark.metrics.published import PublishedScore, published_scores
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.score_request import FEATURES_OF, ScoreRequest
@@ -124,7 +124,7 @@ def with_outputs(
     if outputs and test.references:  # beside external scores, words alone are compared by differences
         accept = request.accept_text or not request.differences
         said = [system for system in systems if system.texts]
-        lines += check_form_of(request, Reading(), said, test.references, accept=accept)
+        lines += check_form(request, Reading(), said, test.references, accept=accept)
     return systems, lines
 
 

@@ -12,6 +12,7 @@ from cgbench.benchmark.metrics.metric import ExampleTexts, Metric
 from cgbench.benchmark.metrics.registry import make_metric, metric_class
 from cgbench.benchmark.metrics.score_request import ScoreRequest
 from cgbench.benchmark.metrics.systems import (
+    ROLES,
     System,
     absent,
     check_sources,
@@ -131,12 +132,8 @@ def _read(
     columns = {
         name: None
         if joined.get(name) is None
-        else as_column(joined[name], f"control_{name}" if control else name, *roles)
-        for name, roles in (
-            ("sources", ("source",)),
-            ("compounds", ("compound",)),
-            ("human", ("human_correct", "human", "correct")),
-        )
+        else as_column(joined[name], f"control_{name}" if control else name, *ROLES[name])
+        for name in ("sources", "compounds", "human")
     }
     sources = columns["sources"]
     references: list[list[str]] = []

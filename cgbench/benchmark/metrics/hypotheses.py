@@ -20,6 +20,7 @@ from cgbench.text.remote import local
 from cgbench.text.sampling import sample_text, spread
 
 if TYPE_CHECKING:
+    from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
 
 RELEASE, DETOKENIZE = "release", "detokenize"
@@ -44,21 +45,7 @@ def prepare(
         normalisation = normalisation_of(request.normalise, request.release)
         systems, lines = normalise_systems(systems, normalisation, references)
         metric.normalised = normalisation_label(normalisation)
-    return systems, lines + check_form_of(request, metric.reading, systems, references, accept=request.accept_text)
-
-
-def check_form_of(
-    request: ScoreRequest,
-    reading: Reading,
-    systems: Sequence[System],
-    references: Sequence[Sequence[str]],
-    *,
-    accept: bool,
-) -> list[str]:
-    """:func:`check_form`; normalising is a remedy where it was not done."""
-    return check_form(
-        reading, systems, references, accept=accept, release=None if request.normalise else request.release
-    )
+    return systems, lines + check_form(request, metric.reading, systems, references, accept=request.accept_text)
 
 
 def check_training(request: ScoreRequest, text: Column, train: Texts) -> list[str]:
@@ -86,46 +73,41 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
     :param given: ``release``, or ``[LANGUAGE=]NAME`` of a tokeniser, or of ``detokenize``.
     :raises InputError: there is none of that name, it needs a language, or the release cannot tell.
     """
+    from cgbench.benchmark.release.release import Release
     from cgbench.text.normalisation import Normalisation
 
-    language = None if release is None else _target_language(Path(release))
+    opened = None if release is None else Release.open(Path(release))
     if given == RELEASE:
-        if release is None:
+        if opened is None:
             raise InputError(f"{argument('normalise', given)}: of which release? Give {argument('release')}")
-        return _of_release(Path(release), given)
+        return _of_release(opened)
     code, sign, name = given.rpartition("=")
-    language = code if sign else language or ""
-    if not language and name in ("moses", DETOKENIZE):
+    language = code if sign else opened.languages[1] if opened else ""
+    undo = name == DETOKENIZE
+    if not language and (undo or name == "moses"):
         example = argument("normalise", f"en={name}")
         raise InputError(f"{argument('normalise', given)} has rules of each language: name it, such as {example}")
     try:
-        if name == DETOKENIZE:
-            return Normalisation("none", False, (language, language), detokenize=True)
-        return Normalisation(name, False, (language, language))
+        return Normalisation("none" if undo else name, False, (language, language), detokenize=undo)
     except InputError as error:
         raise InputError(error.message.replace("tokenize", "normalise", 1)) from None
 
 
-def _target_language(folder: Path) -> str:
-    from cgbench.benchmark.release.release import Release
-
-    return Release.open(folder).languages[1]
-
-
-def _of_release(folder: Path, given: str) -> Normalisation:
-    from cgbench.benchmark.release.release import Release
+def _of_release(release: Release) -> Normalisation:
     from cgbench.shapes import check_shape
     from cgbench.text.normalisation import Normalisation
 
-    release = Release.open(folder)
+    given = argument("normalise", RELEASE)
     if release.is_split:
-        raise InputError(f"{argument('normalise', given)}: {folder} is a split, whose text is as its corpus has it")
+        raise InputError(
+            f"{argument('normalise', RELEASE)}: {release.folder} is a split, whose text is as its corpus has it"
+        )
     config = release.configuration
     shape = {"tokenize": str, "lowercase": bool}
-    check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
+    check_shape(config, shape, f"{release.folder}: manifest.json: configuration", "it is not that of a cgbench release")
     if config.get("anonymise", "none") != "none":
         raise InputError(
-            f"{argument('normalise', given)}: the release has names in logical forms replaced by those of the source, "
+            f"{given}: the release has names in logical forms replaced by those of the source, "
             "which cannot be done to hypotheses alone; replace them before"
         )
     made = Normalisation(config["tokenize"], config["lowercase"], release.languages, config.get("detokenize") is True)
@@ -172,12 +154,12 @@ def _is_apart(ours: Profile, theirs: Profile) -> bool:
 
 
 def check_form(
+    request: ScoreRequest,
     reading: Reading,
     systems: Sequence[System],
     references: Sequence[Sequence[str]],
     *,
     accept: bool,
-    release: AnyPath | None = None,
 ) -> list[str]:
     """Lines about hypotheses in another form than their references.
 
@@ -186,7 +168,7 @@ def check_form(
     :raises InputError: it would, and ``accept`` is not set.
     """
     theirs = _profile([example[0] for example in references])
-    remedies = _normalises(release)
+    remedy = _remedy_of_release(request)
     lines: list[str] = []
     for system in systems:
         for number, run in enumerate(system.texts or system.runs):
@@ -194,8 +176,8 @@ def check_form(
             for stops in (True, False):
                 if some := [one for one in told if one.stops is stops]:
                     do = dict.fromkeys(one.remedy for one in some)
-                    if remedies and all(one.normalises for one in some):
-                        do = {remedies: None}
+                    if remedy and all(one.normalises for one in some):
+                        do = {remedy: None}
                     causes = "; ".join(one.text for one in some)
                     lines.append(f"{_named(system, number)}: {causes}. Remedy: {'; '.join(do)}")
                     if stops and not accept:
@@ -203,12 +185,12 @@ def check_form(
     return lines
 
 
-def _normalises(release: AnyPath | None) -> str | None:
-    """The remedy that a release has: its own normalisation, if that changes anything."""
-    if release is None:
+def _remedy_of_release(request: ScoreRequest) -> str | None:
+    """The release's own normalisation, if that changes anything and was not done."""
+    if request.normalise or request.release is None:
         return None
     try:
-        made = _of_release(Path(release), RELEASE)
+        made = normalisation_of(RELEASE, request.release)
     except InputError:
         return None
     if made.is_identity:
