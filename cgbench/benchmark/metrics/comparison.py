@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -165,9 +165,7 @@ def compare(
     """
     _check_sizes(metric, systems, bins)
     baseline = _baseline(systems, comparison)
-    if comparison.paired:
-        _check_test(metric, systems, comparison)
-    _check_seeds(systems, comparison)
+    _check_test(metric, systems, comparison)
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
@@ -223,39 +221,32 @@ def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin])
 
 
 def _baseline(systems: Sequence[System], comparison: Comparison) -> int | None:
-    names = [system.name for system in systems]
-    if comparison.baseline is not None and comparison.baseline not in names:
-        raise InputError(f"{argument('baseline', comparison.baseline)}: no such system; there is {', '.join(names)}")
-    if comparison.all_pairs and comparison.baseline is not None:
+    names, wanted = [system.name for system in systems], comparison.baseline
+    if wanted is not None and wanted not in names:
+        raise InputError(f"{argument('baseline', wanted)}: no such system; there is {', '.join(names)}")
+    if comparison.all_pairs and wanted is not None:
         raise InputError(f"{argument('all_pairs')} compares all systems with all; leave {argument('baseline')} out")
-    if comparison.baseline is None and (not comparison.paired or len(systems) < 2):
-        if comparison.paired:
-            raise InputError(
-                f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
-            )
+    if comparison.paired and wanted is None and len(systems) < 2:
+        raise InputError(
+            f"{argument('paired', comparison.paired)} compares systems; give a second {argument('systems')}"
+        )
+    if comparison.all_pairs or not (comparison.paired or wanted):
         return None
-    if comparison.all_pairs:
-        return None
-    return names.index(comparison.baseline) if comparison.baseline is not None else 0
+    return names.index(wanted) if wanted is not None else 0
 
 
 def _check_test(metric: Metric, systems: Sequence[System], comparison: Comparison) -> None:
-    runs = {system.name: len(system.runs) for system in systems}
-    told = ", ".join(f"{name} {count}" for name, count in runs.items())
+    runs = {len(system.runs) for system in systems}
+    told = ", ".join(f"{system.name} {len(system.runs)}" for system in systems)
     test = argument("paired", comparison.paired)
     if comparison.paired == "mcnemar" and metric.outcomes(np.zeros((metric.n, 2)), np.arange(metric.n)) is None:
         raise InputError(f"{test} needs examples that are right or wrong; {metric.name} has degrees")
-    if comparison.paired != CALIBRATED and max(runs.values()) > 1:
+    if comparison.paired not in (None, CALIBRATED) and max(runs) > 1:
         raise InputError(
             f"{test} compares one run with one run (runs: {told}) and says nothing of other seeds; use "
             f"{argument('paired', CALIBRATED)}"
         )
-
-
-def _check_seeds(systems: Sequence[System], comparison: Comparison) -> None:
-    runs = {system.name: len(system.runs) for system in systems}
-    if comparison.shared_seeds and (len(set(runs.values())) > 1 or max(runs.values()) == 1):
-        told = ", ".join(f"{name} {count}" for name, count in runs.items())
+    if comparison.shared_seeds and (len(runs) > 1 or max(runs) == 1):
         raise InputError(
             f"{argument('shared_seeds', True)} compares systems run by run, so it needs the same number of runs of "
             f"each, two at least (runs: {told})"
@@ -429,28 +420,21 @@ def _adjust(groups: Sequence[list[SubsetScores]]) -> list[list[SubsetScores]]:
     """Holm's correction over all parts of ``groups``, figure by figure."""
     flat = [part for parts in groups for part in parts]
     for name in flat[0].figures if flat else ():
-        found = [part.figures[name] for part in flat]
-        adjusted = zip(
-            holm([estimate.p_value for estimate in found]),
-            holm([estimate.p_calibrated for estimate in found]),
-            strict=True,
-        )
-        pairs = [pair for estimate in found for pair in estimate.pairs]
-        of_pairs = zip(holm([pair.p_value for pair in pairs]), holm([pair.p_calibrated for pair in pairs]), strict=True)
-        flat = [
-            replace(part, figures={**part.figures, name: _adjusted(estimate, p, of_pairs)})
-            for part, estimate, p in zip(flat, found, adjusted, strict=True)
-        ]
+        found = _adjusted([part.figures[name] for part in flat])
+        pairs = iter(_adjusted([pair for one in found for pair in one.pairs]))
+        found = [replace(one, pairs=tuple(next(pairs) for _ in one.pairs)) for one in found]
+        flat = [replace(part, figures={**part.figures, name: one}) for part, one in zip(flat, found, strict=True)]
     places = iter(flat)
     return [[next(places) for _ in parts] for parts in groups]
 
 
-Adjusted = tuple[float | None, float | None]
+Tested = TypeVar("Tested", Score, Pair)
 
 
-def _adjusted(estimate: Score, own: Adjusted, of_pairs: Iterator[Adjusted]) -> Score:
-    pairs = []
-    for pair in estimate.pairs:
-        p_holm, p_calibrated = next(of_pairs)
-        pairs.append(replace(pair, p_holm=p_holm, p_calibrated_holm=p_calibrated))
-    return replace(estimate, p_holm=own[0], p_calibrated_holm=own[1], pairs=tuple(pairs))
+def _adjusted(found: Sequence[Tested]) -> list[Tested]:
+    p_values = holm([one.p_value for one in found])
+    calibrated = holm([one.p_calibrated for one in found])
+    return [
+        replace(one, p_holm=p, p_calibrated_holm=other)
+        for one, p, other in zip(found, p_values, calibrated, strict=True)
+    ]
