@@ -12,26 +12,11 @@ from cgbench.benchmark.metrics.bins import Bin, make_bins
 from cgbench.benchmark.metrics.comparison import CALIBRATED, SubsetScores, parts_of
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.features import make_feature
-from cgbench.benchmark.metrics.ranks import clusters
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.errors import InputError
 
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
 OF_COMPOUNDS = ("type", "compound-length", "context-length", "modifier")
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """All systems against all, best first: ``order`` and ``clusters`` hold their numbers.
-
-    ``difference`` and ``p_holm`` (of the calibrated test, where p-values by sacrebleu's rule were asked for) by (first,
-    second); a p-value is None where there is none.
-    """
-
-    order: list[int]
-    clusters: list[list[int]]
-    difference: dict[tuple[int, int], float]
-    p_holm: dict[tuple[int, int], float | None]
 
 
 def wholes(evaluation: Evaluation, asked: EvaluationInputs) -> list[SubsetScores]:
@@ -57,29 +42,6 @@ def wholes(evaluation: Evaluation, asked: EvaluationInputs) -> list[SubsetScores
         )
         for result, part in zip(results, found, strict=True)
     ]
-
-
-def compare_all(evaluation: Evaluation, parts: Sequence[SubsetScores]) -> Pairs | None:
-    """All systems against all by the headline figure; None where there is one system, or no figure.
-
-    :param parts: of :func:`wholes`.
-    """
-    scored = evaluation.scored
-    figure = scored.metric.figures[0]
-    values = [part.figures[figure].value for part in parts]
-    if len(parts) < 2 or any(value is None for value in values):
-        return None
-    numbers = {result.system: number for number, result in enumerate(scored.results)}
-    difference: dict[tuple[int, int], float] = {}
-    p_holm: dict[tuple[int, int], float | None] = {}
-    for number, part in enumerate(parts):
-        for pair in part.figures[figure].pairs:
-            other = numbers[pair.against]
-            difference[number, other], difference[other, number] = pair.difference, -pair.difference
-            p_holm[number, other] = p_holm[other, number] = pair.p_star
-    sign = 1 if scored.metric.lower_is_better else -1
-    order = sorted(numbers.values(), key=lambda one: (sign * float(values[one] or 0), one))
-    return Pairs(order, clusters(order, p_holm), difference, p_holm)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
 from cgbench.benchmark.metrics.differences import SHOWN, Differences, FoundDifference, example_scores, find_differences
 from cgbench.benchmark.metrics.drop import Drop
+from cgbench.benchmark.metrics.ranks import Pairs, compare_all
 from cgbench.benchmark.metrics.report import span
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.scored import ScoredSystems
@@ -19,9 +20,7 @@ from cgbench.report import charts
 from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.score_data import (
     Breakdown,
-    Pairs,
     breakdowns,
-    compare_all,
     most_telling,
     never_right,
     texts_of,
@@ -45,7 +44,7 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
     figures, name = scored.metric.figures, scored.metric.name
     parts = wholes(evaluation, asked)
-    pairs = compare_all(evaluation, parts)
+    pairs = compare_all(scored.metric, [result.system for result in scored.results], parts)
     found = breakdowns(evaluation, asked)
     differences: Sequence[Differences] = evaluation.differences
     if not differences and len(evaluation.systems) > 1:
@@ -183,7 +182,7 @@ def _pairs(scored: ScoredSystems, pairs: Pairs) -> dict[str, Any]:
     def cell(one: int, other: int) -> tuple[str, str]:
         if one == other:
             return "", ""
-        p, difference = pairs.p_holm[one, other], pairs.difference[one, other]
+        p, difference = pairs.p_star[one, other], pairs.difference[one, other]
         if p is None or p >= LEVEL:
             return f"{difference:{signed}}", ""
         return f"{difference:{signed}}*", charts.shade(sign * difference / largest)

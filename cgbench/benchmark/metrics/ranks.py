@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgbench.benchmark.metrics.comparison import SystemScores
+from cgbench.benchmark.metrics.comparison import SubsetScores, SystemScores
 from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.significance import LEVEL
 
@@ -21,31 +21,54 @@ class Rank:
     cluster: int
 
 
+@dataclass(frozen=True)
+class Pairs:
+    """All systems against all, best first: ``order`` and ``clusters`` hold their numbers.
+
+    ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.metrics.comparison.Pair.p_star`) by (first, second); a
+    p-value is None where there is none.
+    """
+
+    order: list[int]
+    clusters: list[list[int]]
+    difference: dict[tuple[int, int], float]
+    p_star: dict[tuple[int, int], float | None]
+
+
+def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> Pairs | None:
+    """All systems against all by the headline figure; None where there are no pairs, or a system has no figure."""
+    estimates = [part.figures[metric.figures[0]] for part in parts]
+    if any(one.value is None for one in estimates) or not any(one.pairs for one in estimates):
+        return None
+    numbers = {name: number for number, name in enumerate(names)}
+    difference: dict[tuple[int, int], float] = {}
+    p_star: dict[tuple[int, int], float | None] = {}
+    for number, estimate in enumerate(estimates):
+        for pair in estimate.pairs:
+            other = numbers[pair.against]
+            difference[number, other], difference[other, number] = pair.difference, -pair.difference
+            p_star[number, other] = p_star[other, number] = pair.p_star
+    sign = 1 if metric.lower_is_better else -1
+    order = sorted(numbers.values(), key=lambda one: (sign * float(estimates[one].value or 0), one))
+    return Pairs(order, clusters(order, p_star), difference, p_star)
+
+
 def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:
     """The ranks of all systems by the headline figure, best first; ``number`` is a system's place in ``results``.
 
     Empty where there are no pairs, or a system has no figure.
     """
-    figure = metric.figures[0]
-    estimates = [result.whole.figures[figure] for result in results]
-    if any(one.value is None for one in estimates) or not any(one.pairs for one in estimates):
+    pairs = compare_all(metric, [result.system for result in results], [result.whole for result in results])
+    if pairs is None:
         return []
-    places = {result.system: number for number, result in enumerate(results)}
-    p_star: dict[tuple[int, int], float | None] = {}
-    for number, estimate in enumerate(estimates):
-        for pair in estimate.pairs:
-            other = places[pair.against]
-            p_star[number, other] = p_star[other, number] = pair.p_star
-    sign = 1 if metric.lower_is_better else -1
-    values = [sign * float(one.value or 0) for one in estimates]
-    order = sorted(places.values(), key=lambda one: (values[one], one))
-    cluster_of = {one: count for count, some in enumerate(clusters(order, p_star), 1) for one in some}
+    cluster_of = {one: count for count, some in enumerate(pairs.clusters, 1) for one in some}
+    sign = -1 if metric.lower_is_better else 1
     found = []
-    for number in order:
-        sure = [other for other in order if other != number and _below(p_star.get((number, other)))]
-        better = sum(values[other] < values[number] for other in sure)
-        worse = sum(values[other] > values[number] for other in sure)
-        found.append(Rank(number, 1 + better, len(order) - worse, cluster_of[number]))
+    for number in pairs.order:
+        sure = [other for other in pairs.order if other != number and _below(pairs.p_star.get((number, other)))]
+        gaps = [sign * pairs.difference[number, other] for other in sure]
+        better, worse = sum(gap < 0 for gap in gaps), sum(gap > 0 for gap in gaps)
+        found.append(Rank(number, 1 + better, len(pairs.order) - worse, cluster_of[number]))
     return found
 
 

@@ -10,16 +10,10 @@ from hostile_text import HOSTILE
 
 import cgbench
 from cgbench.benchmark.metrics.differences import example_scores
-from cgbench.benchmark.metrics.ranks import clusters
+from cgbench.benchmark.metrics.ranks import compare_all
 from cgbench.errors import InputError
 from cgbench.report import score_page as module
-from cgbench.report.score_data import (
-    breakdowns,
-    compare_all,
-    most_telling,
-    never_right,
-    wholes,
-)
+from cgbench.report.score_data import breakdowns, most_telling, never_right, wholes
 from cgbench.report.score_page import score_page
 
 
@@ -58,19 +52,9 @@ def test_intervals_and_all_pairs_are_there_unasked(exact):
     assert [part.figures["exact"].pairs for part in parts] == [
         result.whole.figures["exact"].pairs for result in asked.results
     ]
-    pairs = compare_all(exact, parts)
+    pairs = compare_all(exact.scored.metric, list(SYSTEMS), parts)
     assert pairs.order == [0, 1, 2] and pairs.clusters == [[0], [1, 2]]
     assert pairs.difference[0, 1] == -pairs.difference[1, 0] == pytest.approx(65.0)
-
-
-def test_clusters():
-    """Three systems: 0 and 1 alike, 1 and 2 alike, 0 better than 2; then all told apart."""
-    told = {(0, 1): 0.5, (1, 2): 0.5, (0, 2): 0.001}
-    both = lambda found: found | {(b, a): p for (a, b), p in found.items()}  # noqa: E731
-    assert clusters([0, 1, 2], both(told)) == [[0, 1, 2]]
-    assert clusters([0, 1, 2], both(told | {(1, 2): 0.01})) == [[0, 1], [2]]
-    assert clusters([2, 0, 1], both(dict.fromkeys(told, 0.01))) == [[2], [0], [1]]
-    assert clusters([0, 1, 2], both(told | {(0, 1): None, (0, 2): None})) == [[0, 1, 2]]
 
 
 def test_the_breakdown_is_that_of_by(exact):

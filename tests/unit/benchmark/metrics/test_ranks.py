@@ -30,6 +30,11 @@ def test_without_pairs_there_are_no_ranks():
     assert json.loads(found.report("json"))[0]["test"] == "calibrated"
 
 
-def test_a_chain_of_differences_that_are_not_significant_is_one_cluster():
-    p_star = {(0, 1): 0.2, (1, 2): 0.2, (0, 2): 0.01}
-    assert clusters([0, 1, 2], p_star | {(b, a): p for (a, b), p in p_star.items()}) == [[0, 1, 2]]
+def test_clusters():
+    """Three systems: 0 and 1 alike, 1 and 2 alike, 0 better than 2; then all told apart."""
+    told = {(0, 1): 0.5, (1, 2): 0.5, (0, 2): 0.001}
+    both = lambda found: found | {(b, a): p for (a, b), p in found.items()}  # noqa: E731
+    assert clusters([0, 1, 2], both(told)) == [[0, 1, 2]]
+    assert clusters([0, 1, 2], both(told | {(1, 2): 0.01})) == [[0, 1], [2]]
+    assert clusters([2, 0, 1], both(dict.fromkeys(told, 0.01))) == [[2], [0], [1]]
+    assert clusters([0, 1, 2], both(told | {(0, 1): None, (0, 2): None})) == [[0, 1, 2]]
