@@ -180,7 +180,7 @@ def test_a_split_is_read_as_a_release_is(release, tmp_path):
     assert isinstance(release.test, pandas.DataFrame) and release.test["degree"].tolist() == found.degrees.tolist()
 
 
-@pytest.mark.parametrize("target", ["lm-eval", "mt-metrics-eval", "subset2evaluate", "wmt-testsuite"])
+@pytest.mark.parametrize("target", ["lm-eval", "subset2evaluate"])
 def test_a_split_is_exported(release, tmp_path, target):
     words = ["export", str(release.folder), "--to", target, "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(main, words, catch_exceptions=False)

@@ -1,11 +1,10 @@
-"""The row of a table: degrees by hand and by the definition, and the published rows."""
+"""The row of a table: degrees by hand, and what decides them."""
 
 from __future__ import annotations
 
 import pytest
-import twins
 
-from cgbench.benchmark.stats.rows import Training, Wanted, as_json, measure, published_rows
+from cgbench.benchmark.stats.rows import Training, Wanted, as_json, measure
 from cgbench.benchmark.stats.texts import Text
 from cgbench.text.normalisation import Normalisation
 
@@ -27,12 +26,6 @@ def test_by_eye():
     assert found.quantiles == {"q0": 0.25, "q25": 0.5, "q50": 0.75, "q75": 0.775, "q100": 0.8}
     assert found.mean_length == pytest.approx(13 / 3)
     assert found.words.orders[2].novel == 4  # we see, see a; this bird, bird can
-
-
-def test_degrees_as_the_definition_has_it():
-    found = row()
-    known = twins.known_ngrams(TRAIN, 3)
-    assert found.degrees.tolist() == [twins.degree(line.split(), known) for line in TEST]
 
 
 def test_min_count_decides_what_is_known():
@@ -65,23 +58,3 @@ def test_signature_changes_with_what_the_figures_depend_on():
         row(lowercase=True),
     ]
     assert len({base, *(str(other.signature) for other in others)}) == 6
-
-
-def test_json_keys():
-    found = as_json(row(wanted=Wanted(show=1)))
-    assert found["examples"] == 3
-    assert found["novel_words"] == {"2": 4, "3": 5}
-    assert found["novel_pos"] is None
-    assert found["word_ngrams"]["2"] == {
-        "types": 9, "novel": 4, "share": 4 / 9, "occurrences": 10, "novel_occurrences": 4,
-        "occurrence_share": 0.4,
-    }  # fmt: skip
-    assert found["word_examples"]["2"] == [{"ngram": "bird can", "occurrences": 1}]
-
-
-def test_published_rows_are_those_of_the_paper():
-    rows = {found.name: found for found in published_rows()}
-    assert list(rows) == ["COGS", "CoGnition", "CFQ", "ReaCT"]
-    assert rows["COGS"].words == {2: 6_097, 3: 24_275}
-    assert rows["ReaCT"].pos == {2: 76, 3: 638}
-    assert (rows["CFQ"].examples, rows["CFQ"].degree) == (11_968, 0.268)
