@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from planting import KINDS, Pair, Text
 
+from cgbench.benchmark.candidates.matching import word_frequency
 from cgbench.benchmark.candidates.pair_measures import pair_measures
-from cgbench.benchmark.candidates.reverse import forget_reverse, measure_reverse
-from cgbench.benchmark.candidates.uncertainty import candidate_lines, forget_ensemble, measure_sources
-from cgbench.benchmark.candidates.word_frequency import word_frequency
+from cgbench.benchmark.candidates.uncertainty import candidate_lines, forget_ensemble, measure_reverse, measure_sources
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.react.demo import LANGUAGES, NOISE, run_demo
@@ -121,7 +120,7 @@ def with_reverse(
     if not reverse:
         return columns
     back = [row["reverse_pe_stu"] for row in measure_reverse(reverse, pairs[1], pairs[0], device="cpu")]
-    forget_reverse()
+    forget_ensemble()
     both = {**columns, "reverse_pe_stu": np.array(back)}
     return {**both, **{name: np.array(values) for name, values in pair_measures(both, None).items()}}
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.matching import Control
-from cgbench.benchmark.candidates.word_frequency import word_frequency
+from cgbench.benchmark.candidates.matching import Control, word_frequency
+from cgbench.errors import InputError
+from cgbench.text.columns import read_text
 from cgbench.text.corpus import ParallelText
+from cgbench.text.formats import CorpusSpec
 
 if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
 SIDES = ("source", "target")
 RAREST = "{}_rarest"  # of one side: how often the sentence's rarest word is in the training text
 ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
+DIFFICULTY = "difficulty"  # of a pair, by any external model: also something to select by
 CONTROL_KEYS = (*ROW_KEYS, *map(RAREST.format, SIDES))
 
 
@@ -83,3 +88,34 @@ def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
     for name in rows[0] if rows else ():
         table = table.append_column(name, [[row[name] for row in rows]])
     return table
+
+
+def read_difficulty(
+    files: Sequence[Path], pools: Sequence[ParallelText], specs: Sequence[CorpusSpec]
+) -> tuple[np.ndarray, ...]:
+    """The difficulty of every pair, a float64 array ``[lines]`` for each corpus of the pool, from files with a number
+    per line, such as Sentinel-src gives for a source (Proietti et al. 2025, "Estimating Machine Translation
+    Difficulty"), or the error of some system.
+
+    :raises InputError: a file has more or fewer lines than its corpus, or one that is no number.
+    """
+    result = []
+    for path, pool, spec in zip(files, pools, specs, strict=True):
+        values = array("d")
+        for number, line in enumerate(read_text(path, DIFFICULTY), 1):
+            try:
+                value = float(line)
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value):
+                raise InputError(
+                    f"{path}, row {number}: {line.strip()[:40]!r} is not a number; a value a pair is needed"
+                )
+            values.append(value)
+        if len(values) != pool.lines:
+            raise InputError(
+                f"{path}: {len(values):,} values for the {pool.lines:,} pairs of {spec}; one is needed for each, in "
+                "the same order"
+            )
+        result.append(np.frombuffer(values, np.float64))
+    return tuple(result)

@@ -1,7 +1,8 @@
 """How uncertain an ensemble is about each candidate: translate the source, then score the translation.
 
 The given translation, the reference, is scored in the same way: what the ensemble finds least likely of it is mostly
-noise (docs/noise.md).
+noise (docs/noise.md). A second ensemble, which translates the other way round, says how likely each source is given its
+target: with that a pair has its dual conditional cross-entropy (:mod:`cgbench.benchmark.candidates.pair_measures`).
 
 Shards go to worker processes; a finished shard is a file, so a build that is stopped loses at most the shards in the
 making. What a shard holds depends on the candidates and the ensemble alone, never on how many workers there are.
@@ -17,12 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
 from cgbench.engines import Engine, Needs
+from cgbench.errors import InputError
 from cgbench.files import write_atomic
+from cgbench.models.checkpoints import member_folders, read_config
 from cgbench.progress import bar
 
 if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
+    from cgbench.text.corpus import ParallelText
 
 SHARD = 500  # candidates at most; part of the step's key, because batches are formed inside a shard
 LEAST = 100  # candidates of a shard, where there are so many: fewer are no whole batch, and slower
@@ -187,6 +192,48 @@ def _of_nbest(ensemble: Ensemble, lines: Sequence[str], found: Sequence[Sequence
     values[rows, places] = ensemble.score([lines[row] for row in rows], [one.tokens for one in flat])["rmi"]
     log_probs[rows, places] = [one.log_prob for one in flat]
     return importance_weighted(values, log_probs)
+
+
+def check_reverse(ensemble: Path, train: ParallelText) -> None:
+    """Check that ``ensemble`` was trained on ``train`` with its sides the other way round.
+
+    :raises InputError: it goes the same way as the build, or was trained on another text.
+    """
+    wanted = {"source": train.target.sha256, "target": train.source.sha256}
+    for folder in member_folders(ensemble):
+        corpus = read_config(folder).corpus
+        found = {side: corpus.get(side) for side in wanted}
+        if found == wanted:
+            continue
+        if found == train.hashes:
+            raise InputError(
+                f"{folder}: this ensemble translates the way of the build; a reverse ensemble reads the target and "
+                f"writes the source: train it with --train {train.target.path} {train.source.path}"
+            )
+        raise InputError(
+            f"{folder}: this reverse ensemble was trained on other text than {train.target.path} and "
+            f"{train.source.path} (or text normalised in another way); train one with the same --train, its sides the "
+            "other way round, --tokenize and --lowercase"
+        )
+
+
+def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine) -> None:
+    """Write ``out/part-*.jsonl``: a line a candidate with :data:`REVERSE_LIKELIHOOD`.
+
+    :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
+    """
+    sources, targets = candidate_lines(candidates)
+    measure = functools.partial(measure_reverse, members, device=device)
+    measure_shards(out, (targets, sources), measure, "reverse likelihood", device, engine)
+
+
+def measure_reverse(
+    members: Sequence[Path], targets: Sequence[str], sources: Sequence[str], *, device: str
+) -> list[dict[str, float]]:
+    """Of each pair the negative log-likelihood of its source given its target, nats a token, end token included."""
+    ensemble = open_ensemble(tuple(members), device)
+    values = ensemble.score(targets, ensemble.subwords.encode_target(sources))["pe_stu"]
+    return [{REVERSE_LIKELIHOOD: float(value)} for value in values]
 
 
 def forget_ensemble() -> None:

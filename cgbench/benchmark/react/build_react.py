@@ -17,16 +17,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
-from cgbench.benchmark.candidates.difficulty import DIFFICULTY, of_candidates, read_difficulty
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.pair_measures import pair_measures
-from cgbench.benchmark.candidates.reverse import check_reverse, reverse_of_candidates
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
-from cgbench.benchmark.candidates.table import candidate_table, vocabularies_of, with_columns
+from cgbench.benchmark.candidates.table import (
+    DIFFICULTY,
+    candidate_table,
+    read_difficulty,
+    vocabularies_of,
+    with_columns,
+)
 from cgbench.benchmark.candidates.uncertainty import (
     candidate_lines,
+    check_reverse,
     read_uncertainty,
+    reverse_of_candidates,
     search_settings,
     uncertainty_of_candidates,
 )
@@ -152,8 +158,8 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     table = candidate_table(candidates, pools, perplexity, ngrams, request.degree_side)
 
     if difficulty:
-        found = of_candidates(difficulty, table["pool"].to_pylist(), table["pool_line"].to_pylist())
-        table = with_columns(table, [{DIFFICULTY: value} for value in found])
+        places = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
+        table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in places]])
 
     # The ensemble translates their sources: how uncertain is it about its own translations?
     quality = None

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 from cgbench.benchmark.candidates.amounts import parse_amount, resolve_amount
 from cgbench.benchmark.candidates.pair_measures import JOINT, NEEDS, REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import DROPS, GIVEN_DEGREE, selection_sizes
+from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.candidates.uncertainty import NBEST, REFERENCE
 from cgbench.benchmark.react.inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
+from cgbench.text.streams import is_stdin, split_name
+
+
+def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
+    """Check, before anything runs, that there is a file for each corpus of the pool, and one to select by.
+
+    :raises InputError: there is not.
+    """
+    if select_by != "uncertainty" and not files:
+        raise InputError(f"select_by={select_by}: needs a value for each pair; give them with {argument(DIFFICULTY)}")
+    if files and len(files) != pools:
+        raise InputError(
+            f"{argument(DIFFICULTY)}: {len(files)} files for {pools} corpora of the pool; give one for each, in the "
+            "same order"
+        )
+    for path in files:
+        file = split_name(path)[0]
+        if is_stdin(file) or not file.is_file():
+            raise InputError(f"{path}: no such file")
 
 
 def check_measures(request: BuildRequest, inputs: Inputs) -> None:

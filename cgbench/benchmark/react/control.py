@@ -29,9 +29,9 @@ from cgbench.benchmark.candidates.matching import (
     covariates_of,
     match,
     scaled,
+    word_frequency,
 )
 from cgbench.benchmark.candidates.selection import seeded_hash
-from cgbench.benchmark.candidates.word_frequency import word_frequency
 from cgbench.text.corpus import ParallelText
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
 def _with_frequency(
     rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
 ) -> dict[str, np.ndarray]:
-    """``rows`` with what :func:`~cgbench.benchmark.candidates.matching.covariates_of` needs to know of their words."""
+    """``rows`` with what ``covariates_of`` needs to know of their words."""
     found = dict(rows)
     for side, lines, vocabulary in zip(SIDES, texts, vocabularies, strict=True):
         frequency = word_frequency(vocabulary, lines)

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.candidates.difficulty import check_difficulty
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
 from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
-from cgbench.benchmark.react.checks import check_measures, check_shares
+from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares
 from cgbench.benchmark.react.inputs import Inputs, read_inputs
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
 from cgbench.benchmark.release.card_notes import read_notes

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.pair_measures import REVERSE_LIKELIHOOD
-from cgbench.benchmark.candidates.reverse import measure_reverse
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.uncertainty import (
     REFERENCE,
     SHARD,
     forget_ensemble,
+    measure_reverse,
     measure_sources,
     read_uncertainty,
     search_settings,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.correlations import Interval, interval, spearman
-from cgbench.benchmark.candidates.difficulty import DIFFICULTY
+from cgbench.benchmark.candidates.table import DIFFICULTY
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError
 

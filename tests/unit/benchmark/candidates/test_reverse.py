@@ -5,10 +5,8 @@ import math
 import pytest
 from small_ensemble import SOURCE, TARGET, learn_subwords, write_member
 
-from cgbench.benchmark.candidates import reverse as candidate_reverse
 from cgbench.benchmark.candidates import uncertainty as candidate_uncertainty
-from cgbench.benchmark.candidates.reverse import check_reverse, reverse_of_candidates
-from cgbench.benchmark.candidates.uncertainty import read_uncertainty
+from cgbench.benchmark.candidates.uncertainty import check_reverse, read_uncertainty, reverse_of_candidates
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import CheckpointConfig, member_folders
@@ -54,9 +52,9 @@ def test_one_that_was_trained_the_other_way_round_is_refused(tmp_path, monkeypat
     train = index_pair(tmp_path / "source", tmp_path / "target")
     (tmp_path / "member-0").mkdir()
     digests = {side: train.hashes[of] for side, of in zip(("source", "target"), corpus, strict=False)}
-    monkeypatch.setattr(candidate_reverse, "member_folders", lambda folder: [folder / "member-0"])
+    monkeypatch.setattr(candidate_uncertainty, "member_folders", lambda folder: [folder / "member-0"])
     monkeypatch.setattr(
-        candidate_reverse, "read_config", lambda folder: CheckpointConfig(None, None, 1, 1, "", corpus=digests)
+        candidate_uncertainty, "read_config", lambda folder: CheckpointConfig(None, None, 1, 1, "", corpus=digests)
     )
     if message is None:
         check_reverse(tmp_path, train)

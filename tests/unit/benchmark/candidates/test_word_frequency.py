@@ -8,7 +8,7 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgbench.benchmark.candidates.word_frequency import log_counts, word_frequency
+from cgbench.benchmark.candidates.matching import log_counts, word_frequency
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
