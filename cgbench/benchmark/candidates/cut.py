@@ -8,17 +8,15 @@ the number of candidates, not with the pool.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, mix
+from cgbench.benchmark.candidates.scan import NO_LIMIT, arrow, in_threads, mix
 from cgbench.files import atomic_path, write_atomic, write_json
 from cgbench.text.blocks import padded, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
@@ -43,17 +41,29 @@ class Cut:
         write_json(folder / "counts.json", self.counts)
 
 
-def count_lengths(
-    lengths: Iterable[Mapping[str, int]], *, min_length: int = 1, max_length: int | None = None
-) -> dict[str, int]:
+@dataclass(frozen=True)
+class Bounds:
+    """The lengths that a candidate may have: words on the side of the degree (None: no limit)."""
+
+    min_length: int = 1
+    max_length: int | None = None
+    side: str = "target"
+
+    def hold(self, rows: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Which rows of a scan are within the bounds, bool ``[rows]``."""
+        lengths = rows[f"{self.side}_length"]
+        return (lengths >= self.min_length) & (lengths <= (self.max_length or NO_LIMIT))
+
+
+def count_lengths(lengths: Iterable[Mapping[str, int]], bounds: Bounds) -> dict[str, int]:
     """How many rows of some scans are too short, too long and within the bounds, and ``known_words``: all of them.
 
     :param lengths: what :func:`~cgbench.benchmark.candidates.scan.scan` counted, of each corpus of the pool.
     """
     pairs = [(int(length), count) for one in lengths for length, count in one.items()]
     known = sum(count for _, count in pairs)
-    short = sum(count for length, count in pairs if length < min_length)
-    long = sum(count for length, count in pairs if length > (NO_LIMIT if max_length is None else max_length))
+    short = sum(count for length, count in pairs if length < bounds.min_length)
+    long = sum(count for length, count in pairs if length > (bounds.max_length or NO_LIMIT))
     return {"known_words": known, "too_short": short, "too_long": long, "within_length": known - short - long}
 
 
@@ -62,11 +72,9 @@ def cut(
     pools: Sequence[ParallelText],
     *,
     size: int,
-    min_length: int = 1,
-    max_length: int | None = None,
+    bounds: Bounds = Bounds(),
     seed: int = 0,
     seen: Sequence[ParallelText] = (),
-    degree_side: str = "target",
 ) -> Cut:
     """The ``size`` pairs of the highest degree, without repeats and without text that was seen.
 
@@ -76,15 +84,12 @@ def cut(
     pieces agree are taken as equal pairs unread.
 
     :param parts: the files of :func:`scan`, for all ``pools``.
-    :param min_length: words on the side of the degree, and ``max_length`` (None: no limit).
     :returns: fewer than ``size`` only where no more are left. Counts: ``candidates``, and ``seen`` and ``duplicates``:
         passed over on the way down to the last candidate.
     """
     ask = size + size // 8 + 1000
     while True:
-        rows, more = _best_rows(
-            parts, ask, min_length=min_length, max_length=max_length, seed=seed, degree_side=degree_side
-        )
+        rows, more = _best_rows(parts, ask, bounds, seed)
         release_memory()
         candidates = _take(rows, pools, seen, size)
         if not more or len(candidates.sources) == size:
@@ -97,6 +102,11 @@ COLUMNS = (
 )  # fmt: skip
 
 
+def parts_of(scans: Sequence[Path]) -> list[Path]:
+    """The files of some scans, in order."""
+    return [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
+
+
 def read_parts(parts: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
     """The rows of a scan, a part at a time: its columns by name."""
     pyarrow = arrow()
@@ -107,24 +117,10 @@ def read_parts(parts: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
             table = file.read(columns=list(COLUMNS), use_threads=False)
         return {name: table[name].to_numpy() for name in COLUMNS}
 
-    with ThreadPoolExecutor(2) as threads:
-        ahead: deque[Any] = deque()
-        for part in parts:
-            ahead.append(threads.submit(read, part))
-            if len(ahead) > 2:
-                yield ahead.popleft().result()
-        while ahead:
-            yield ahead.popleft().result()
+    return in_threads(read, parts, 2, 2)
 
 
-def within_bounds(lengths: np.ndarray, min_length: int, max_length: int | None) -> np.ndarray:
-    """Which lengths, on the side of the degree, a candidate may have."""
-    return (lengths >= min_length) & (lengths <= (NO_LIMIT if max_length is None else max_length))
-
-
-def _best_rows(
-    parts: Sequence[Path], ask: int, *, min_length: int, max_length: int | None, seed: int, degree_side: str
-) -> tuple[dict[str, np.ndarray], bool]:
+def _best_rows(parts: Sequence[Path], ask: int, bounds: Bounds, seed: int) -> tuple[dict[str, np.ndarray], bool]:
     """The ``ask`` distinct rows that come first in the cut's order, and whether there were more.
 
     ``copies`` says how many rows were equal to a row. No more than ``1.5 * ask`` rows and a part's are held.
@@ -135,8 +131,7 @@ def _best_rows(
     last: tuple[float, np.uint64] | None = None
     more = False
     for part in read_parts(parts):
-        length = part[f"{degree_side}_length"]
-        within = within_bounds(length, min_length, max_length)
+        within = bounds.hold(part)
         part["tie"] = mix(part["content"] ^ salt)
         if last is not None:
             ahead = (part["degree"] > last[0]) | ((part["degree"] == last[0]) & (part["tie"] <= last[1]))
@@ -255,10 +250,7 @@ _GAP = 64 << 10
 def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: list[bytes], codes: np.ndarray) -> None:
     from cgbench.text import word_kernels
 
-    breaks = [0]
-    for i in (np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist():
-        breaks.append(i)
-    breaks.append(len(offsets))
+    breaks = [0, *(np.flatnonzero(np.diff(offsets) > _GAP) + 1).tolist(), len(offsets)]
     offsets = offsets + text.begin
     file = os.open(text.path, os.O_RDONLY)
     try:

@@ -29,7 +29,7 @@ import json
 import os
 import queue
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -180,11 +180,16 @@ def _by_threads(scanner: _Scanner, files: list[int], shards: Sequence[Shard], jo
         finally:
             desks.put(desk)
 
+    yield from in_threads(one, shards, jobs, 2 * jobs)
+
+
+def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, ahead: int) -> Iterator[Any]:
+    """What ``work`` makes of each item, in order; at most ``ahead`` results wait to be taken."""
     with ThreadPoolExecutor(jobs) as threads:
         running: deque[Any] = deque()
-        for shard in shards:
-            running.append(threads.submit(one, shard))
-            if len(running) > 2 * jobs:
+        for item in items:
+            running.append(threads.submit(work, item))
+            if len(running) > ahead:
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()

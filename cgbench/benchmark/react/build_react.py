@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.amounts import resolve_amount
+from cgbench.benchmark.candidates.cut import Bounds, count_lengths, cut, parts_of
 from cgbench.benchmark.candidates.ensemble_quality import QUALITY, measure_quality, warning_of
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.pair_measures import pair_measures
@@ -231,20 +232,11 @@ def _scan(out: Path, *, plan: Plan, number: int, pool: ParallelText, learned: Pa
 def _cut(
     out: Path, plan: Plan, scans: Sequence[Path], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
 ) -> None:
-    from cgbench.benchmark.candidates.cut import count_lengths, cut
-
     request = plan.request
-    bounds: dict[str, Any] = {"min_length": request.min_length, "max_length": request.max_length}
-    lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], **bounds)
-    result = cut(
-        [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))],
-        pools,
-        size=resolve_amount("candidates", request.candidates, lengths["within_length"]),
-        seed=request.seed,
-        seen=seen,
-        degree_side=request.degree_side,
-        **bounds,
-    )
+    bounds = Bounds(request.min_length, request.max_length, request.degree_side)
+    lengths = count_lengths([read_json(scan / "counts.json")["lengths"] for scan in scans], bounds)
+    size = resolve_amount("candidates", request.candidates, lengths["within_length"])
+    result = cut(parts_of(scans), pools, size=size, bounds=bounds, seed=request.seed, seen=seen)
     replace(result, counts={**lengths, **result.counts}).save(out)
 
 
@@ -264,16 +256,14 @@ def _draw_control(
     test["pool"] = test["pool"] - 1  # as the scans count
     lines = [(candidates / f"candidates.{side}").read_bytes().split(b"\n") for side in SIDES]
     return draw_control(
-        [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))],
+        parts_of(scans),
         pools,
         test,
         ([lines[0][row] for row in chosen], [lines[1][row] for row in chosen]),
         vocabularies_of(learned, request.degree_side),
         seed=request.seed,
-        min_length=request.min_length,
-        max_length=request.max_length,
+        bounds=Bounds(request.min_length, request.max_length, request.degree_side),
         seen=seen,
-        degree_side=request.degree_side,
     )
 
 

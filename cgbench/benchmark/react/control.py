@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.candidates.cut import COLUMNS, read_parts, read_texts, within_bounds
+from cgbench.benchmark.candidates.cut import COLUMNS, Bounds, read_parts, read_texts
 from cgbench.benchmark.candidates.matching import (
     LENGTHS,
     RAREST,
@@ -51,10 +51,8 @@ def draw_control(
     vocabularies: tuple[Vocabulary, Vocabulary],
     *,
     seed: int,
-    min_length: int = 1,
-    max_length: int | None = None,
+    bounds: Bounds,
     seen: Sequence[ParallelText] = (),
-    degree_side: str = "target",
 ) -> Control:
     """Draw a control set for a test set.
 
@@ -62,15 +60,13 @@ def draw_control(
     :param test: of the test set ``pool`` (as in the scan), ``source_length``, ``target_length``, an array each;
         ``texts``: its sources and targets, words joined by one blank.
     :param vocabularies: the words of the training text, source and target.
-    :param min_length: as of the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``max_length``, ``seen`` and
-        ``degree_side``.
+    :param bounds: as of the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``seen``.
     """
-    reader = _Reader(parts, degree_side, min_length, max_length, seed)
-    wanted, there, near = Counter(bins_of(test).tolist()), reader.sizes(), NEAR
+    wanted, there, near = Counter(bins_of(test).tolist()), _bin_sizes(parts, bounds), NEAR
     pairs = Counter(test["pool"].tolist())
     while True:
         ask = nearest_bins(wanted, there, near)
-        rows, found = _usable(reader.smallest(ask), pools, seen, texts)
+        rows, found = _usable(_nearest_rows(parts, bounds, seed, ask), pools, seen, texts)
         held = Counter(rows["pool"].tolist())
         if all(held[pool] >= count for pool, count in pairs.items()):
             break
@@ -157,44 +153,36 @@ def _with_frequency(
     return found
 
 
-class _Reader:
-    """The rows of a scan that may be in a control set, a part at a time."""
+def _bin_sizes(parts: Sequence[Path], bounds: Bounds) -> Counter[int]:
+    """How many rows each bin has."""
+    total: Counter[int] = Counter()
+    for part in read_parts(parts):
+        keys, counts = np.unique(bins_of(part)[bounds.hold(part)], return_counts=True)
+        total.update(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
+    return total
 
-    def __init__(
-        self, parts: Sequence[Path], degree_side: str, min_length: int, max_length: int | None, seed: int
-    ) -> None:
-        self.parts, self.seed = parts, seed
-        self.length, self.bounds = f"{degree_side}_length", (min_length, max_length)
 
-    def sizes(self) -> Counter[int]:
-        """How many rows each bin has."""
-        total: Counter[int] = Counter()
-        for part in read_parts(self.parts):
-            keys, counts = np.unique(bins_of(part)[within_bounds(part[self.length], *self.bounds)], return_counts=True)
-            total.update(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
-        return total
-
-    def smallest(self, ask: Mapping[int, int]) -> dict[str, np.ndarray]:
-        """The rows of the smallest seeded hashes, ``ask[bin]`` of each bin, by rising hash; with ``bin``, ``tie``."""
-        keys = np.array(sorted(ask), np.int64)
-        most = np.array([ask[key] for key in keys.tolist()], np.int64)
-        held: list[dict[str, np.ndarray]] = [
-            {name: np.zeros(0, np.int64) for name in COLUMNS}
-            | {"bin": np.zeros(0, np.int64), "tie": np.zeros(0, np.uint64), "content": np.zeros(0, np.uint64)}
-        ]
-        waiting = 0
-        for part in read_parts(self.parts):
-            part["bin"] = bins_of(part)
-            part["tie"] = seeded_hash(part["content"], self.seed, "control")
-            rows = np.flatnonzero(within_bounds(part[self.length], *self.bounds) & np.isin(part["bin"], keys))
-            held.append({name: values[rows] for name, values in part.items()})
-            waiting += len(rows)
-            if waiting > 2 * most.sum() + 10_000:
-                held = [_smallest(held, keys, most)]
-                waiting = len(held[0]["tie"])
-        rows_held = _smallest(held, keys, most)
-        order = np.lexsort((rows_held["line"], rows_held["pool"], rows_held["bin"], rows_held["tie"]))
-        return {name: values[order] for name, values in rows_held.items()}
+def _nearest_rows(parts: Sequence[Path], bounds: Bounds, seed: int, ask: Mapping[int, int]) -> dict[str, np.ndarray]:
+    """The rows of the smallest seeded hashes, ``ask[bin]`` of each bin, by rising hash; with ``bin``, ``tie``."""
+    keys = np.array(sorted(ask), np.int64)
+    most = np.array([ask[key] for key in keys.tolist()], np.int64)
+    held: list[dict[str, np.ndarray]] = [
+        {name: np.zeros(0, np.int64) for name in (*COLUMNS, "bin")}
+        | {name: np.zeros(0, np.uint64) for name in ("tie", "content")}
+    ]
+    waiting = 0
+    for part in read_parts(parts):
+        part["bin"] = bins_of(part)
+        part["tie"] = seeded_hash(part["content"], seed, "control")
+        rows = np.flatnonzero(bounds.hold(part) & np.isin(part["bin"], keys))
+        held.append({name: values[rows] for name, values in part.items()})
+        waiting += len(rows)
+        if waiting > 2 * most.sum() + 10_000:
+            held = [_smallest(held, keys, most)]
+            waiting = len(held[0]["tie"])
+    rows_held = _smallest(held, keys, most)
+    order = np.lexsort((rows_held["line"], rows_held["pool"], rows_held["bin"], rows_held["tie"]))
+    return {name: values[order] for name, values in rows_held.items()}
 
 
 def _smallest(parts: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np.ndarray) -> dict[str, np.ndarray]:

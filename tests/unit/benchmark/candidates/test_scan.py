@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cgbench.benchmark.candidates import cut as cut_module
 from cgbench.benchmark.candidates import scan as pool_module
-from cgbench.benchmark.candidates.cut import Cut, count_lengths, cut
+from cgbench.benchmark.candidates.cut import Bounds, Cut, count_lengths, cut
 from cgbench.benchmark.candidates.scan import Scan, scan
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
@@ -166,8 +166,7 @@ def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size
         pools = [write(folder, str(i), some) for i, some in enumerate((corpus[:half], corpus[half:])) if some]
         parts, scanned = scan_all(folder, train, pools)
         rows = read(parts, pools)
-        options = {"min_length": min_length, "seed": seed, "seen": [train, excluded]}
-        result = cut(parts, pools, size=size, **options)
+        result = cut(parts, pools, size=size, bounds=Bounds(min_length), seed=seed, seen=[train, excluded])
     lines = lines_of(result, pools)
     assert lines == expected_cut(corpus, rows, size, min_length, seed, TRAIN + exclude)
     chosen = [corpus[line] for line in lines]
@@ -175,14 +174,14 @@ def test_the_cut_is_its_definition(corpus: list[Pair], exclude: list[Pair], size
     assert [text.decode() for text in result.targets] == [" ".join(twins.words_of(target)) for _, target in chosen]
     lengths = [row["target_length"] for row in rows]
     max_length = min_length + 1
-    counted = count_lengths([one["lengths"] for one in scanned], min_length=min_length, max_length=max_length)
+    counted = count_lengths([one["lengths"] for one in scanned], Bounds(min_length, max_length))
     assert counted == {
         "known_words": len(rows),
         "too_short": sum(length < min_length for length in lengths),
         "too_long": sum(length > max_length for length in lengths),
         "within_length": sum(min_length <= length <= max_length for length in lengths),
     }
-    counts = result.counts | count_lengths([one["lengths"] for one in scanned], min_length=min_length)
+    counts = result.counts | count_lengths([one["lengths"] for one in scanned], Bounds(min_length))
     assert counts["candidates"] == len(chosen) and counts["too_long"] == 0
     if len(chosen) < size:
         assert counts["within_length"] == counts["candidates"] + counts["seen"] + counts["duplicates"]
@@ -214,15 +213,15 @@ def test_the_cut_holds_few_rows_and_looks_again_when_too_few_are_left(tmp_path: 
     asked = []
     best_rows = cut_module._best_rows
 
-    def fewer(parts, ask, **rest):  # as if the slack were far too small
+    def fewer(parts, ask, *rest):  # as if the slack were far too small
         asked.append(ask)
-        found = best_rows(parts, max(1, (ask - 1000) // 4), **rest)
+        found = best_rows(parts, max(1, (ask - 1000) // 4), *rest)
         assert len(found[0]["line"]) <= 3 * ask
         return found
 
     monkeypatch.setattr(cut_module, "_best_rows", fewer)
     for size in (1, 20, 60, 10_000):
-        result = cut(parts, [pool], size=size, min_length=2, seed=7, seen=[train])
+        result = cut(parts, [pool], size=size, bounds=Bounds(2), seed=7, seen=[train])
         assert result.rows["line"].tolist() == expected_cut(corpus, rows, size, 2, 7, KNOWN)
     assert len(asked) > 4
 

@@ -8,6 +8,7 @@ import pytest
 import twins
 
 from cgbench.benchmark.candidates import scan as scan_module
+from cgbench.benchmark.candidates.cut import Bounds
 from cgbench.benchmark.candidates.matching import BALANCED, COVARIATES, balance, match, worst
 from cgbench.benchmark.candidates.scan import Scan, content_of, scan
 from cgbench.benchmark.candidates.selection import seeded_hash
@@ -55,7 +56,7 @@ def draw(parts, pools, chosen, pairs, train, **options):
     }
     texts = tuple([pairs[number][line][side].encode() for number, line in chosen] for side in (0, 1))
     words = tuple(Vocabulary.learn(getattr(train, side).path, min_count=1) for side in ("source", "target"))
-    return draw_control(parts, pools, test, texts, words, **options)
+    return draw_control(parts, pools, test, texts, words, **{"bounds": Bounds(), **options})
 
 
 def skewed(rng, size):
@@ -78,7 +79,7 @@ def test_the_slow_way_draws_the_same(tmp_path, monkeypatch, case):
     pools = [write(tmp_path, f"pool-{number}", one) for number, one in enumerate(pairs)]
     parts = build(tmp_path, train, pools)
     chosen = [(0, line) for line in range(12) if len(pairs[0][line][1].split()) >= least] + [(1, 3), (1, 5)]
-    control = draw(parts, pools, chosen, pairs, train, seed=case, min_length=least, seen=[train])
+    control = draw(parts, pools, chosen, pairs, train, seed=case, bounds=Bounds(least), seen=[train])
 
     places = [(number, line) for number, one in enumerate(pairs) for line in range(len(one))]
     places = [(number, line) for number, line in places if len(pairs[number][line][1].split()) >= least]
