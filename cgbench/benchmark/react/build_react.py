@@ -38,10 +38,10 @@ from cgbench.benchmark.candidates.uncertainty import (
     uncertainty_of_candidates,
 )
 from cgbench.benchmark.metrics.bleu import chrf_and_bleu
+from cgbench.benchmark.react.checks import check_enough
 from cgbench.benchmark.react.control import draw_control
 from cgbench.benchmark.react.plan import Built, Plan, plan_build
 from cgbench.benchmark.react.request import SIDES, BuildRequest
-from cgbench.benchmark.react.shortage import check_enough
 from cgbench.benchmark.react.write_release import write_release, write_timings
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.work_folder import find_work, keep_private, open_work
@@ -165,13 +165,19 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     # The ensemble translates their sources: how uncertain is it about its own translations?
     quality = None
     if plan.uncertainty and plan.quality:
-        measure = _measurer(plan, workspace, train, candidates, engine)
+        members = _members(plan, workspace, train, engine)
         with saying_where(engine, "uncertainty", workspace.say):
-            uncertainty = workspace.run(plan.uncertainty, measure, resumable=True)
-        table = with_columns(table, read_uncertainty(uncertainty))
+            uncertainty = workspace.run(
+                plan.uncertainty, lambda out: _measure(out, plan, members, candidates, engine), resumable=True
+            )
+        rows = read_uncertainty(uncertainty)
+        table = with_columns(table, rows)
         # Does it translate at all? (Not in the paper.)
-        check = _quality_measurer(plan, workspace, train, candidates, uncertainty, engine)
-        quality = read_json(workspace.run(plan.quality, check) / QUALITY)
+        held_out = workspace.result(plan.ensemble.held_out) if plan.ensemble and plan.ensemble.held_out else None
+        known = workspace.run(
+            plan.quality, lambda out: _check_quality(out, plan, rows, members, candidates, train, held_out, engine)
+        )
+        quality = read_json(known / QUALITY)
     # A second ensemble, of the other direction: how unlikely are the two sides given each other?
     if plan.reverse:
         assert plan.inputs.reverse is not None
@@ -278,58 +284,55 @@ def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Pa
     }
 
 
-def _measurer(
-    plan: Plan, workspace: Workspace, train: ParallelText, candidates: Path, engine: Engine
-) -> Callable[[Path], None]:
-    """What fills the folder of the uncertainty step; members are trained before, if need be."""
-    limits = search_settings(plan.request.as_dict())
+def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engine) -> list[Path]:
+    """The folders of the ensemble's members, trained and published first if need be; none of external models."""
+    if plan.inputs.ensemble:
+        return member_folders(plan.inputs.ensemble)
+    if plan.ensemble is None:
+        return []
+    members = train_ensemble(workspace, plan.ensemble, train, None, engine)
+    publish_beside(workspace, members)
+    return members
+
+
+def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
+    """Fill the folder of the uncertainty step."""
+    beam, limits = plan.request.beam, search_settings(plan.request.as_dict())
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates)
-        search = {"beam": plan.request.beam, **limits}
-        work = Measurement(plan.inputs.members, sources, None, targets, plan.device, search)
-        return lambda out: measure_in_token_space(work, out, engine)
-    members = _members(plan, workspace, train, engine)
-    return lambda out: uncertainty_of_candidates(
-        members, candidates, out, beam=plan.request.beam, device=plan.device, engine=engine, limits=limits
-    )
-
-
-def _quality_measurer(
-    plan: Plan, workspace: Workspace, train: ParallelText, candidates: Path, uncertainty: Path, engine: Engine
-) -> Callable[[Path], None]:
-    """What fills the folder of the step that measures how well the ensemble translates."""
-    if plan.inputs.members:
-        members = []
-    elif plan.inputs.ensemble:
-        members = member_folders(plan.inputs.ensemble)
+        search = {"beam": beam, **limits}
+        measure_in_token_space(
+            Measurement(plan.inputs.members, sources, None, targets, plan.device, search), out, engine
+        )
     else:
-        assert plan.ensemble is not None
-        members = [workspace.result(step) for step in plan.ensemble.members]
-    division = plan.ensemble.held_out if plan.ensemble else None
+        uncertainty_of_candidates(members, candidates, out, beam=beam, device=plan.device, engine=engine, limits=limits)
+
+
+def _check_quality(
+    out: Path,
+    plan: Plan,
+    rows: Sequence[Mapping[str, Any]],
+    members: Sequence[Path],
+    candidates: Path,
+    train: ParallelText,
+    held_out: Path | None,
+    engine: Engine,
+) -> None:
+    """Fill the folder of the step that measures how well the ensemble translates."""
     limits = {key: value for key, value in search_settings(plan.request.as_dict()).items() if key != "nbest"}
-    return lambda out: measure_quality(
+    measure_quality(
         out,
-        read_uncertainty(uncertainty),
+        rows,
         candidate_lines(candidates),
         members=members,
         train=train.target.path,
         train_lines=train.lines,
-        held_out=texts_in(workspace.result(division), PARTS[1]) if division else None,
+        held_out=texts_in(held_out, PARTS[1]) if held_out else None,
         search={"beam": plan.request.beam, **limits},
         device=plan.device,
         engine=engine,
         scores=chrf_and_bleu,
     )
-
-
-def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engine) -> list[Path]:
-    """The folders of the ensemble's members, trained and published first if need be."""
-    if plan.inputs.ensemble:
-        return member_folders(plan.inputs.ensemble)
-    assert plan.ensemble is not None
-    members = train_ensemble(workspace, plan.ensemble, train, None, engine)
-    publish_beside(workspace, members)
-    return members
 
 
 def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:

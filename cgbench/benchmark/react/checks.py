@@ -1,4 +1,5 @@
-"""Checks of a request that need no text: whether its measures, and its amounts, fit together."""
+"""Whether a build can be made: measures and amounts that fit together, before anything runs; enough to choose from,
+before any model is trained."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from cgbench.benchmark.react.inputs import Inputs
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
-from cgbench.text.streams import is_stdin, split_name
+from cgbench.text.corpus import ParallelText
+from cgbench.text.profile import is_unspaced
+from cgbench.text.streams import is_stdin, read_lines, split_name
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
@@ -100,10 +103,93 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
         have = f"the {pool:,} pairs of the pool" if pool is not None and most == pool else f"{most:,} candidates"
         raise InputError(
             f"{have} are too few to drop {drop:,} and draw {sizes['select']:,} of the next {sizes['window']:,}; "
-            f"give a larger pool, or lower {lowerable(sizes)}"
+            f"give a larger pool, or lower {_lowerable(sizes)}"
         )
 
 
-def lowerable(sizes: Mapping[str, int]) -> str:
+def _lowerable(sizes: Mapping[str, int]) -> str:
     """What can be lowered: what drops something, the window and the draw."""
     return f"{', '.join(key for key in DROPS if sizes[key] or key == 'drop')}, window and select"
+
+
+def check_enough(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> None:
+    """Stop before any model is trained when the pool has too little for what is asked.
+
+    :param counts: pairs left at each stage.
+    :raises InputError: it says what was left at each stage, where the others went, and what helps.
+    """
+    left = (
+        f"pool {counts['pool']:,}, known words {counts['known_words']:,}, "
+        f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
+    )
+    if not counts["candidates"]:
+        raise InputError(f"no candidate is left (left: {left}); {_why_none(request, counts, train)}")
+    sizes = selection_sizes(request.as_dict(), counts["candidates"])
+    for key in ("window", "select"):
+        if not sizes[key]:
+            raise InputError(
+                f"{key}: {getattr(request, key)} of {counts['candidates']:,} candidates is none (left: {left})"
+            )
+    if request.until == "candidates":
+        return
+    drop = sum(sizes[key] for key in DROPS)
+    if drop + sizes["window"] > counts["candidates"] or sizes["select"] > sizes["window"]:
+        raise InputError(
+            f"too few candidates to drop {drop:,} and draw {sizes['select']:,} of the next "
+            f"{sizes['window']:,} (left: {left}); give a larger pool, or lower {_lowerable(sizes)}"
+        )
+
+
+def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> str:
+    if counts["within_length"]:
+        return (
+            "pairs that were seen (their source or target is a line of the training corpus or of an excluded one): "
+            f"{counts['seen']:,}, repeats: {counts['duplicates']:,}; give a pool of other text"
+        )
+    for text in (train.source, train.target):
+        if said := _unspaced(text.path):
+            return said
+    if not counts["known_words"]:
+        if counts["empty"] == counts["pool"]:
+            return "every pair of the pool is empty on one side"
+        return (
+            f"pairs with a word that occurs less than {request.word_min_count} times in the training corpus: "
+            f"{counts['rare_word']:,}, empty on one side: {counts['empty']:,}; the pool shares too few words with it: "
+            "both need the same languages in the same order, the same tokenisation and case, or a lower word_min_count"
+        )
+    bounds = []
+    if counts["too_short"]:
+        bounds.append(f"shorter than min_length={request.min_length}: {counts['too_short']:,}")
+    if counts["too_long"]:
+        bounds.append(f"longer than max_length={request.max_length}: {counts['too_long']:,}")
+    lower = counts["too_short"] >= counts["too_long"]
+    return (
+        f"no pair of the pool is within the length bounds: {', '.join(bounds)} (in words, on the {request.degree_side} "
+        f"side); {'lower' if lower else 'raise'} it with {argument('min_length' if lower else 'max_length', 'N')}"
+    )
+
+
+def _unspaced(path: Path) -> str:
+    """What to say of a text in which nothing separates the words; nothing where something does."""
+    if not is_unspaced(read_lines(path)):
+        return ""
+    return (
+        f"{path} has no blanks between its words, and words are what blanks separate: put blanks between words "
+        "(--tokenize zh=jieba, ja=ja, LANG=spacy:LANG) or characters (--tokenize zh=char)"
+    )
+
+
+def check_words(text: Path, words: int, min_count: int) -> None:
+    """Check that a training text has words that are not rare.
+
+    :param words: how many occur ``min_count`` times.
+    :raises InputError: there is none, and why.
+    """
+    if words:
+        return
+    if not any(line.split() for line in read_lines(text)):
+        raise InputError(f"{text}: there is no word in it; the corpus is empty")
+    raise InputError(
+        _unspaced(text)
+        or f"{text}: none of its words occurs {min_count} times; give more text, or lower word_min_count"
+    )

@@ -12,9 +12,9 @@ from cgbench.benchmark.known_ngrams.known import KnownNgrams, learn_sides
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import Named, ngrams_of_pool, words_of_pool
 from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.react.checks import check_words
 from cgbench.benchmark.react.plan import Plan
 from cgbench.benchmark.react.request import SIDES
-from cgbench.benchmark.react.shortage import check_words
 from cgbench.errors import InputError
 from cgbench.text.blocks import read_blocks
 from cgbench.text.corpus import ParallelText

@@ -3,8 +3,7 @@
 import pytest
 from small_build import settings_of
 
-from cgbench.benchmark.react.checks import check_shares
-from cgbench.benchmark.react.shortage import check_enough, check_words
+from cgbench.benchmark.react.checks import check_enough, check_shares, check_words
 from cgbench.commands.lines import as_options
 from cgbench.errors import InputError
 from cgbench.text.corpus import index_pair
