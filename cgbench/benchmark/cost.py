@@ -223,7 +223,13 @@ def members_at_once(plan: Plan, engine: Engine) -> tuple[int, Needs]:
 def kept_rates(plan: Plan, engine: Engine) -> Rates:
     """:func:`measure_rates`, once for this machine, these texts and settings."""
     texts = [text.identity for text in (plan.train, *plan.pools, *plan.exclude)]
-    asked = [plan.until, plan.device, str(plan.inputs.ensemble), len(plan.inputs.members), plan.request.as_dict()]
+    asked = [
+        plan.request.until,
+        plan.device,
+        str(plan.inputs.ensemble),
+        len(plan.inputs.members),
+        plan.request.as_dict(),
+    ]
     machine = [__version__, host(), platform.processor(), usable_cores(), engine.name, engine.jobs]
     path = cache_folder("rates") / f"{hash_value([texts, asked, machine])[:16]}.json"
     try:
@@ -251,7 +257,7 @@ def measure_rates(plan: Plan, engine: Engine) -> Rates:
         samples[role] = [pair for one in looked for pair in one[3][:: len(texts)]]
     with tempfile.TemporaryDirectory() as folder:
         rates |= _time_scan(plan.request, samples["train"], samples["pool"], Path(folder))
-    if plan.until != "candidates" and not plan.inputs.members:
+    if plan.request.until != "candidates" and not plan.inputs.members:
         workers, needs = members_at_once(plan, engine)
         job = plan.request, plan.inputs.ensemble, samples["train"], samples["pool"], plan.device
         found = list(engine.run(_time_models, [job] * workers, needs))

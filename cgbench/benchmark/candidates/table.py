@@ -55,13 +55,12 @@ def places(line: np.ndarray, pool: np.ndarray, pools: Sequence[ParallelText]) ->
     return {"line": line + first[pool] + 1, "pool": pool + 1, "pool_line": line + 1}
 
 
-def control_rows(control: Control, pools: Sequence[ParallelText]) -> list[dict[str, Any]]:
-    """The rows of a control set: where each pair is from, and its figures."""
+def control_table(control: Control, pools: Sequence[ParallelText]) -> Any:
+    """A control set (a pyarrow table): where each pair is from, and its measures."""
+    import pyarrow
+
     columns = control.rows | places(control.rows["line"], control.rows["pool"], pools)
-    return [
-        dict(zip(CONTROL_KEYS, values, strict=True))
-        for values in zip(*(columns[name].tolist() for name in CONTROL_KEYS), strict=True)
-    ]
+    return pyarrow.table({name: columns[name].tolist() for name in CONTROL_KEYS})
 
 
 def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.ndarray]:

@@ -193,13 +193,13 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         table = table.append_column(name, [values])
     # The least likely references (not in the paper) and the most uncertain are mostly noise and dropped; the benchmark
     # is drawn at random from the next.
-    if plan.until == "release":
+    if plan.request.until == "release":
         sizes = selection_sizes(request.as_dict(), table.num_rows)
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
         table = with_columns(table, [{"rank": rank, "stage": stage} for rank, stage in zip(ranks, stages, strict=True)])
     # Beside it, if that is asked for: pairs that are like those, but for what they were chosen by.
     control = None
-    if plan.until == "release" and request.control:
+    if plan.request.until == "release" and request.control:
         with working("control"):
             control = _draw_control(plan, scans, pools, (train, *exclude), candidates, table, ngrams)
 

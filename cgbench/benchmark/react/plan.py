@@ -57,11 +57,6 @@ class Plan:
     notes: Mapping[str, str] = field(default_factory=dict)  # what people wrote for the card
 
     @property
-    def until(self) -> str:
-        """The stage that the build ends at."""
-        return self.request.until
-
-    @property
     def steps(self) -> list[Step]:
         """The steps in order."""
         texts = [text.step for text in (self.train, *self.pools, *self.exclude) if text.step]

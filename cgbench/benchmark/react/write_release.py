@@ -17,11 +17,11 @@ from typing import Any
 
 from cgbench import __version__
 from cgbench.benchmark.candidates.correlations import as_jsonl, correlations_of
-from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.scan import content_of
 from cgbench.benchmark.candidates.selection import count_stages
-from cgbench.benchmark.candidates.table import CONTROL_KEYS, ROW_KEYS, control_rows
+from cgbench.benchmark.candidates.table import ROW_KEYS, control_table
+from cgbench.benchmark.candidates.uncertainty import candidate_lines
 from cgbench.benchmark.react.plan import Built
 from cgbench.benchmark.react.request import ReactSettings
 from cgbench.benchmark.release.manifest import (
@@ -58,7 +58,7 @@ PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "
 def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[str, str] | None = None) -> Release:
     """Write what a build has found to ``out``.
 
-    Of a build that stopped early (``built.plan.until``) the candidates are written, with what is known of them.
+    Of a build that stopped early (``built.plan.request.until``) the candidates are written, with what is known of them.
     Everything is written to the workspace first: a full disk leaves ``out`` as it was. ``manifest.json`` comes last and
     makes the release whole.
 
@@ -68,17 +68,16 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     shutil.rmtree(staging, ignore_errors=True)
     (staging / DATA).mkdir(parents=True)
     rows = built.table.to_pylist()
-    texts = [
-        (built.candidates / f"candidates.{side}").read_text(encoding="utf-8").split("\n")[:-1]
-        for side in ("source", "target")
-    ]
+    texts = candidate_lines(built.candidates)
     for name, content in _texts(built, rows, texts).items():
         write_atomic(staging / name, content)
     measure = built.plan.request.uncertainty if built.plan.uncertainty else None
     write_atomic(staging / CORRELATIONS, as_jsonl(correlations_of(built.table, measure)))
-    tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.until)
-    if built.control:
-        tables["control"] = _control_table(built, built.control)
+    tables = data_tables(built.table, texts, built.plan.inputs.languages, built.plan.request.until)
+    if control := built.control:
+        sides = control.sources, control.targets
+        table = control_table(control, built.pools).append_column("content", [content_of(*sides)])
+        tables["control"] = with_text(table, sides, built.plan.inputs.languages)
     names = shown_names(_given(built))
     manifest = _manifest(built, rows, names)
     del rows, texts  # before the tables are written, and read for the card
@@ -105,18 +104,9 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
     return Release(out, manifest, workspace.root.parent)
 
 
-def _control_table(built: Built, control: Control) -> Any:
-    """The control set as a table, with the hashes that its pairs are found by."""
-    import pyarrow
-
-    columns: dict[str, Any] = {key: [row[key] for row in control_rows(control, built.pools)] for key in CONTROL_KEYS}
-    columns["content"] = content_of(control.sources, control.targets)
-    return with_text(pyarrow.table(columns), (control.sources, control.targets), built.plan.inputs.languages)
-
-
 def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[str]]) -> dict[str, str]:
     """The files of text by name."""
-    until = built.plan.until
+    until = built.plan.request.until
     chosen = chosen_rows(built.table) if until == "release" else range(len(rows))
     contents = {}
     for lines, language in zip(texts, built.plan.inputs.languages, strict=True):
@@ -129,7 +119,7 @@ def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[st
     if control := built.control:
         for lines, language in zip((control.sources, control.targets), built.plan.inputs.languages, strict=True):
             contents[control_text(language)] = "".join(line + "\n" for line in lines)
-        found = control_rows(control, built.pools)
+        found = control_table(control, built.pools).to_pylist()
         contents[CONTROL] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found)
     return contents
 
@@ -158,7 +148,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     if plan.uncertainty:
         members = plan.ensemble.members if plan.ensemble else None
         seeds["members"] = [int(step.config["seed"]) for step in members] if members else None
-    if plan.until == "release":
+    if plan.request.until == "release":
         chosen = chosen_rows(built.table)
         counts |= count_stages([row["stage"] for row in rows])
         seeds["selection"] = request.seed
@@ -169,7 +159,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
     return {
         "format": FORMAT,
         "id": ID,
-        "until": plan.until,
+        "until": plan.request.until,
         "version": __version__,
         "versions": _versions(built),
         "configuration": request.as_dict(),
@@ -210,13 +200,13 @@ def _given(built: Built) -> list[str]:
 
 
 def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
-    plan = built.plan
+    plan, inputs = built.plan, built.plan.inputs
+
+    def file(path: Any, sha256: str) -> dict[str, str]:
+        return {"path": names[str(path)], "sha256": sha256}
 
     def entry(text: Any, pairs: int | None) -> dict[str, Any]:
-        files = [
-            {"path": names[str(path)], "sha256": sha256}
-            for path, sha256 in zip(text.spec.paths, text.hashes, strict=True)
-        ]
+        files = list(map(file, text.spec.paths, text.hashes))
         return {"files": files, "columns": text.spec.columns, "pairs": pairs}
 
     result: dict[str, Any] = {
@@ -224,33 +214,25 @@ def _inputs(built: Built, names: Mapping[str, str]) -> dict[str, Any]:
         "pool": [entry(text, pool.lines) for text, pool in zip(plan.pools, built.pools, strict=True)],
         "exclude": [entry(text, None) for text in plan.exclude],
     }
-    if plan.inputs.phrases:
-        result["ngrams"] = {"path": names[str(plan.inputs.phrases)], "sha256": hash_file(plan.inputs.phrases)}
-    if plan.inputs.known:
-        result["known_from"] = {
-            side: {"path": names[str(folder)], "sha256": plan.ngrams.inputs[f"known-{side}"]}
-            for side, folder in plan.inputs.known.items()
-        }
-    if plan.inputs.difficulty:
-        result["difficulty"] = [
-            {"path": names[str(path)], "sha256": hash_file(split_name(path)[0])} for path in plan.inputs.difficulty
-        ]
+    if inputs.phrases:
+        result["ngrams"] = file(inputs.phrases, hash_file(inputs.phrases))
+    if inputs.known:
+        keys = plan.ngrams.inputs
+        result["known_from"] = {side: file(folder, keys[f"known-{side}"]) for side, folder in inputs.known.items()}
+    if inputs.difficulty:
+        result["difficulty"] = [file(path, hash_file(split_name(path)[0])) for path in inputs.difficulty]
     if plan.perplexity:
-        side, sha256 = plan.perplexity.config["side"], plan.perplexity.inputs["lm"]
-        result["lm"] = {"path": names[str(plan.inputs.lm)], "sha256": sha256, "side": side}
+        result["lm"] = file(inputs.lm, plan.perplexity.inputs["lm"]) | {"side": plan.perplexity.config["side"]}
     if plan.reverse:
-        path = names[str(plan.inputs.reverse)]
+        path = names[str(inputs.reverse)]
         result["reverse_ensemble"] = {"path": path, "identity": plan.reverse.inputs["ensemble"]}
-    if plan.inputs.members:
+    if inputs.members:
         result["members"] = [
             {"name": shown_name(member.address), "identity": dict(member.identity), "pretrained": member.pretrained}
-            for member in plan.inputs.members
+            for member in inputs.members
         ]
-    if plan.inputs.ensemble:
-        result["ensemble"] = {
-            "path": names[str(plan.inputs.ensemble)],
-            "identity": ensemble_identity(plan.inputs.ensemble),
-        }
+    if inputs.ensemble:
+        result["ensemble"] = {"path": names[str(inputs.ensemble)], "identity": ensemble_identity(inputs.ensemble)}
     return result
 
 
@@ -267,39 +249,41 @@ def _versions(built: Built) -> dict[str, str]:
 def command(built: Built, names: Mapping[str, str]) -> str:
     """The command that builds this release again: every setting spelled out, inputs as the release calls them."""
     inputs, request = built.plan.inputs, built.plan.request
-    words = ["cgbench", "build-react", "--train", *(names[str(path)] for path in inputs.train.paths)]
-    for option, specs in (("--pool", inputs.pools), ("--exclude", inputs.exclude)):
-        for spec in specs:
-            words += [option, *(names[str(path)] for path in spec.paths)]
-    columns = [spec.columns for spec in (inputs.train, *inputs.pools, *inputs.exclude) if spec.columns]
-    if columns:  # one option for all corpora with both sides in one file
-        words += ["--columns", ",".join(columns[0])]
-    words += ["--languages", ",".join(inputs.languages)]
-    if inputs.phrases:
-        words += ["--ngrams", names[str(inputs.phrases)]]
+    words = ["cgbench", "build-react"]
+
+    def give(option: str, *values: str) -> None:
+        words.extend((option, *values))
+
+    def give_paths(option: str, *paths: Any) -> None:
+        words.extend(word for path in paths if path for word in (option, names[str(path)]))
+
+    specs = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
+    specs += [("--exclude", spec) for spec in inputs.exclude]
+    for option, spec in specs:
+        give(option, *(names[str(path)] for path in spec.paths))
+    for columns in [spec.columns for _, spec in specs if spec.columns][:1]:  # of all corpora with both sides in a file
+        give("--columns", ",".join(columns))
+    give("--languages", ",".join(inputs.languages))
+    give_paths("--ngrams", inputs.phrases)
     for side, folder in inputs.known.items():
-        words += ["--known-from", f"{side}={names[str(folder)]}"]
-    if inputs.ensemble:
-        words += ["--ensemble", names[str(inputs.ensemble)]]
+        give("--known-from", f"{side}={names[str(folder)]}")
+    give_paths("--ensemble", inputs.ensemble)
     for member in inputs.members:
-        words += ["--member", shown_name(member.address)]
-    templates = {member.template for member in inputs.members if "prompt" not in member.address.options} - {None}
-    words += [word for template in templates for word in ("--prompt", str(template))]  # one, of all
-    if inputs.reverse:
-        words += ["--reverse-ensemble", names[str(inputs.reverse)]]
-    for path in inputs.difficulty:
-        words += ["--difficulty", names[str(path)]]
-    if inputs.lm:
-        words += ["--lm", names[str(inputs.lm)]]
+        give("--member", shown_name(member.address))
+    for template in {one.template for one in inputs.members if "prompt" not in one.address.options} - {None}:
+        give("--prompt", str(template))  # one, of all
+    give_paths("--reverse-ensemble", inputs.reverse)
+    give_paths("--difficulty", *inputs.difficulty)
+    give_paths("--lm", inputs.lm)
     if any(finding.stops for finding in built.plan.findings):
-        words.append("--accept-text")
+        give("--accept-text")
     if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
-        words += ["--gpus-per-member", str(together)]
-    words += ["--device", built.plan.device, "--out", "DIR"]
+        give("--gpus-per-member", str(together))
+    give("--device", built.plan.device, "--out", "DIR")
     defaults = ReactSettings().as_dict()
     for key, value in request.as_dict().items():
         if value != defaults.get(key):
-            words += ["--set", f"{key}={'none' if value is None else value}"]
-    if built.plan.until != "release":
-        words += ["--until", built.plan.until]
+            give("--set", f"{key}={'none' if value is None else value}")
+    if request.until != "release":
+        give("--until", request.until)
     return as_given(shlex.join(words))
