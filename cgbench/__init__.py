@@ -25,10 +25,12 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.benchmark.validity.validate import validate
     from cgbench.data_recipes.frames import load_data
     from cgbench.errors import InputError
-    from cgbench.models.ensemble import Ensemble, translate
+    from cgbench.models.ensemble import Ensemble
     from cgbench.models.external.uncertainty import uncertainty
     from cgbench.models.lexicons.lexicon import Lexicon
+    from cgbench.models.training.ensemble import train_ensemble
     from cgbench.models.training.single import train
+    from cgbench.models.translation import translate
     from cgbench.models.uncertainty import token_measures
 
 __version__ = "0.1.0"
@@ -57,6 +59,7 @@ __all__ = [
     "ter",
     "token_measures",
     "train",
+    "train_ensemble",
     "translate",
     "uncertainty",
     "validate",
@@ -81,7 +84,8 @@ _MODULES = {
     "stats": "cgbench.benchmark.stats.stats",
     "token_measures": "cgbench.models.uncertainty",
     "train": "cgbench.models.training.single",
-    "translate": "cgbench.models.ensemble",
+    "train_ensemble": "cgbench.models.training.ensemble",
+    "translate": "cgbench.models.translation",
     "uncertainty": "cgbench.models.external.uncertainty",
     "validate": "cgbench.benchmark.validity.validate",
     "verify": "cgbench.benchmark.release.verify",

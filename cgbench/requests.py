@@ -15,6 +15,7 @@ import dataclasses
 import functools
 import inspect
 import os
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY as KW_ONLY
@@ -38,6 +39,7 @@ P = ParamSpec("P")
 R = TypeVar("R", contravariant=True)
 T = TypeVar("T", covariant=True)
 C = TypeVar("C", bound=type)
+T2 = TypeVar("T2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,6 +230,25 @@ def read_field(field: Field, value: Any) -> Any:
     raise InputError(f"{argument(field.name, _short(value), text=_short_text(text))}: it must be {field.allowed}")
 
 
+def check(hint: Any, least: float | None = None, **given: Any) -> None:
+    """Check arguments of a function that has no request; None is an argument that was not given, and passes.
+
+    :param hint: the type of all; ``least``: the smallest number allowed.
+    :raises InputError: one is of another type, or too small.
+    """
+    limits = Range(least)
+    for name, value in given.items():
+        if value is None:
+            continue
+        try:
+            if isinstance(value, str) and hint in (int, float, bool):
+                raise InputError("")
+            read_value(name, value, hint, limits)
+        except InputError:
+            shown = argument(name, _short(value), text=_short_text(str(value)))
+            raise InputError(f"{shown}: it must be {describe(hint, limits)}") from None
+
+
 def _short_text(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:80]}..."
 
@@ -292,6 +313,12 @@ def changed_fields(made: Any) -> dict[str, Any]:
     }
 
 
+def changed(made: T2, **values: Any) -> T2:
+    """The same request, some values changed; presets are looked up again."""
+    request: Any = made
+    return type(request)(**{name: getattr(request, name) for name in request.given} | values)
+
+
 def _is_path(value: Any) -> bool:
     return isinstance(value, (str, os.PathLike)) and bool(os.fspath(value))
 
@@ -300,7 +327,8 @@ def _is_release(value: Any) -> bool:
     return _is_path(value) or hasattr(value, "manifest")
 
 
-def _is_text(value: Any) -> bool:
+def is_text(value: Any) -> bool:
+    """Whether a value may be a text: the name of a file, or strings."""
     return _is_path(value) or (isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)))
 
 
@@ -320,8 +348,18 @@ def _is_pair(value: Any) -> bool:
     return all(isinstance(part, (str, int)) and part != "" for part in parts)
 
 
+def _seconds(value: Any) -> float | None:
+    """The seconds of ``90m``, ``1h30m``, ``45`` or a number; None where it is no time."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return None
+    number = "([0-9]{1,9}(?:[.][0-9]+)?)"
+    found = re.fullmatch(f"(?:{number}d)?(?:{number}h)?(?:{number}m)?(?:{number}s?)?", str(value).strip())
+    parts = zip(found.groups(), (86400, 3600, 60, 1), strict=True) if found else ()
+    return sum(float(part or 0) * unit for part, unit in parts) or None
+
+
 def _is_systems(value: Any) -> bool:
-    return isinstance(value, Mapping) or _is_text(value)
+    return isinstance(value, Mapping) or is_text(value)
 
 
 def _is_corpora(value: Any) -> bool:
@@ -334,7 +372,7 @@ Name: TypeAlias = Annotated[str, Kind("name", "a name", lambda value: isinstance
 File: TypeAlias = Annotated[AnyPath, Kind("file", "the name of a file", _is_path)]
 Folder: TypeAlias = Annotated[AnyPath, Kind("folder", "the name of a folder", _is_path)]
 AnyRelease: TypeAlias = Annotated[Any, Kind("folder", "a release, or its folder", _is_release)]
-Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", _is_text)]
+Text: TypeAlias = Annotated[Any, Kind("text", "the name of a file, or a list of strings", is_text)]
 """One text: a file (plain, compressed, ``TABLE:COLUMN``), or its lines in memory (a list, a pandas Series)."""
 Paths: TypeAlias = Annotated[Any, Kind("paths", "the name of a file, or a list of such names", are_paths, many=True)]
 Bitext: TypeAlias = Annotated[
@@ -346,6 +384,14 @@ AnyEngine: TypeAlias = Annotated[
     Any, Kind("engine", "an engine of cgbench.engines", lambda value: hasattr(value, "at_once"))
 ]
 AnyFunction: TypeAlias = Annotated[Any, Kind("function", "a function", callable)]
+Model: TypeAlias = Annotated[AnyPath, Kind("model", "the name of a model", _is_path)]
+Files: TypeAlias = Annotated[Any, Kind("files", "the name of a file, or a list of such names", are_paths, many=True)]
+"""Like :data:`Paths`; an option takes every word up to the next option."""
+Duration: TypeAlias = Annotated[
+    float | str,
+    Kind("duration", "a time such as 90m, 1h30m or 45s", lambda value: _seconds(value) is not None, read=_seconds),
+]
+"""Seconds: a number, or words such as ``1h30m``."""
 Models: TypeAlias = Annotated[Any, Kind("model", "the name of a model, or a list of such names", are_paths, many=True)]
 NamePair: TypeAlias = Annotated[
     Any,

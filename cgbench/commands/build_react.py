@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.options import (
     Resumable,
-    corpus,
+    corpora_words,
+    corpus_words,
     engine_options,
     format_option,
     log_every_option,
@@ -26,18 +26,9 @@ if TYPE_CHECKING:
     from cgbench.engines import Engine
 
 
-def _corpus(paths: tuple[Path, ...]) -> Any:
-    """Two files, or one; of a folder that ``cgbench split`` wrote, its training set."""
-    return corpus(paths, None) if len(paths) == 1 and paths[0].is_dir() else paths
-
-
-def _corpora(given: tuple[tuple[Path, ...], ...]) -> list[Any]:
-    return [_corpus(paths) for paths in given]
-
-
 @click.command("build-react", cls=Resumable)
 @engine_options
-@takes(BuildRequest, read={"train": _corpus, "pools": _corpora, "exclude": _corpora})
+@takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
 @click.option("--dry-run", is_flag=True, help="Print what would run, and why; write nothing.")
 @click.option("--explain", is_flag=True, help="Print for each step why it runs or is kept.")
 @log_every_option

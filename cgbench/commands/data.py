@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from cgbench.commands.options import Command, Group, Resumable, engine_options, format_option, note
+from cgbench.commands.requests import takes
+from cgbench.data_recipes.prepared import DataRequest
+from cgbench.requests import changed
 from cgbench.tables import render
 
 if TYPE_CHECKING:
     from cgbench.data_recipes.recipe import Source
-    from cgbench.engines import Engine
 
 SHOWN = 6  # splits or files that are named one by one when many are missing
 
@@ -83,25 +84,19 @@ def describe_command(name: str, form: str) -> None:
 
 @data_group.command("get", cls=Resumable)
 @click.argument("name")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the prepared set (default: data/NAME).")
-@click.option(
-    "--mirror", multiple=True, metavar="DIR|URL", help="Take the sources from here, and from nowhere else; repeatable."
-)
-@click.option("--offline", is_flag=True, help="Use no network: downloads, a mirror folder, generated data.")
 @engine_options
+@takes(DataRequest)
 @format_option
-def get_command(name: str, out: Path | None, mirror: tuple[str, ...], offline: bool, engine: Engine, form: str) -> None:
+def get_command(request: DataRequest, form: str) -> None:
     """Prepare the data set NAME: fetch or generate it, check it, write aligned plain text.
 
-    Given again, the command goes on where it was stopped; a set that is there, whole and unchanged, is kept.
+    Given again, the command resumes; a set that is there, complete and unchanged, is kept.
     """
-    from cgbench.data_recipes.prepared import get
+    from cgbench.data_recipes.prepared import get_data
     from cgbench.data_recipes.registry import find_recipe
 
-    recipe = find_recipe(name)
-    out = out or Path("data") / recipe.name
-    say = None if form == "json" else note
-    prepared = get(recipe, out, mirror=mirror, offline=offline, engine=engine, say=say)
+    name, out, recipe = request.name, request.folder, find_recipe(request.name)
+    prepared = get_data(changed(request, say=None if form == "json" else note))
     record = prepared.record
     missing = record["missing"]
     if missing:

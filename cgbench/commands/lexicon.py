@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import click
 
-from cgbench.commands.options import Command, Group, corpus, format_option, normalisation_of, text_options
+from cgbench.commands.options import Command, Group, corpus_words, format_option
+from cgbench.commands.requests import takes
 from cgbench.errors import InputError
-from cgbench.settings import parse_assignments
+from cgbench.models.lexicons.learning import LexiconRequest
 
 PATH = click.Path(path_type=Path)
 
@@ -25,61 +25,32 @@ def lexicon_group() -> None:
 
 
 @lexicon_group.command("learn", cls=Command)
-@click.argument("train", type=PATH, nargs=-1, required=True)
-@click.option(
-    "--method", type=click.Choice(["simple", "pmi", "ibm1", "ibm2", "bayesian"]), default="simple", show_default=True,
-    help="How to learn it.",
-)  # fmt: skip
-@click.option("--out", type=PATH, required=True, help="The lexicon: F.json, or F.tsv.")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the method.")
-@click.option("--show", type=PATH, metavar="PICTURE", help="Draw it, too: to a .svg, .png or .pdf file.")
+@click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...")
+@takes(LexiconRequest, read={"corpus": corpus_words})
+@click.option("--show", type=PATH, metavar="PICTURE", help="Draw the lexicon to a .svg, .png or .pdf file.")
 @click.option("--words", metavar="W,W,...", help="Source words in the picture (default: all).")
-@text_options
 @format_option
-def learn_command(
-    train: tuple[Path, ...],
-    method: str,
-    out: Path,
-    assignments: tuple[str, ...],
-    show: Path | None,
-    words: str | None,
-    columns: str | None,
-    form: str,
-    **given: Any,
-) -> None:
+def learn_command(request: LexiconRequest, show: Path | None, words: str | None, form: str) -> None:
     """Learn a lexicon from TRAIN: two files (source, target), or one with both sides.
 
     Words are separated by blanks. The learners are those of Akyürek and Andreas (2021).
     """
     from cgbench.files import check_output
-    from cgbench.machine import check_memory
-    from cgbench.models.lexicons.bitext import BYTES_A_WORD
-    from cgbench.models.lexicons.lexicon import check_suffix, learn_lexicon
+    from cgbench.models.lexicons.learning import learn
     from cgbench.models.lexicons.matrix import lexicon_heatmap
     from cgbench.plots import draw_heatmaps, is_picture, save
-    from cgbench.text.formats import read_pairs
-    from cgbench.text.normalisation import normalise_pairs
-    from cgbench.text.word_counts import estimate_words
+    from cgbench.text.inputs import as_corpus
 
-    spec = corpus(train, columns)
+    out = Path(request.out)
     if words and not show:
         raise InputError("--words belongs to --show")
-    for path in (out, show):
-        if path:
-            check_output(path, spec.files)
-    check_suffix(out)
     if show:
+        check_output(show, as_corpus(request.corpus, request.columns).files)
         is_picture(show, f"--show {show}")
         if show.absolute() == out.absolute():
             raise InputError(f"--show {show}: the lexicon itself is written there; give another name")
-    known = sum(estimate_words(path) or 0 for path in spec.paths)
-    check_memory(f"{spec}: a lexicon of about {known:,} words", BYTES_A_WORD * known, "learn from a part of the text")
-    pairs = normalise_pairs(read_pairs(spec), normalisation_of(given, spec), str(spec))
-    learned = learn_lexicon(method, pairs, parse_assignments(assignments))
+    learned = learn(request)
     lexicon = learned.lexicon
-    if not len(lexicon):
-        raise InputError(f"{spec}: no word stands for another by the rules of {method}; nothing was written")
-    lexicon.save(out)
     if show:
         try:
             save(draw_heatmaps([lexicon_heatmap(lexicon, words.split(",") if words else ())], "source", "target"), show)
@@ -87,7 +58,7 @@ def learn_command(
             raise InputError(f"{error}; the lexicon is in {out}, the picture was not drawn") from None
     figures = {
         "out": str(out),
-        "method": method,
+        "method": request.method,
         "pairs": learned.pairs,
         "source_words": learned.source_words,
         "target_words": learned.target_words,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, Group, default_jobs, format_option, log_every_option, note
-from cgbench.errors import InputError
+from cgbench.commands.options import Command, Group, format_option, log_every_option
+from cgbench.commands.requests import takes
+from cgbench.errors import InputError, InputWarning
+from cgbench.lm.training import LmRequest
 
 PATH = click.Path(path_type=Path)
 DASH = click.Path(path_type=Path, allow_dash=True)
@@ -19,52 +22,25 @@ def lm_group() -> None:
     """Train n-gram language models, and score sentences with them."""
 
 
+def _numbers(words: tuple[str, ...]) -> list[str]:
+    return " ".join(words).replace(",", " ").split()
+
+
 @lm_group.command("train", cls=Command)
-@click.argument("corpus", type=DASH)
-@click.option("--out", type=PATH, required=True, help="The model: F.arpa (text) or F.binary (KenLM's format).")
-@click.option("--order", type=click.IntRange(1), default=5, show_default=True, help="Words of the longest n-grams.")
-@click.option(
-    "--prune", default="0", show_default=True, metavar="'0 0 1'", help="Drop n-grams that occur so often, by order."
-)
-@click.option("--min-count", type=click.IntRange(1), default=1, show_default=True, help="Rarer words become <unk>.")
-@click.option("--skip-symbols", is_flag=True, help="Take <s>, </s> and <unk> in the text for white space.")
-@click.option(
-    "--discount-fallback", default="0.5 1 1.5", show_default=True, metavar="'D1 D2 D3'",
-    help="Discounts of an order whose counts give none.",
-)  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), help="Threads (default: the cores); changes no byte.")
+@click.argument("corpus")
+@takes(LmRequest, read={"prune": _numbers, "fallback": _numbers})
 @log_every_option
 @format_option
-def train_command(
-    corpus: Path,
-    out: Path,
-    order: int,
-    prune: str,
-    min_count: int,
-    skip_symbols: bool,
-    discount_fallback: str,
-    jobs: int | None,
-    form: str,
-) -> None:
-    """Train a language model on CORPUS, a sentence a line (.gz, .zst too), TABLE:COLUMN, or - for standard input.
+def train_command(request: LmRequest, form: str) -> None:
+    """Train a language model on CORPUS, one sentence per line (.gz, .zst too), TABLE:COLUMN, or - for standard input.
 
     Interpolated modified Kneser-Ney smoothing, the same model as KenLM's lmplz makes.
     """
     from cgbench.lm.training import train
 
-    discounts = _numbers("--discount-fallback", discount_fallback, float)
-    trained = train(
-        corpus,
-        out,
-        order=order,
-        prune=_numbers("--prune", prune, int),
-        min_count=min_count,
-        skip_symbols=skip_symbols,
-        fallback=tuple(discounts),
-        jobs=default_jobs(jobs),
-    )
+    trained = train(request)
     for warning in trained.warnings:
-        note(f"warning: {warning}")
+        warnings.warn(InputWarning(warning), stacklevel=1)
     figures = trained.figures
     if form == "json":
         click.echo(json.dumps(figures, ensure_ascii=False, indent=1))
@@ -79,7 +55,7 @@ def train_command(
     ]
     click.echo(f"{figures['tokens']:,} words in {figures['sentences']:,} sentences, sha256 {figures['sha256']}\n")
     click.echo(render(("order", "n-grams", "pruned", "D1", "D2", "D3+"), rows))
-    click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {out} TEXT")
+    click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT")
 
 
 @lm_group.command("score", cls=Command)
@@ -117,10 +93,3 @@ def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
         f"{total.perplexity:.4f}, without unknown words {total.perplexity_without_oovs:.4f}",
         err=not summary,
     )
-
-
-def _numbers(option: str, given: str, kind: type) -> list:
-    try:
-        return [kind(word) for word in given.replace(",", " ").split()]
-    except ValueError:
-        raise InputError(f"{option} {given!r}: numbers are needed, separated by blanks") from None

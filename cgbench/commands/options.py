@@ -22,13 +22,11 @@ from cgbench.commands.removed import removed
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
 from cgbench.progress import EVERY, said_aloud
 from cgbench.settings import parse_assignments, read_yaml
-from cgbench.text.formats import CorpusSpec, language_suffixes
 from cgbench.text.remote import as_given, is_address, local
 from cgbench.text.streams import STDIN, form
 
 if TYPE_CHECKING:
     from cgbench.text.inspection import Finding
-    from cgbench.text.normalisation import Normalisation
 
 SEPARATOR = "\0"  # cannot occur in a file name
 
@@ -292,27 +290,6 @@ log_every_option = click.option(
     "--log-every", type=click.FloatRange(0), metavar="SECONDS", expose_value=False, callback=_set_log_every,
     help="Without a terminal: a line of progress so often (default 30; 0: none).",
 )  # fmt: skip
-train_option = click.option(
-    "--train", type=FilesType(), required=True, help="Training corpus: two files, or one with both sides."
-)
-lexicon_option = click.option(
-    "--lexicon", type=click.Path(path_type=Path), metavar="F",
-    help="Lexicon of a model that reads one (model.lexicon).",
-)  # fmt: skip
-tokenize_options = options(
-    click.option(
-        "--tokenize", metavar="NAME|L=NAME,...",
-        help="Normalise all text: moses, 13a, zh, ja, char, jieba, spacy:LANG or none; or one for each language.",
-    ),
-    click.option("--detokenize", is_flag=True, default=None, help="Normalise all text: undo Moses, first."),
-)  # fmt: skip
-text_options = options(
-    click.option("--columns", metavar="S,T", help="Source and target column of a file with both sides (TSV: from 1)."),
-    click.option("--languages", metavar="S,T", help="Language codes; default: the file names' last parts."),
-    tokenize_options,
-    click.option("--lowercase", is_flag=True, default=None, help="Normalise all text: lower case."),
-    click.option("--anonymise", metavar="FORM", help="Replace names in forms (target): cogs, smcalflow, sparql."),
-)
 
 
 def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -344,20 +321,6 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )(run)
 
 
-gpus_per_member_option = click.option(
-    "--gpus-per-member", type=click.IntRange(1), metavar="N",
-    help="GPUs that train one member together; with --device cpu, processes.",
-)  # fmt: skip
-run_options = options(
-    click.option("--config", type=click.Path(path_type=Path), help="Settings from a YAML file."),
-    click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting."),
-    click.option("--seed", type=click.IntRange(0), help="Seed of every random choice (default 1)."),
-    engine_options,
-    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True),
-    click.option("--dry-run", is_flag=True, help="Say what would run, and why; write nothing."),
-    click.option("--explain", is_flag=True, help="Say of every step why it runs or is kept."),
-    log_every_option,
-)
 format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="What is printed."
 )
@@ -378,11 +341,17 @@ safe_tsv_option = click.option(
 )
 
 
-def corpus(paths: tuple[Path, ...], columns: str | None) -> CorpusSpec:
-    """The corpus that an option names; of a folder that ``cgbench split`` wrote, its training set."""
+def corpus_words(paths: tuple[Path, ...]) -> Any:
+    """The corpus that the words of an option name: two files, or one; of a folder that ``cgbench split`` wrote, its
+    training set."""
     from cgbench.benchmark.splits.split import corpus_or_split
 
-    return corpus_or_split(paths, column_pair(columns))
+    return corpus_or_split(paths, None) if len(paths) == 1 and paths[0].is_dir() else paths
+
+
+def corpora_words(given: tuple[tuple[Path, ...], ...]) -> list[Any]:
+    """The corpora of an option that is repeatable."""
+    return [corpus_words(paths) for paths in given]
 
 
 def ranges(given: Sequence[str]) -> list[int]:
@@ -402,47 +371,6 @@ def ranges(given: Sequence[str]) -> list[int]:
     return sorted(numbers)
 
 
-def column_pair(columns: str | None) -> tuple[str, str] | None:
-    """Source and target column, as ``--columns S,T`` names them."""
-    if not columns:
-        return None
-    names = columns.split(",")
-    if len(names) != 2 or not all(names):
-        raise InputError(f"--columns {columns}: two columns are needed, such as 1,2")
-    return names[0], names[1]
-
-
-def language_pair(languages: str | None, train: CorpusSpec) -> tuple[str, str]:
-    """The languages: as given, else from the file names, else ``source`` and ``target``."""
-    if not languages:
-        return language_suffixes(train) or ("source", "target")
-    return codes(languages)
-
-
-def codes(languages: str) -> tuple[str, str]:
-    """The two codes of ``--languages S,T``."""
-    found = languages.split(",")
-    if len(found) != 2 or found[0] == found[1] or not all(code.replace("-", "").isalnum() for code in found):
-        raise InputError(f"--languages {languages}: two different codes are needed, such as de,en")
-    if "parquet" in found:
-        raise InputError(f"--languages {languages}: parquet is the name of another file of the release")
-    return found[0], found[1]
-
-
-def normalisation_of(given: dict[str, Any], train: CorpusSpec) -> Normalisation:
-    """How :data:`text_options` ask for text to be normalised."""
-    from cgbench.text.normalisation import Normalisation
-
-    languages = language_pair(given["languages"], train)
-    return Normalisation(
-        given["tokenize"] or "none",
-        bool(given["lowercase"]),
-        languages,
-        bool(given["detokenize"]),
-        given["anonymise"] or "none",
-    )
-
-
 def warn_of(findings: Iterable[Finding]) -> None:
     """Warn of what is wrong with texts, a line each; figures can still be had of them."""
     for finding in findings:
@@ -456,23 +384,6 @@ def changed_settings(config: Path | None, assignments: tuple[str, ...], **given:
     if context := click.get_current_context(silent=True):
         context.meta[FROM_FILE] = {key: config for key in read if key not in changed}
     return {**read, **changed}
-
-
-def choose_device(device: str) -> str:
-    """``cpu`` or ``cuda``; ``auto`` takes a GPU where there is one.
-
-    :raises InputError: a GPU is asked for and there is none.
-    """
-    from cgbench.models import devices
-
-    return devices.choose_device(device)
-
-
-def default_jobs(jobs: int | None) -> int:
-    """The number of worker processes: as given, else the cores this process may use."""
-    from cgbench.machine import usable_cores
-
-    return jobs or usable_cores()
 
 
 def say_if(wanted: bool) -> Callable[[str], None] | None:

@@ -17,6 +17,7 @@ REMOVED = {
     "stats --histogram": "`cgbench degree` prints the degree of every sentence",
     "train --tensorboard": "metrics.jsonl in the model's folder has every value",
     "train-ensemble --tensorboard": "metrics.jsonl in each member's folder has every value",
+    "translate --lenpen": "give `--length-penalty`",
     "translate --shortlist": _LEARN,
     "translate --shortlist-size": _LEARN,
     "translate --weights": "translation computes in the precision of the model",

@@ -13,18 +13,18 @@ import click
 from cgbench.commands.options import (
     Command,
     Group,
-    ModelType,
     Resumable,
-    choose_device,
     engine_options,
     format_option,
     log_every_option,
     note,
 )
-from cgbench.errors import InputError
+from cgbench.commands.requests import takes
+from cgbench.errors import InputError, argument
+from cgbench.reproduction.plan import ReproduceRequest
+from cgbench.requests import changed
 
 if TYPE_CHECKING:
-    from cgbench.engines import Engine
     from cgbench.reproduction.tables import Row, Table
 
 PATH = click.Path(path_type=Path)
@@ -41,7 +41,7 @@ def reproduce_group() -> None:
 @format_option
 def list_command(name: str | None, form: str) -> None:
     """Show the tables, and what cannot be run, with the reason; or every row of TABLE."""
-    from cgbench.reproduction.plan import init_option
+    from cgbench.reproduction.plan import hub_name
     from cgbench.reproduction.tables import all_tables, named_table
 
     if name and form == "text":
@@ -69,7 +69,7 @@ def list_command(name: str | None, form: str) -> None:
             click.echo(f"{indent}{'; '.join(parts)}")
         for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
             names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
-            click.echo(f"{indent}with {init_option(init)}: {', '.join(names)}")
+            click.echo(f"{indent}with --init {hub_name(init)}: {', '.join(names)}")
         for why in dict.fromkeys(row.why for row in rows if row.why):
             names = list(dict.fromkeys(table.left(row) for row in rows if row.why == why))
             click.echo(f"{indent}not run: {', '.join(names)}: {why}")
@@ -139,11 +139,11 @@ def _details(table: Table) -> str:
 
 
 def _how(table: Table, row: Row) -> str:
-    from cgbench.reproduction.plan import init_option
+    from cgbench.reproduction.plan import hub_name
 
     parts, system = table.parts(row.benchmark, row.system), row.system
     if row.init:
-        return f"with {init_option(row.init)}"
+        return f"with --init {hub_name(row.init)}"
     return "yes" if list(parts) == [system] else f"best of {', '.join(parts)}" if len(parts) > 1 else parts[0]
 
 
@@ -151,72 +151,40 @@ def _short(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
+def _names(words: tuple[str, ...]) -> list[str]:
+    return [name.strip() for text in words for name in text.split(",") if name.strip()]
+
+
+def _seeds(words: tuple[str, ...]) -> list[int]:
+    """``5`` for the first five, ``3,4`` or ``6-10`` for these."""
+    text = ",".join(words)
+    parts = [re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip()) for part in text.split(",")]
+    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
+    if len(spans) == len(parts) == 1 and not text.strip().count("-"):
+        spans = [range(1, spans[0].stop)]
+    if None in parts or not any(spans) or min(span.start for span in spans) < 1:
+        raise InputError(f"{argument('seeds', text, text=text)}: write how many (5), or which (3,4 or 6-10)")
+    if (count := sum(map(len, spans))) > MOST_SEEDS:
+        raise InputError(f"{argument('seeds', text, text=text)}: {count:,} seeds, where {MOST_SEEDS:,} are the most")
+    return [number for span in spans for number in span]
+
+
 @reproduce_group.command("run", cls=Resumable)
 @click.argument("table")
-@click.option("--systems", metavar="A,B,...", help="Only these systems (default: all that can be run).")
-@click.option("--benchmarks", metavar="A,B,...", help="Only these benchmarks.")
-@click.option("--seeds", metavar="N|A,B|A-B", help="So many seeds, or these (default: those of the paper).")
-@click.option(
-    "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
-    help="The paper's schedule, a stated part of it, or a few updates to see that everything works.",
-)  # fmt: skip
-@click.option(
-    "--init",
-    type=ModelType(),
-    metavar="MODEL",
-    help="The pre-trained model of the rows that start from one: hf:ID@REVISION, hf:FOLDER.",
-)
-@click.option("--updates", type=click.IntRange(1), help="Of --scale short: so many, with as much less warm-up.")
-@click.option("--out", type=PATH, default=Path("reproduction"), show_default=True, help="Folder of runs and data.")
-@click.option(
-    "--mirror",
-    multiple=True,
-    metavar="DIR|URL",
-    help="Take the data's sources from here alone; repeatable.",
-)
-@click.option("--offline", is_flag=True, help="Use no network.")
 @engine_options
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option("--keep-models", is_flag=True, help="Keep the checkpoint of every run.")
+@takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
 @click.option("--dry-run", is_flag=True, help="Only list the runs.")
 @log_every_option
-def run_command(
-    table: str,
-    systems: str | None,
-    benchmarks: str | None,
-    seeds: str | None,
-    scale: str,
-    init: str | None,
-    updates: int | None,
-    out: Path,
-    mirror: tuple[str, ...],
-    offline: bool,
-    engine: Engine,
-    device: str,
-    keep_models: bool,
-    dry_run: bool,
-) -> None:
-    """Make the runs of TABLE that are not there yet: data, training, translation, figures.
+def run_command(request: ReproduceRequest, dry_run: bool) -> None:
+    """Make the runs of TABLE that are not there yet: data, training, translation, scores.
 
-    Given again, the command goes on where it was stopped. Several machines may share the folder: each run is made
-    once.
+    Given again, the command resumes. Several machines may share the folder: each run is made once.
     """
-    from cgbench.reproduction.plan import init_option, plan
+    from cgbench.reproduction.plan import plan
     from cgbench.reproduction.tables import find_table
 
-    if init and not init.startswith("hf:"):
-        raise InputError(f"--init {init}: names no model from outside; write hf:ID@REVISION or hf:FOLDER")
-    if updates and scale != "short":
-        raise InputError(f"--updates {updates}: a part of the paper's schedule; say --scale short with it")
-    found = find_table(table)
-    wanted = None if seeds is None else _seeds(seeds)
-    runs = plan(found, _names(systems), wanted, scale, names=_names(benchmarks), updates=updates or 0, init=init or "")
-    needed = dict.fromkeys(row.init for row in found.rows if row.init and not row.why)
-    if init and not any(run.start for run in runs):
-        raise InputError(f"--init {init}: no row that is asked for starts from a pre-trained model; leave it out")
-    if not runs:
-        more = f"; its rows start from a pre-trained model: {' or '.join(map(init_option, needed))}" if needed else ""
-        raise InputError(f"{table}: no run fits --systems and --benchmarks{more}")
+    found, scale, out = find_table(request.table), request.scale, request.out
+    runs = plan(request)
     for left, why in dict.fromkeys((found.left(row), row.why) for row in found.rows if row.why):
         note(f"without {left}: {why}")
     if dry_run:
@@ -226,17 +194,7 @@ def run_command(
         return
     from cgbench.reproduction.running import run_all
 
-    device = choose_device(device)
-    failed = run_all(
-        runs,
-        out,
-        device=device,
-        engine=engine,
-        mirror=mirror,
-        offline=offline,
-        keep_models=keep_models,
-        say=note,
-    )
+    failed = run_all(runs, changed(request, say=note))
     if failed:
         raise InputError(f"{_count(len(failed), 'problem')}, said above; what was made is in {out}")
     others = any(run.system.name not in found.systems for run in runs)
@@ -311,23 +269,6 @@ def show_command(
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()] if text else []
-
-
-def _seeds(text: str) -> list[int]:
-    """``5`` for the first five, ``3,4`` or ``6-10`` for these."""
-    parts = [re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part.strip()) for part in text.split(",")]
-    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
-    if len(spans) == len(parts) == 1 and not text.strip().count("-"):
-        spans = [range(1, spans[0].stop)]
-    if None in parts or not any(spans) or min(span.start for span in spans) < 1:
-        raise InputError(f"--seeds {text}: write how many (5), or which (3,4 or 6-10)")
-    if (count := sum(map(len, spans))) > MOST_SEEDS:
-        raise InputError(f"--seeds {text}: {count:,} seeds, where {MOST_SEEDS:,} are the most")
-    return [number for span in spans for number in span]
 
 
 def _scale_option(scale: str) -> str:

@@ -88,7 +88,8 @@ def _option(field: Field) -> Callable[[Any], Any]:
         if bool in inner:  # the option alone, without a value
             more |= {"is_flag": False, "flag_value": "true"}
         more["metavar"] = more["metavar"] or _metavar(field, name)
-    return click.option(declaration, field.name, required=False, **more)
+    short = ("-o",) if field.name == "output" else ()
+    return click.option(declaration, *short, field.name, required=False, **more)
 
 
 def _inner(field: Field) -> tuple[Any, ...]:

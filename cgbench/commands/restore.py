@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, FilesType, corpus, format_option
+from cgbench.commands.options import Command, FilesType, format_option
 
 PATH = click.Path(path_type=Path)
 
@@ -26,11 +26,15 @@ def restore_command(
     """Put the text back into a release without text, from your own copies, each pair checked by its hash."""
     from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.release.restore import restore
+    from cgbench.benchmark.splits.split import corpus_or_split
+    from cgbench.requests import fields_of, read_field
+    from cgbench.text.normalisation import PairOptions
 
+    pair = read_field(fields_of(PairOptions)["columns"], columns)
     release = restore(
         Release.open(folder),
-        [corpus(paths, columns) for paths in pool],
-        corpus(train, columns) if train else None,
+        [corpus_or_split(paths, pair) for paths in pool],
+        corpus_or_split(train, pair) if train else None,
     )
     if form == "json":
         click.echo(json.dumps({"out": str(folder), "signature": release.signature}, ensure_ascii=False, indent=1))

@@ -7,13 +7,13 @@ import json
 import click
 
 from cgbench.benchmark.splits.request import SplitRequest
-from cgbench.commands.options import Command, codes, column_pair, format_option, log_every_option, note
+from cgbench.commands.options import Command, format_option, log_every_option, note
 from cgbench.commands.requests import takes
 from cgbench.errors import printable_json
 
 
 @click.command("split", cls=Command)
-@takes(SplitRequest, read={"columns": column_pair, "languages": codes})
+@takes(SplitRequest)
 @log_every_option
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:

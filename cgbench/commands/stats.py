@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.options import Command, column_pair, log_every_option, ranges, safe_tsv_option, warn_of
+from cgbench.commands.options import Command, log_every_option, ranges, safe_tsv_option, warn_of
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name
@@ -31,7 +31,7 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
 
 
 @click.command("stats", cls=Command)
-@takes(StatsRequest, read={"orders": ranges, "columns": column_pair, "tests": _labelled})
+@takes(StatsRequest, read={"orders": ranges, "tests": _labelled})
 @click.option(
     "--format", "form", type=click.Choice(["text", "json", "tsv", "markdown", "latex"]), default="text",
     show_default=True, help="What is printed.",

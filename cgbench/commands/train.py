@@ -2,151 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cgbench.commands.options import (
-    FilesType,
-    ModelType,
     Resumable,
-    changed_settings,
-    choose_device,
-    corpus,
+    corpus_words,
+    engine_options,
     format_option,
-    gpus_per_member_option,
-    lexicon_option,
-    normalisation_of,
+    log_every_option,
+    note,
     options,
-    run_options,
-    say_if,
-    text_options,
-    train_option,
-    warn_of,
 )
-from cgbench.errors import InputError
+from cgbench.commands.requests import takes
+from cgbench.models.training.request import EnsembleRequest, TrainRequest, begin
+from cgbench.requests import changed
 
 if TYPE_CHECKING:
     from cgbench.models.config.presets import Preset
     from cgbench.models.external.start import Start
-    from cgbench.text.formats import CorpusSpec
-    from cgbench.text.normalisation import Normalisation
 
-PATH = click.Path(path_type=Path)
-
-model_options = options(
-    click.option("--model", help="Model preset (see cgbench models)."),
-    click.option("--arch", help="Another architecture than the preset's; without --model, with its own defaults."),
-    click.option("--method", help="Training method: none, seqmix, creg or bow."),
+run_options = options(
+    engine_options,
+    click.option("--explain", is_flag=True, help="Print for each step why it runs or is kept."),
+    log_every_option,
+    format_option,
 )
-
-
-def chosen_preset(
-    model: str | None,
-    arch: str | None,
-    method: str | None,
-    config: Path | None,
-    assignments: tuple[str, ...],
-    start: Preset | None = None,
-) -> Preset:
-    """The preset that the options describe: a preset or an architecture (else ``start``), then every change.
-
-    :raises InputError: something of it does not exist, or does not fit together.
-    """
-    from cgbench.models.config.presets import architecture_preset, load_preset
-
-    preset = load_preset(model) if model else architecture_preset(arch) if arch else start
-    if preset is None:
-        raise InputError("name a preset with --model or an architecture with --arch; cgbench models lists them")
-    given = {"model.architecture": arch, "method.name": method}
-    return preset.replace(changed_settings(config, assignments, **given))
-
-
-def _texts(
-    train: tuple[Path, ...], valid: tuple[Path, ...] | None, given: dict[str, Any]
-) -> tuple[CorpusSpec, CorpusSpec | None, Normalisation]:
-    """The training and the validation corpus, and how both are normalised."""
-    from cgbench.text.inspection import look_at
-
-    spec = corpus(train, given["columns"])
-    other = corpus(valid, given["columns"]) if valid else None
-    normalisation = normalisation_of(given, spec)
-    # What cannot be read is said by the training, in its place among what it checks.
-    with contextlib.suppress(InputError):
-        warn_of(look_at(spec, [other] if other else [], normalisation))
-    return spec, other, normalisation
-
-
-def _resources(given: dict[str, Any]) -> dict[str, Any]:
-    """What a training is given besides text: seed, processes, device, lexicon."""
-    return {
-        "seed": 1 if given["seed"] is None else given["seed"],
-        "engine": given["engine"],
-        "device": choose_device(given["device"]),
-        "lexicon": given["lexicon"],
-    }
+READ = {"corpus": corpus_words, "valid": corpus_words}
 
 
 @click.command("train", cls=Resumable)
-@train_option
-@click.option("--valid", type=FilesType(), help="Validation corpus: the best checkpoint is kept.")
-@model_options
-@click.option("--out", type=PATH, required=True, help="Folder of the checkpoint; also holds the finished steps.")
-@click.option("--subwords", type=PATH, help="Use the subwords of this checkpoint.")
-@click.option(
-    "--init",
-    type=ModelType(),
-    metavar="MODEL",
-    help="Start from this checkpoint, with its subwords, or from a model from outside: hf:ID@REVISION, hf:FOLDER.",
-)
-@lexicon_option
-@click.option("--max-time", metavar="TIME", help="Stop after so long (90m, 1h30m); the same command then goes on.")
-@text_options
 @run_options
-@format_option
-def train_command(
-    train: tuple[Path, ...],
-    valid: tuple[Path, ...] | None,
-    model: str | None,
-    arch: str | None,
-    method: str | None,
-    out: Path,
-    subwords: Path | None,
-    init: str | None,
-    max_time: str | None,
-    config: Path | None,
-    assignments: tuple[str, ...],
-    dry_run: bool,
-    explain: bool,
-    form: str,
-    **given: Any,
-) -> None:
-    """Train one model of any architecture by any method. Given again, the command goes on where it was stopped.
+@takes(TrainRequest, read=READ)
+def train_command(request: TrainRequest, explain: bool, form: str) -> None:
+    """Train one model of any architecture by any method. Given again, the command resumes.
 
     Several processes share the work under torchrun: torchrun --nproc-per-node 4 -m cgbench train ...
     """
-    from cgbench.models.training.single import is_first, preset_of, train_single
+    from cgbench.models.training.single import is_first, train_from
 
-    checkpoint = Path(init) if init and not init.startswith("hf:") else None
-    preset = chosen_preset(
-        model, arch, method, config, assignments, preset_of(checkpoint) if checkpoint else _default(init)
-    )
-    outside, preset = _outside(init, preset)
-    summary = train_single(
-        preset,
-        *_texts(train, valid, given),
-        out,
-        **_resources(given),
-        subwords=subwords,
-        init=outside or checkpoint,
-        max_seconds=_seconds("--max-time", max_time) if max_time else None,
-        dry_run=dry_run,
-        say=say_if((explain or dry_run) and is_first()),
-    )
+    begun = begin(request)
+    request = changed(request, say=note if (explain or request.dry_run) and is_first() else None)
+    summary = train_from(begun, request)
     if not summary or not is_first():
         return
     if form == "json":
@@ -154,13 +54,14 @@ def train_command(
         return
     from cgbench.tables import render
 
+    outside, preset, out = begun.outside, begun.preset, request.folder
     of = summary["trained"] if summary["finished"] else preset.training.max_updates
     rows = [("updates", f"{summary['updates']:,} of {of:,}")]
     if summary["loss"] is not None:
         rows.append(("training loss", f"{summary['loss']:.3f}"))
     rows += [(f"validation {name.replace('_', ' ')}", f"{value:.3f}") for name, value in summary["validation"].items()]
     if not summary["finished"]:
-        click.echo(render((), rows) + "\n\nnot finished\nnext:  the same command goes on")
+        click.echo(render((), rows) + "\n\nnot finished\nnext:  give the same command again")
         return
     rows.append(("parameters", f"{summary['parameters']:,}"))
     named = f"--system {_named(outside, preset, out)}" if outside and outside.whole else f"--model {out}"
@@ -174,66 +75,20 @@ def train_command(
 
 
 @click.command("train-ensemble", cls=Resumable)
-@train_option
-@click.option("--valid", type=FilesType(), help="Validation corpus: the best checkpoint of each member is kept.")
-@click.option("--members", type=click.IntRange(1), default=4, show_default=True, help="How many, a seed each.")
-@model_options
-@click.option("--out", type=PATH, required=True, help="Folder of the ensemble; also holds the finished steps.")
-@click.option(
-    "--init",
-    type=ModelType(),
-    metavar="MODEL",
-    help="Start all members from this model from outside: hf:ID@REVISION, hf:FOLDER.",
-)
-@lexicon_option
-@gpus_per_member_option
-@text_options
 @run_options
-@format_option
-def train_ensemble_command(
-    train: tuple[Path, ...],
-    valid: tuple[Path, ...] | None,
-    members: int,
-    model: str | None,
-    arch: str | None,
-    method: str | None,
-    out: Path,
-    init: str | None,
-    gpus_per_member: int | None,
-    config: Path | None,
-    assignments: tuple[str, ...],
-    dry_run: bool,
-    explain: bool,
-    form: str,
-    **given: Any,
-) -> None:
-    """Train models that differ by their seed alone. Given again, the command goes on where it was stopped."""
-    from cgbench.models.training.ensemble import build_ensemble, check_processes
+@takes(EnsembleRequest, read=READ)
+def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -> None:
+    """Train models that differ only in their seed. Given again, the command resumes."""
+    from cgbench.models.training.ensemble import begin_ensemble, train_ensemble_from
 
-    if init and not init.startswith("hf:"):
-        raise InputError(
-            f"--init {init}: members of an ensemble start from a model from outside: hf:ID@REVISION, hf:FOLDER"
-        )
-    model = model or (None if arch or init else "small")
-    outside, preset = _outside(init, chosen_preset(model, arch, method, config, assignments, _default(init)))
-    processes, resources = gpus_per_member or 1, _resources(given)
-    check_processes(processes, given["device"], resources["device"])
-    summary = build_ensemble(
-        preset,
-        *_texts(train, valid, given),
-        out,
-        **resources,
-        members=members,
-        processes=processes,
-        init=outside,
-        dry_run=dry_run,
-        say=say_if(explain or dry_run),
-    )
+    begun = begin_ensemble(request)
+    summary = train_ensemble_from(begun, changed(request, say=note if explain or request.dry_run else None))
     if form == "json":
         click.echo(json.dumps(summary, indent=1))
     elif summary:
         from cgbench.tables import render
 
+        outside, preset, out = begun.outside, begun.preset, request.folder
         head = ("member", "seed", "updates", "parameters")
         rows = [(row["folder"], str(row["seed"]), f"{row['updates']:,}", f"{row['parameters']:,}") for row in summary]
         members_of = " ".join(f"--member {_named(outside, preset, out / row['folder'])}" for row in summary)
@@ -251,30 +106,3 @@ def _named(outside: Start | None, preset: Preset, out: Path) -> str:
         return f"hf:{out}"
     given = outside.shown
     return f"'{given}{'&' if '?' in given else '?'}adapter={out}'"
-
-
-def _default(init: str | None) -> Preset | None:
-    """The preset that a model from outside is trained by where none is named."""
-    from cgbench.models.external.start import default_preset
-
-    return default_preset() if init and init.startswith("hf:") else None
-
-
-def _outside(init: str | None, preset: Preset) -> tuple[Start | None, Preset]:
-    """The model from outside that training starts from, and the preset with its layers and width."""
-    from cgbench.models.external.start import plan_start
-
-    return plan_start(init, preset) if init and init.startswith("hf:") else (None, preset)
-
-
-def _seconds(option: str, text: str) -> float:
-    """A duration such as ``90m``, ``1h30m`` or ``45`` (seconds)."""
-    found = re.fullmatch(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s?)?", text.strip())
-    total = (
-        sum(int(part or 0) * unit for part, unit in zip(found.groups(), (86400, 3600, 60, 1), strict=True))
-        if found
-        else 0
-    )
-    if not total:
-        raise InputError(f"{option} {text}: write a time such as 90m, 1h30m or 45s")
-    return float(total)

@@ -14,46 +14,46 @@ import random
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.progress import track
-from cgbench.settings import setting
+from cgbench.requests import KW_ONLY, option, request
 from cgbench.text.formats import Pair
 from cgbench.text.plain_text import word_bytes, words_of
 
 Tuples = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@request
 class Settings:
     """Settings of :func:`augment`; the defaults are those of the authors' code."""
 
-    size: int = setting(4, "words of the longest fragment.")
-    holes: int = setting(2, "holes of a template, at most.")
-    limit: int = setting(0, "only fragments that occur at most so often in the text; 0: all.")
-    max_length: int = setting(
-        0,
-        "pairs of so many words or more, with one for the border of the sides, give no template; 0: all do.",
-    )
-    window: int = setting(
-        0,
-        "templates are alike when so many words on each side of their holes are; 0: only equal ones are.",
-    )
-    variants: int = setting(2, "tuples of fragments tried for each template; 0: all.")
-    samples: int = setting(1000, "new pairs to make; 0: all.")
-    unique: bool = setting(False, "whether fragments are counted in each distinct pair once.")
-    seed: int = setting(1, "seed of all random choices.")
+    _: KW_ONLY
+    size: int = option(default=4, help="Length of the longest fragment", least=1, unit="words")
+    holes: int = option(default=2, help="Maximum number of holes of a template", least=1, most=100)
+    limit: int = option(default=0, help="Maximum fragment frequency; 0: any", least=0)
+    max_length: int = option(
+        default=0, help="Pairs of this length or more, the border of the sides included, give no template; 0: all do",
+        least=0, unit="words",
+    )  # fmt: skip
+    window: int = option(
+        default=0, help="Templates are alike when this many words on each side of their holes are; 0: only equal ones",
+        least=0, unit="words",
+    )  # fmt: skip
+    variants: int = option(default=2, help="Number of fragment tuples tried per template; 0: all", least=0)
+    samples: int = option(default=1000, help="Number of new pairs; 0: all", least=0)
+    unique: bool = option(default=False, help="Count repeated training pairs once")
+    seed: int = option(default=1, help="Seed of every random choice", least=0)
 
-    def __post_init__(self) -> None:
-        if self.size < 1 or self.holes < 1:
-            raise InputError("size and holes must be at least 1")
-        for name in ("limit", "max_length", "window", "variants", "samples", "seed"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} must be at least 0")
+    @property
+    def as_dict(self) -> dict[str, Any]:
+        """The settings by name."""
+        return {one.name: getattr(self, one.name) for one in fields(Settings)}
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def mixed(pairs: Sequence[Pair], new: Sequence[Pair], ratio: float) -> list[Pair
     :raises InputError: the ratio is not between 0 and 1.
     """
     if not 0 < ratio < 1:
-        raise InputError(f"ratio={ratio}: must be above 0 and below 1")
+        raise InputError(f"{argument('mix', ratio)}: it must be a number above 0 and below 1")
     share = ratio / (1 - ratio)
     times = max(1, math.ceil(len(new) / (share * len(pairs))))
     count = round(share * times * len(pairs))

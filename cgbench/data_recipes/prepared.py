@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 from cgbench import __version__
 from cgbench.data_recipes.recipe import Recipe
+from cgbench.data_recipes.registry import find_recipe
 from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
-from cgbench.engines import Engine
-from cgbench.errors import InputError
+from cgbench.engines import Engine, Local
+from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
+from cgbench.requests import KW_ONLY, AnyEngine, AnyFunction, Folder, Paths, as_path, option, request
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import hash_file
 
@@ -35,6 +37,39 @@ class Prepared(NamedTuple):
     record: dict[str, Any]
     made: bool
     to_get: list[str]
+
+
+@request
+class DataRequest:
+    """What :func:`get_data` is asked for."""
+
+    name: str = option(help="Name of the data set, such as scan (cgbench data list)", python_only=True)
+    _: KW_ONLY
+    out: Folder | None = option(default=None, help="Folder of the prepared set (default: data/NAME)")
+    mirror: Paths = option(
+        default=(), help="Take the sources from here, and from nowhere else; repeatable", metavar="DIR|URL"
+    )
+    offline: bool = option(default=False, help="Use no network: downloads, a mirror folder, generated data")
+    jobs: int | None = option(
+        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+    )
+    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
+    say: AnyFunction | None = option(default=None, help="Function that receives one line per step", python_only=True)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the prepared set."""
+        return Path("data") / find_recipe(self.name).name if self.out is None else as_path(self.out)
+
+
+def get_data(request: DataRequest) -> Prepared:
+    """Prepare a data set, or keep the one that is there: what ``cgbench data get`` does.
+
+    :raises InputError: there is no such set, or as :func:`get`.
+    """
+    recipe, engine = find_recipe(request.name), request.engine or Local(request.jobs)
+    mirror, offline = request.mirror, request.offline
+    return get(recipe, request.folder, mirror=mirror, offline=offline, engine=engine, say=request.say)
 
 
 def get(
@@ -59,7 +94,7 @@ def get(
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: a file, where the folder of the data set should be")
     if out.is_dir() and any(out.iterdir()) and not (out / RECORD).is_file():
-        raise InputError(f"{out}: the folder holds something else already; give a new one with --out")
+        raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
     say = say or (lambda line: None)
     downloads = out.parent / DOWNLOADS
     with locked(downloads / LOCKS / f"{out.name}.out", wait=False):
@@ -103,10 +138,12 @@ def read_record(folder: Path, recipe: str) -> dict[str, Any]:
     path = folder / RECORD
     record = read_json(path)
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise InputError(f"{path}: not a record of cgbench data get, of format {FORMAT}; give another --out")
+        raise InputError(
+            f"{path}: not a record of cgbench data get, of format {FORMAT}; give another {argument('out')}"
+        )
     if record.get("recipe") != recipe:
         found = str(record.get("recipe", "something else"))
-        raise InputError(f"{folder}: holds {found[:60]}, not {recipe}; give another --out")
+        raise InputError(f"{folder}: holds {found[:60]}, not {recipe}; give another {argument('out')}")
     remedy = "it was damaged: remove the folder, and give the same command again"
     check_shape(record, _RECORD, path, remedy)
     for split, facts in record["splits"].items():

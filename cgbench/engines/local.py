@@ -17,11 +17,11 @@ from itertools import chain, islice
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
-from cgbench.arguments import check_whole
 from cgbench.engines.tasks import ONE_CORE, Engine, Needs
 from cgbench.errors import InputError, InputWarning
 from cgbench.machine import usable_cores
 from cgbench.progress import say_bars
+from cgbench.requests import check
 
 GRACE = 60.0  # seconds
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -45,8 +45,8 @@ class Local(Engine):
 
     def __init__(self, jobs: int | None = None, gpus: int | None = None, gpu_share: int = 1) -> None:
         super().__init__()
-        check_whole(1, jobs=jobs, gpu_share=gpu_share)
-        check_whole(0, gpus=gpus)
+        check(int, 1, jobs=jobs, gpu_share=gpu_share)
+        check(int, 0, gpus=gpus)
         self._jobs, self._gpus, self._share = jobs, gpus, gpu_share
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.progress import bar
 from cgbench.text.blocks import BLOCK, Block, block_of_bytes, read_blocks
 from cgbench.text.streams import is_plain_file, shown
@@ -90,7 +90,7 @@ def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -
     from cgbench.lm import count_kernels
 
     if min_count < 1:
-        raise InputError(f"--min-count {min_count}: it must be at least 1")
+        raise InputError(f"{argument('min_count', min_count)}: it must be at least 1")
     name = shown(path)
     digest = hashlib.sha256()
     counter = WordCounter(line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True)
@@ -135,7 +135,7 @@ def _special_word(block: Block, name: str) -> InputError:
             if word in SPECIAL_WORDS:
                 return InputError(
                     f"{name}, line {number}: holds {word.decode()}, a word of the model's own; remove it, "
-                    "or give --skip-symbols to take it for white space"
+                    f"or treat it as white space with {argument('skip_symbols')}"
                 )
     raise AssertionError("a special word was counted that is not there")
 

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cgbench import __version__
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.lm.counts import LONGEST, read_corpus, sort_places
 from cgbench.lm.kenlm_binary import ORDERS
 from cgbench.lm.smoothing import FALLBACK, Smoothing
-from cgbench.machine import check_memory
+from cgbench.machine import check_memory, usable_cores
+from cgbench.requests import KW_ONLY, File, accepts, as_path, option, request
 from cgbench.text.word_counts import estimate_words
 
 SUFFIXES = (".arpa", ".binary")
@@ -28,32 +29,40 @@ class Trained:
     warnings: list[str]
 
 
-def train(
-    corpus: Path,
-    out: Path,
-    *,
-    order: int = 5,
-    prune: Sequence[int] = (0,),
-    min_count: int = 1,
-    skip_symbols: bool = False,
-    fallback: tuple[float, float, float] = FALLBACK,
-    jobs: int = 1,
-) -> Trained:
-    """Train an interpolated modified Kneser-Ney model and write it to ``out``, as ``.arpa`` or ``.binary``.
+@request
+class LmRequest:
+    """What :func:`train` is asked for."""
 
-    :param corpus: a text, a sentence a line (.gz, .zst too), or ``TABLE:COLUMN``; ``-`` is standard input.
-    :param prune: as for lmplz: a threshold an order, rising from 0, the last one for all further orders; n-grams that
-        occur so often or less in the text are dropped.
-    :param min_count: words that occur fewer times are ``<unk>``.
-    :param skip_symbols: take ``<s>``, ``</s>``, ``<unk>`` in the text for white space instead of refusing it.
-    :param fallback: discounts for the orders whose counts do not give any.
-    :param jobs: threads; they change no byte.
+    corpus: File = option(help="Text, one sentence per line, or TABLE:COLUMN; - is standard input", python_only=True)
+    out: File = option(help="File of the model: F.arpa (text) or F.binary (KenLM's format)")
+    _: KW_ONLY
+    order: int = option(default=5, help="Length of the longest n-grams", least=1, most=LONGEST, unit="words")
+    prune: list[int] = option(
+        default=(0,), help="Drop n-grams with this count or less: one threshold per order, rising from 0", least=0,
+        metavar="'0 0 1'",
+    )  # fmt: skip
+    min_count: int = option(default=1, help="Minimum count of a word; rarer ones become <unk>", least=1)
+    skip_symbols: bool = option(default=False, help="Treat <s>, </s> and <unk> in the text as white space")
+    fallback: list[float] = option(
+        default=FALLBACK, help="Discounts of orders whose counts give none", least=0, most=3, metavar="'D1 D2 D3'",
+        flag="discount-fallback",
+    )  # fmt: skip
+    jobs: int | None = option(default=None, help="Threads (default: the cores); changes no byte", least=1)
+
+
+@accepts(LmRequest)
+def train(request: LmRequest) -> Trained:
+    """Train an interpolated modified Kneser-Ney model, the same as KenLM's lmplz makes, and write it.
+
     :raises InputError: the corpus cannot be read or is empty, or a value does not fit.
     """
     from cgbench.lm.arpa import kept_ngrams, write_arpa
     from cgbench.lm.kenlm_binary import write_binary
 
-    thresholds = _check(out, order, prune, fallback)
+    corpus, out, jobs = as_path(request.corpus), as_path(request.out), request.jobs or usable_cores()
+    order, min_count, skip_symbols = request.order, request.min_count, request.skip_symbols
+    fallback = cast("tuple[float, float, float]", tuple(request.fallback))
+    thresholds = _check(out, order, request.prune, fallback)
     if (words := estimate_words(corpus)) is not None:
         remedy = "train on a part of the text, or on a machine with more"
         check_memory(f"{corpus}: a model of about {words:,} words", BYTES_A_WORD[out.suffix] * words, remedy)
@@ -87,8 +96,6 @@ def _check(out: Path, order: int, prune: Sequence[int], fallback: Sequence[float
         raise InputError(f"{out}: there is no folder {out.parent}; make it first")
     if out.is_dir():
         raise InputError(f"{out}: a folder, where the model should be written")
-    if not 1 <= order <= LONGEST:
-        raise InputError(f"--order {order}: it must be from 1 to {LONGEST}")
     if out.suffix == ".binary" and order not in ORDERS:
         raise InputError(
             f"{out}: KenLM's binary files hold orders {ORDERS[0]} to {ORDERS[-1]}, not {order}; "
@@ -96,14 +103,18 @@ def _check(out: Path, order: int, prune: Sequence[int], fallback: Sequence[float
         )
     shown = " ".join(map(str, prune))
     if not prune or len(prune) > order:
-        raise InputError(f"--prune {shown!r}: one threshold an order is needed, such as '0 0 1', at most {order}")
+        raise InputError(
+            f"{argument('prune', shown)}: one threshold an order is needed, such as '0 0 1', at most {order}"
+        )
     if prune[0] != 0:
-        raise InputError(f"--prune {shown!r}: the first threshold must be 0; to drop rare words use --min-count")
+        raise InputError(
+            f"{argument('prune', shown)}: the first threshold must be 0; to drop rare words use {argument('min_count')}"
+        )
     if any(first > second for first, second in pairwise(prune)):
-        raise InputError(f"--prune {shown!r}: the thresholds must not fall from one order to the next")
+        raise InputError(f"{argument('prune', shown)}: the thresholds must not fall from one order to the next")
     if len(fallback) != 3 or any(not 0 <= value <= most for most, value in enumerate(fallback, 1)):
         shown = " ".join(map(str, fallback))
-        raise InputError(f"--discount-fallback {shown!r}: three discounts are needed, at most 1, 2 and 3: '0.5 1 1.5'")
+        raise InputError(f"{argument('fallback', shown)}: three discounts are needed, at most 1, 2 and 3: '0.5 1 1.5'")
     return [*prune, *[prune[-1]] * (order - len(prune))]
 
 
@@ -117,7 +128,7 @@ def _signature(thresholds: list[int], min_count: int, skip: bool, fallback: Sequ
 
 def _warnings(model: Smoothing, skipped: int) -> list[str]:
     warnings = [
-        f"order {order}: {figures.problem}, so that it has no discounts of its own; those of --discount-fallback "
+        f"order {order}: {figures.problem}, so that it has no discounts of its own; those of {argument('fallback')} "
         f"are used ({' '.join(map(str, figures.discounts))}). The corpus is small or repeats itself"
         for order, figures in enumerate(model.orders, 1)
         if figures.problem

@@ -18,11 +18,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from cgbench.arguments import check_flag, check_names, check_number, check_whole
 from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import load_checkpoint, member_folders
-from cgbench.models.devices import choose_device, one_thread
-from cgbench.models.lengths import check_positions, longer_than_trained
+from cgbench.models.devices import one_thread
+from cgbench.models.lengths import check_positions
 from cgbench.models.search import Hypothesis, beam_search
 from cgbench.models.search import longest as longest_of
 from cgbench.models.special_ids import EOS
@@ -30,38 +29,7 @@ from cgbench.models.teacher_forcing import score_hypotheses
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 from cgbench.progress import bar
-from cgbench.text.inputs import Texts, as_column
-
-SEARCH_OPTIONS = ("max_length_ratio", "max_length_extra", "length_penalty", "batch_tokens", "progress")
-
-
-def translate(
-    sources: Texts,
-    model: str | Path | Sequence[str | Path],
-    *,
-    beam: int = 5,
-    truncate: bool = False,
-    device: str = "auto",
-    **options: Any,
-) -> list[str]:
-    """Translate sentences with checkpoints: what ``cgbench translate --model`` prints.
-
-    :param sources: a file or a list of sentences.
-    :param model: a checkpoint, the folder of an ensemble, or several of either.
-    :param truncate: cut sentences that are longer than those of training, instead of refusing them.
-    :param options: of :meth:`Ensemble.search`, such as ``max_length_ratio`` and ``length_penalty``.
-    :returns: one translation per sentence, the best hypothesis.
-    :raises InputError: a checkpoint cannot be read, a sentence is too long, or an option has a wrong value.
-    """
-    check_flag(truncate=truncate)
-    check_names(SEARCH_OPTIONS, options, "translate")
-    ensemble = Ensemble.open(model, choose_device(device))
-    column = as_column(sources, "sources")
-    count, said = longer_than_trained(ensemble.subwords, column.values, ensemble.max_length)
-    if count and not truncate:
-        raise InputError(f"{column.name}, {said}; cut them with {argument('truncate')}, or train with longer sentences")
-    longest = ensemble.max_length if truncate else None
-    return [found.text for found in ensemble.translate(column.values, beam, longest=longest, **options)]
+from cgbench.requests import check
 
 
 @dataclass(frozen=True)
@@ -152,10 +120,10 @@ class Ensemble:
         :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
         :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
         """
-        check_whole(1, beam=beam, longest=longest, batch_tokens=batch_tokens)
-        check_whole(0, max_length_extra=max_length_extra)
-        check_number(0, max_length_ratio=max_length_ratio)
-        check_number(length_penalty=length_penalty)
+        check(int, 1, beam=beam, longest=longest, batch_tokens=batch_tokens)
+        check(int, 0, max_length_extra=max_length_extra)
+        check(float, 0, max_length_ratio=max_length_ratio)
+        check(float, length_penalty=length_penalty)
         options: dict[str, Any] = {
             "max_length_ratio": max_length_ratio,
             "max_length_extra": max_length_extra,
@@ -190,7 +158,7 @@ class Ensemble:
         :param longest: as for :meth:`search`.
         :returns: name -> float64 ``[lines]``.
         """
-        check_whole(1, longest=longest, batch_tokens=batch_tokens)
+        check(int, 1, longest=longest, batch_tokens=batch_tokens)
         sources = self._sources(lines, longest)
         check_positions("target", hypotheses, longest_of(self.members, "target"))
         with self._running(len(lines), "scoring", progress) as done:

@@ -6,14 +6,15 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.config.architectures import ProtoTransformerConfig
 from cgbench.models.config.common import to_dict
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
-from cgbench.reproduction.tables import Benchmark, PublishedSystem, Table, all_benchmarks
+from cgbench.reproduction.tables import Benchmark, PublishedSystem, all_benchmarks, find_table
+from cgbench.requests import KW_ONLY, AnyEngine, AnyFunction, Folder, Model, Paths, option, request
 from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
@@ -127,29 +128,67 @@ class Run:
         return {"method": system.lexicon, **system.lexicon_set} if system.lexicon else None
 
 
-def plan(
-    table: Table,
-    systems: Sequence[str],
-    seeds: Sequence[int] | None,
-    scale: str,
-    *,
-    names: Sequence[str] = (),
-    updates: int = 0,
-    init: str = "",
-) -> list[Run]:
-    """The runs of a table, one seed of everything before the next.
+@request
+class ReproduceRequest:
+    """What :func:`~cgbench.reproduction.running.reproduce` is asked for."""
 
-    :param systems: those to run, also such as no figure of the table is of: other forms of its systems. If empty, all
-        that the table shows and that can be run.
-    :param seeds: None for those of the paper, on each benchmark its own.
-    :param names: of the benchmarks to run on; all if empty.
-    :param updates: of a ``short`` run, instead of those that the benchmark names.
-    :param init: the pre-trained model of the systems that start from one (``hf:...``); without it these are left out.
-    :raises InputError: a system or benchmark is not in the table, or cannot be run.
+    table: str = option(help="Name of the table (cgbench reproduce list)", python_only=True)
+    _: KW_ONLY
+    systems: tuple[str, ...] = option(
+        default=(), help="Only these systems (default: all that can be run)", metavar="A,B,...", group="Runs"
+    )
+    benchmarks: tuple[str, ...] = option(default=(), help="Only these benchmarks", metavar="A,B,...", group="Runs")
+    seeds: list[int] | None = option(
+        default=None, help="Number of seeds, or which ones (default: those of the paper)", metavar="N|A,B|A-B",
+        least=1, group="Runs",
+    )  # fmt: skip
+    scale: Literal["full", "short", "smoke"] = option(
+        default="full", help="The paper's schedule, a stated part of it, or a few updates to see that everything works",
+        group="Runs",
+    )  # fmt: skip
+    init: Model | None = option(
+        default=None, help="Pre-trained model of the rows that start from one: hf:ID@REVISION, hf:FOLDER", group="Runs"
+    )
+    updates: int | None = option(
+        default=None, help="Number of updates with --scale short; warm-up is shortened in proportion", least=1,
+        group="Runs",
+    )  # fmt: skip
+    out: Folder = option(default="reproduction", help="Folder of runs and data")
+    mirror: Paths = option(
+        default=(), help="Take the data's sources from here alone; repeatable", metavar="DIR|URL", group="Data"
+    )
+    offline: bool = option(default=False, help="Use no network", group="Data")
+    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
+    keep_models: bool = option(default=False, help="Keep the checkpoint of every run")
+    jobs: int | None = option(
+        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+    )
+    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
+    say: AnyFunction | None = option(default=None, help="Function that receives one line per run", python_only=True)
+
+
+def plan(request: ReproduceRequest) -> list[Run]:
+    """The runs that a request names, one seed of everything before the next.
+
+    Systems may also be such as no figure of the table is of: other forms of its systems. Systems that start from a
+    pre-trained model are left out where none is given.
+
+    :raises InputError: a system or benchmark is not in the table, or cannot be run; or there is no run.
     """
+    table, systems, scale = find_table(request.table), list(request.systems), request.scale
+    names, seeds, updates = request.benchmarks, request.seeds, request.updates or 0
+    init = str(request.init or "")
+    if init and not init.startswith("hf:"):
+        raise InputError(f"{argument('init', init)}: no external model; write hf:ID@REVISION or hf:FOLDER")
+    if updates and scale != "short":
+        raise InputError(
+            f"{argument('updates', updates)}: a part of the paper's schedule; give {argument('scale', 'short')} with it"
+        )
     for name in names:
         if name not in table.benchmarks:
-            raise InputError(f"--benchmarks {name}: not in {table.name}{did_you_mean(name, table.benchmarks)}")
+            raise InputError(
+                f"{argument('benchmarks', name)}: not in {table.name}{did_you_mean(name, table.benchmarks)}"
+            )
     benchmarks = [all_benchmarks()[name] for name in table.benchmarks if name in names or not names]
     known = list(dict.fromkeys(name for benchmark in benchmarks for name in benchmark.systems))
     # A row that is the best of several stands for these.
@@ -157,11 +196,14 @@ def plan(
     systems = list(dict.fromkeys(part for name in systems for part in parts.get(name) or (name,)))
     for name in systems:
         if name in table.left_out:
-            raise InputError(f"--systems {name}: cannot be run: {table.left_out[name]}")
+            raise InputError(f"{argument('systems', name)}: cannot be run: {table.left_out[name]}")
         if name not in known:
-            raise InputError(f"--systems {name}: not in {table.name}{did_you_mean(name, [*parts, *known])}")
+            raise InputError(f"{argument('systems', name)}: not in {table.name}{did_you_mean(name, [*parts, *known])}")
         if (needed := _init_of(name, benchmarks)) and not init:
-            raise InputError(f"--systems {name}: starts from a pre-trained model; give it: {init_option(needed)}")
+            raise InputError(
+                f"{argument('systems', name)}: starts from a pre-trained model; give it: "
+                f"{argument('init', hub_name(needed))}"
+            )
     shown = {
         (row.benchmark, part) for row in table.rows if not row.why for part in table.parts(row.benchmark, row.system)
     }
@@ -186,12 +228,18 @@ def plan(
         if name in benchmark.systems and (systems or (benchmark.name, name) in shown)
         if init or not benchmark.systems[name].init
     ]
+    if init and not any(run.start for run in runs):
+        raise InputError(f"{argument('init', init)}: no chosen row starts from a pre-trained model; leave it out")
+    if not runs:
+        starts = dict.fromkeys(argument("init", hub_name(row.init)) for row in table.rows if row.init and not row.why)
+        more = f"; its rows start from a pre-trained model: {' or '.join(starts)}" if starts else ""
+        raise InputError(f"{table.name}: no run fits {argument('systems')} and {argument('benchmarks')}{more}")
     return list({run.name: run for run in runs}.values())
 
 
-def init_option(name: str) -> str:
+def hub_name(name: str) -> str:
     """How a pre-trained model is given, by its name on the hub."""
-    return f"--init hf:{name}@REVISION"
+    return f"hf:{name}@REVISION"
 
 
 def paper_preset(system: PublishedSystem) -> Preset:

@@ -18,50 +18,49 @@ import numpy as np
 
 from cgbench.data_recipes.prepared import RECORD, read_record
 from cgbench.data_recipes.writer import GENERATED, RELEASED
-from cgbench.engines import Engine, Local, Needs
-from cgbench.errors import InputError
+from cgbench.engines import Local, Needs
+from cgbench.errors import InputError, argument
 from cgbench.files import write_atomic, write_json
 from cgbench.locks import BusyError
+from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import shown_name
 from cgbench.reproduction.measures import Translated, measure
-from cgbench.reproduction.plan import Run
+from cgbench.reproduction.plan import ReproduceRequest, Run, plan
 from cgbench.reproduction.tables import Benchmark
+from cgbench.requests import accepts, as_path
 from cgbench.steps import Step, Workspace, hash_file, hash_value
 
 RUNS, DATA, RESULT, MODEL, TEXT = "runs", "data", "result.json", "model", "text"
 TARGETS_MORE = 10  # target tokens beyond the longest right answer
 
 
-def run_all(
-    runs: Sequence[Run],
-    out: Path,
-    *,
-    device: str = "cpu",
-    engine: Engine | None = None,
-    mirror: str | Sequence[str] | None = None,
-    offline: bool = False,
-    keep_models: bool = False,
-    say: Callable[[str], None] | None = None,
-) -> list[str]:
+@accepts(ReproduceRequest)
+def reproduce(request: ReproduceRequest) -> list[str]:
+    """Make the runs of a table that are not done: data, training, translation, scores.
+
+    :returns: one line per run that failed, and per benchmark whose data cannot be had; the others are made.
+    :raises InputError: a system or benchmark is not in the table, or cannot be run.
+    """
+    return run_all(plan(request), request)
+
+
+def run_all(runs: Sequence[Run], request: ReproduceRequest) -> list[str]:
     """Make all runs that are not done; those that another process is making are made last, or waited for.
 
-    :param engine: where runs are made side by side, a thread each on a CPU (default: one after another, here).
-    :param mirror: where the sources of the data are; ``offline``: use no network.
-    :param keep_models: keep the checkpoints, too.
-    :returns: a line a run that failed, and a benchmark whose data cannot be had; the others are made.
+    :returns: as :func:`reproduce`.
     """
-    say = say or (lambda line: None)
+    out, device, say = as_path(request.out), choose_device(request.device), request.say or (lambda line: None)
     records: dict[tuple[str, ...], dict[str, Any]] = {}
     failed: list[str] = []
     for name, benchmark in {_text_of(run): run.benchmark for run in runs}.items():
         given = {run.system.lexicon_file for run in runs if _text_of(run) == name} - {""}
         try:
-            records[name] = prepare(benchmark, out, mirror, offline, say, given)
+            records[name] = prepare(benchmark, out, request.mirror, request.offline, say, given)
         except InputError as error:
             failed.append(f"{benchmark.name}: {error}")
             say(failed[-1])
     workspace = Workspace(out / RUNS)
-    engine = engine or Local(1)
+    engine = request.engine or Local(request.jobs)
     engine.share(out)
     steps = []
     for run in runs:
@@ -75,7 +74,7 @@ def run_all(
     say(f"{len(steps) - len(pending)} of {len(runs)} runs are done")
     for wait in (False, True):
         busy = []
-        tasks = [(run, step, out, device, keep_models, wait) for run, step in pending]
+        tasks = [(run, step, out, device, request.keep_models, wait) for run, step in pending]
         for name, seconds, problem in engine.run(_run_one, tasks, Needs(gpus=float(device == "cuda"))):
             if problem is None:
                 say(f"{name}: done in {seconds:,.0f} s")
@@ -121,7 +120,7 @@ def prepare(
             if released and offline and not mirror and not recipe.generates_released:
                 raise InputError(
                     f"{folder}: prepared from the released files, and changed or made by an older version since; "
-                    "name them with --mirror, or remove the folder"
+                    f"name them with {argument('mirror')}, or remove the folder"
                 )
             record = get(recipe, folder, mirror=mirror, offline=offline, extras=bool(given), say=say).record
             missing = [split for split in benchmark.splits if split not in record["splits"]]
@@ -138,8 +137,8 @@ def prepare(
                 say(f"{benchmark.name}: {error}")
     if generated := generated_splits(record, benchmark):
         say(
-            f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, name these with --mirror "
-            f"and remove {folder}"
+            f"{benchmark.name}: {', '.join(generated)} are generated; for the released files, give a mirror that "
+            f"has them and remove {folder}"
         )
     return record
 
@@ -154,7 +153,8 @@ def inputs_of(run: Run, record: Mapping[str, Any]) -> dict[str, str]:
         if given not in record["files"]:
             raise InputError(
                 f"{given} of {run.benchmark.data} cannot be had; cgbench data describe {run.benchmark.data} says where "
-                f"it is; name a folder that has it with --mirror, or run {run.system.name} (learned), which learns one"
+                f"it is; name a folder that has it with {argument('mirror')}, or run {run.system.name} (learned), "
+                "which learns one"
             )
         names.append(given)
     return {name: record["files"][name] for name in names}

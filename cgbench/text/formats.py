@@ -106,6 +106,22 @@ def language_suffixes(spec: CorpusSpec) -> tuple[str, str] | None:
     return (first, second) if first and second and first != second else None
 
 
+def languages_of(given: tuple[str, str] | None, corpus: CorpusSpec) -> tuple[str, str]:
+    """The languages of a corpus: as given, else those of its files' names, else ``source`` and ``target``.
+
+    :raises InputError: they are not two different codes.
+    """
+    found = given or language_suffixes(corpus) or ("source", "target")
+    if found[0] == found[1] or not all(map(is_language, found)):
+        raise InputError(f"{argument('languages', ','.join(found))}: two different codes are needed, such as de,en")
+    return found
+
+
+def is_language(name: object) -> bool:
+    """Whether ``name`` can stand for a language: in a release, it is the last part of two files' names."""
+    return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
+
+
 def _language(given: Path) -> str:
     path, column = split_name(given)
     if column is not None:

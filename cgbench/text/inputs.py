@@ -7,14 +7,18 @@ iterable of strings (a list, a pandas Series) is the text itself, a string an ex
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from cgbench.errors import InputError
-from cgbench.text.columns import Column, read_column
+from cgbench.files import write_atomic
+from cgbench.steps import hash_value
+from cgbench.text.columns import Column, read_column, read_text
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.joins import index_of
 from cgbench.text.remote import local
+from cgbench.text.streams import is_stdin, shown, split_name
 
 AnyPath = str | os.PathLike[str]
 Texts = AnyPath | Iterable[str] | Column
@@ -45,17 +49,64 @@ def as_column(given: Texts, name: str, *roles: str, ids: str | None = None) -> C
     return Column(name, values, ids=index_of(given))
 
 
-def as_corpus(given: Corpus, columns: tuple[str, str] | None = None) -> CorpusSpec:
-    """A corpus: a file that holds both sides, or two, ``(source, target)``.
+def lines_of(given: Texts, name: str) -> tuple[list[str], str]:
+    """The lines of a text, and what messages call it.
+
+    :param name: what they call a text that is in no file.
+    :raises InputError: as :func:`as_column`.
+    """
+    if isinstance(given, (str, os.PathLike)):
+        path = local(os.fspath(given))
+        return list(read_text(path)), shown(path)
+    return as_column(given, name).values, name
+
+
+def files_of(*given: Any) -> list[Path]:
+    """The files that texts are read from: none for lists, and for standard input."""
+    return [split_name(one)[0] for one in given if is_path(one) and not is_stdin(one)]
+
+
+def as_corpus(
+    given: Any, columns: tuple[str, str] | None = None, role: str = "corpus", texts: Path | None = None
+) -> CorpusSpec:
+    """A corpus: a file that holds both sides, two files, ``(source, target)``, or two lists of sentences.
 
     :param columns: source and target column of a single file.
-    :raises InputError: it is neither.
+    :param role: ``train``, ``pool-1`` and so on: what an error calls it.
+    :param texts: where two lists of sentences are written, under a name that says what is in them.
+    :raises InputError: it is none of these.
     """
     if isinstance(given, CorpusSpec):
         return given
-    if isinstance(given, (str, os.PathLike)):
+    if is_path(given):
         return CorpusSpec((as_path(given),), columns)
-    return CorpusSpec(tuple(map(as_path, given)))
+    parts = list(given) if isinstance(given, Iterable) else []
+    if parts and all(map(is_path, parts)):
+        paths = tuple(map(as_path, parts))
+        return CorpusSpec(paths, columns if len(paths) == 1 else None)
+    sides = [list(part) if isinstance(part, Sequence) and not isinstance(part, str) else None for part in parts]
+    if len(sides) != 2 or not all(side is not None and all(isinstance(one, str) for one in side) for side in sides):
+        raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
+    if texts is None:
+        raise InputError(f"{role}: a file is needed, or two, (source, target)")
+    return _write(cast("list[list[str]]", sides), role, texts)
+
+
+def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:
+    for name, lines in zip(("source", "target"), sides, strict=True):
+        broken = next((number for number, line in enumerate(lines, 1) if "\n" in line), 0)
+        if broken:
+            raise InputError(f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line")
+    if len(sides[0]) != len(sides[1]):
+        raise InputError(f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences")
+    if not sides[0]:
+        raise InputError(f"{role}: the corpus is empty")
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{role}-{hash_value(sides)[:12]}"
+    paths = (folder / f"{stem}.source", folder / f"{stem}.target")
+    for path, lines in zip(paths, sides, strict=True):
+        write_atomic(path, "".join(line + "\n" for line in lines))
+    return CorpusSpec(paths)
 
 
 def as_path(given: AnyPath) -> Path:

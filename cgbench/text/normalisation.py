@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
-from cgbench.requests import KW_ONLY, option, request
+from cgbench.requests import KW_ONLY, NamePair, option, request
+from cgbench.text.formats import CorpusSpec, languages_of
 from cgbench.text.logical_forms import Pair, check_kind, names_of
 from cgbench.text.tokenizers import check_tokenizer, detokenizer, tokenizer, versions
 
@@ -106,8 +107,8 @@ class Normalisation:
 
 
 @request
-class TextOptions:
-    """How all text of a job is normalised, where it is of one language."""
+class Normalising:
+    """How all text of a job is normalised."""
 
     _: KW_ONLY
     tokenize: str = option(
@@ -120,13 +121,42 @@ class TextOptions:
     detokenize: bool = option(
         default=False, help="Undo Moses tokenisation in all text, before anything else", group="Text"
     )
-    language: str = option(default="en", help="Language code, for moses and --detokenize", group="Text")
     lowercase: bool = option(default=False, help="Lowercase all text", group="Text")
+
+
+@request
+class TextOptions(Normalising):
+    """How all text of a job is normalised, where it is of one language."""
+
+    _: KW_ONLY
+    language: str = option(default="en", help="Language code, for moses and detokenising", group="Text")
 
     @property
     def normalisation(self) -> Normalisation:
         """The same, checked."""
         return Normalisation(self.tokenize, self.lowercase, (self.language, self.language), self.detokenize)
+
+
+@request
+class PairOptions(Normalising):
+    """How all text of a job is read and normalised, where it is of two languages."""
+
+    _: KW_ONLY
+    columns: NamePair | None = option(
+        default=None, help="Source and target column of files with both sides (TSV: from 1)", metavar="S,T",
+        group="Text",
+    )  # fmt: skip
+    languages: NamePair | None = option(
+        default=None, help="Language codes (default: the last parts of the file names)", metavar="S,T", group="Text"
+    )
+    anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
+        default="none", help="Replace names in the target, which is this kind of logical form", group="Text"
+    )
+
+    def normalisation_of(self, corpus: CorpusSpec) -> Normalisation:
+        """The same, checked; languages that are not given are those of the files' names."""
+        languages = languages_of(self.languages, corpus)
+        return Normalisation(self.tokenize, self.lowercase, languages, self.detokenize, self.anonymise)
 
 
 def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:

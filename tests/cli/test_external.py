@@ -82,7 +82,7 @@ def test_a_translation_that_is_stopped_goes_on(models, source, run, tmp_path, mo
     # a finished one is not made again, another search is
     run(*whole, "-o", tmp_path / "stopped")
     assert len(asked) == 8
-    run(*whole, "--lenpen", 0.5, "-o", tmp_path / "stopped")
+    run(*whole, "--length-penalty", 0.5, "-o", tmp_path / "stopped")
     assert len(asked) == 13
 
 
@@ -170,7 +170,9 @@ def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_
         assert "is not what cgbench wrote" in ask_server(run, source, out, url, status=2)
 
 
-@pytest.mark.parametrize("words", [("--beam", 4), ("--lenpen", 0.6), ("--max-length-extra", 3), ("--device", "cpu")])
+@pytest.mark.parametrize(
+    "words", [("--beam", 4), ("--length-penalty", 0.6), ("--max-length-extra", 3), ("--device", "cpu")]
+)
 def test_a_server_has_a_search_of_its_own(words, source, run, tmp_path):
     fake = Fake()
     with serving(fake) as url:

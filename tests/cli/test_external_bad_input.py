@@ -127,7 +127,7 @@ def test_folders_that_are_no_models(model, refused, tmp_path):
     assert "no model_type" in refused(f"hf:{model}")
     (model / "config.json").write_text('{"model_type": "marian"')
     assert "not valid JSON" in refused(f"hf:{model}")
-    assert "no model from outside" in refused(model)
+    assert "no external model" in refused(model)
 
 
 def test_tokenizers_and_languages(model, refused):
@@ -174,7 +174,7 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
     for words, said in (
         (("translate", "source"), "--model or --system"),
         (("translate", "source", *system, "--model", "m"), "--model or --system"),
-        (("translate", "source", *system), "--output: a system from outside needs one"),
+        (("translate", "source", *system), "--output: an external system needs one"),
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "cgbench uncertainty has it"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate belongs to --model"),
         (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt belongs to --system"),

@@ -71,7 +71,7 @@ def test_bad_input(corpus, run, tmp_path):
     for words, message in (
         (["train", tmp_path / "missing", *out], "missing: no such file"),
         (["train", corpus, "--out", tmp_path / "x.lm"], "must end in .arpa"),
-        (["train", corpus, *out, "--prune", "0 x"], "--prune '0 x': numbers are needed"),
+        (["train", corpus, *out, "--prune", "0 x"], "--prune ['0', 'x']: it must be a list of whole numbers"),
         (["train", corpus, *out, "--prune", "1"], "the first threshold must be 0"),
         (["train", corpus, *out, "--discount-fallback", "1 1"], "three discounts are needed"),
         (["train", "-", *out], "standard input: there is no word in it"),

@@ -105,7 +105,7 @@ def test_options_of_the_search_reach_it(model, run, monkeypatch):
         "cgbench.models.ensemble.beam_search",
         lambda members, source, **options: seen.append(options) or beam_search(members, source, **options),
     )
-    words = ("translate", "--model", model, "--beam", "3", "--lenpen", "0.5", "--max-length-ratio", "0")
+    words = ("translate", "--model", model, "--beam", "3", "--length-penalty", "0.5", "--max-length-ratio", "0")
     out = run(*words, "--max-length-extra", "2", input=TEXT).stdout
     assert seen == [{"beam": 3, "length_penalty": 0.5, "max_length_ratio": 0.0, "max_length_extra": 2}]
     assert all(len(line.split()) <= 2 for line in out.splitlines())

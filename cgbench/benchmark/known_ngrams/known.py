@@ -44,12 +44,12 @@ from typing import overload
 
 import numpy as np
 
-from cgbench.arguments import check_whole
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
 from cgbench.benchmark.known_ngrams.learning import Learnt, empty_slots, learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
+from cgbench.requests import check
 from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import WordCounter, estimate_words
@@ -96,7 +96,7 @@ class KnownNgrams:
         """
         if not isinstance(text, (str, os.PathLike)):
             return cls.learn_lines(text, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
-        check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+        check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         words = estimate_words(Path(text)) or 0
         check_memory(f"{text}: learning the n-grams of about {words:,} words", BYTES_A_WORD * words, LARGER)
         ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
@@ -111,7 +111,7 @@ class KnownNgrams:
 
         :raises InputError: ``lines`` is a string, or holds something else than strings.
         """
-        check_whole(1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
+        check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         return cls._learn(join_blocks(sentences(lines)), min_count, word_min_count, jobs)
 
     @classmethod

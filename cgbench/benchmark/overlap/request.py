@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from cgbench.requests import KW_ONLY, AnyEngine, File, Folder, Kind, Text, are_paths, option, request
+from cgbench.requests import KW_ONLY, AnyEngine, File, Files, Folder, Kind, Text, option, request
 from cgbench.text.normalisation import TextOptions
 
 _INDEX = Kind(
     "", "the name of an index, or an object with count()", lambda it: isinstance(it, str) or hasattr(it, "count")
 )
-_FILES = Kind("files", "the name of a file, or a list of names", are_paths)
 
 
 @request
@@ -18,7 +17,7 @@ class OverlapRequest(TextOptions):
     """What :func:`~cgbench.benchmark.overlap.overlap.overlap` is asked for."""
 
     test: Text = option(help="Test text, one example per line, or its two sides as a tuple", python_only=True)
-    corpus: Annotated[Any, _FILES] | None = option(
+    corpus: Files | None = option(
         default=None, help="Corpus: files, TABLE:COLUMN, folders, quoted 'patterns*'", group="Corpus", metavar="FILES"
     )
     _: KW_ONLY

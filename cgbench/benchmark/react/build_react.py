@@ -55,7 +55,7 @@ from cgbench.models.training.ensemble import (
     check_beside,
     check_trained_on,
     publish_beside,
-    train_ensemble,
+    train_members,
     warn_of_length,
 )
 from cgbench.models.training.held_out import PARTS, texts_in
@@ -290,7 +290,7 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
         return member_folders(plan.inputs.ensemble)
     if plan.ensemble is None:
         return []
-    members = train_ensemble(workspace, plan.ensemble, train, None, engine)
+    members = train_members(workspace, plan.ensemble, train, None, engine)
     publish_beside(workspace, members)
     return members
 

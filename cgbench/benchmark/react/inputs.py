@@ -6,17 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from cgbench.benchmark.react.request import SIDES, BuildRequest
-from cgbench.benchmark.release.manifest import is_language
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, argument
-from cgbench.files import write_atomic
 from cgbench.models.external.opening import Planned, check_together, plan_member
-from cgbench.steps import hash_value
-from cgbench.text.formats import CorpusSpec, form, language_suffixes
-from cgbench.text.inputs import as_path
+from cgbench.text.formats import CorpusSpec, form, languages_of
+from cgbench.text.inputs import as_corpus
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -48,10 +45,8 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     :param texts: the folder where lists of sentences are written.
     :raises InputError: they do not fit together, or one of them is not what it should be.
     """
-    train = corpus_of(request.train, "train", columns=request.columns, texts=texts)
-    languages = request.languages or language_suffixes(train) or SIDES
-    if languages[0] == languages[1] or not all(map(is_language, languages)):
-        raise InputError(f"{argument('languages', ','.join(languages))}: two different codes are needed, such as de,en")
+    train = as_corpus(request.train, request.columns, "train", texts)
+    languages = languages_of(request.languages, train)
     inputs = Inputs(
         train=train,
         pools=corpora_of(request.pools, "pool", columns=request.columns, texts=texts),
@@ -105,38 +100,14 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     return members
 
 
-def corpus_of(given: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> CorpusSpec:
-    """The corpus that somebody gave.
-
-    :param role: ``train``, ``pool-1`` and so on: what an error calls it.
-    :param columns: of a file with both sides.
-    :param texts: where two lists of sentences are written, under a name that says what is in them.
-    :raises InputError: it is none.
-    """
-    if isinstance(given, CorpusSpec):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        return CorpusSpec((as_path(given),), columns)
-    parts = list(given)
-    if all(isinstance(part, (str, os.PathLike)) for part in parts):
-        paths = tuple(as_path(part) for part in parts)
-        return CorpusSpec(paths, columns if len(paths) == 1 else None)
-    sides = [list(part) if isinstance(part, Sequence) and not isinstance(part, str) else None for part in parts]
-    if len(sides) != 2 or not all(side is not None and all(isinstance(one, str) for one in side) for side in sides):
-        raise InputError(f"{role}: a corpus is a file, two files, or two lists of sentences (source, target)")
-    return _write(cast("list[list[str]]", sides), role, texts)
-
-
 def corpora_of(given: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> tuple[CorpusSpec, ...]:
     """Several corpora, or one alone: two names of plain files can only be the two sides of one.
 
     :raises InputError: one of them is none.
     """
     if isinstance(given, (str, os.PathLike, CorpusSpec)) or _is_pair(given):
-        return (corpus_of(given, f"{role}-1", columns=columns, texts=texts),)
-    return tuple(
-        corpus_of(one, f"{role}-{number}", columns=columns, texts=texts) for number, one in enumerate(given, 1)
-    )
+        return (as_corpus(given, columns, f"{role}-1", texts),)
+    return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(given, 1))
 
 
 def _is_pair(given: Sequence[object]) -> bool:
@@ -150,23 +121,6 @@ def _is_pair(given: Sequence[object]) -> bool:
         and all(isinstance(one, str) for one in part)
         for part in given
     )  # fmt: skip
-
-
-def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpec:
-    for name, lines in zip(("source", "target"), sides, strict=True):
-        broken = next((number for number, line in enumerate(lines, 1) if "\n" in line), 0)
-        if broken:
-            raise InputError(f"{role}, {name}, sentence {broken}: holds a line break; a sentence is one line")
-    if len(sides[0]) != len(sides[1]):
-        raise InputError(f"{role}: {len(sides[0]):,} source sentences for {len(sides[1]):,} target sentences")
-    if not sides[0]:
-        raise InputError(f"{role}: the corpus is empty")
-    folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{role}-{hash_value(sides)[:12]}"
-    paths = (folder / f"{stem}.source", folder / f"{stem}.target")
-    for path, lines in zip(paths, sides, strict=True):
-        write_atomic(path, "".join(line + "\n" for line in lines))
-    return CorpusSpec(paths)
 
 
 def known_from_of(given: Any, degree_side: str) -> dict[str, Path]:

@@ -24,7 +24,7 @@ from cgbench.models.config.presets import Preset, load_preset
 from cgbench.models.devices import choose_device
 from cgbench.models.external.uncertainty import uncertainty_step
 from cgbench.models.training.ensemble import EnsemblePlan, check_processes, plan_ensemble
-from cgbench.requests import as_path
+from cgbench.requests import as_path, changed
 from cgbench.steps import Step, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText, plan_text
 from cgbench.text.inspection import Finding, look_at
@@ -102,7 +102,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     check_difficulty(inputs.difficulty, len(inputs.pools), request.select_by)
     if until != "candidates":
         if given := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
-            request = request.changed(members=len(given))
+            request = changed(request, members=len(given))
         check_measures(request, inputs)
     if until == "release":
         check_shares(request)

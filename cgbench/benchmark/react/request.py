@@ -35,6 +35,7 @@ from cgbench.requests import (
     request,
 )
 from cgbench.settings import read_yaml, unknown_setting
+from cgbench.text.normalisation import Normalising
 
 SIDES = ("source", "target")
 SECTIONS = ("model.", "training.", "method.", "text.")  # of a model preset
@@ -62,21 +63,10 @@ def _fields() -> dict[str, Field]:
 
 
 @request
-class ReactSettings:
+class ReactSettings(Normalising):
     """Every setting of a build. An amount is a number, or a share such as ``1/30`` or ``0.05``."""
 
     _: KW_ONLY
-    tokenize: str = option(
-        default="none",
-        help="Tokeniser of all text: none, moses, 13a, zh, ja, char, jieba, spacy:LANG; or one per side, "
-        "de=moses,zh=jieba",
-        group="Text",
-        metavar="NAME|L=NAME,...",
-    )
-    detokenize: bool = option(
-        default=False, help="Undo Moses tokenisation in all text, before anything else", group="Text"
-    )
-    lowercase: bool = option(default=False, help="Lowercase all text", group="Text")
     anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
         default="none", help="Replace names in the target, which is this kind of logical form", group="Text"
     )
@@ -320,8 +310,3 @@ class BuildRequest(ReactSettings):
         named = {"model.architecture": self.arch, "method.name": self.method}
         found = {**(self.settings or {}), **{key: value for key, value in named.items() if value is not None}}
         return dict(sorted(found.items()))
-
-    def changed(self, **values: Any) -> BuildRequest:
-        """The same request, some values changed; where the preset is, its settings are those of the other preset."""
-        given: frozenset[str] = self.given  # type: ignore[attr-defined]
-        return type(self)(**{name: getattr(self, name) for name in given} | values)

@@ -58,11 +58,6 @@ class Findings(list[Check]):
         return [check for check in self if check.ok is False]
 
 
-def is_language(name: object) -> bool:
-    """Whether ``name`` can stand for a language: in a release, it is the last part of two files' names."""
-    return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
-
-
 def is_split(manifest: Mapping[str, Any]) -> bool:
     """Whether this is the manifest of what ``cgbench split`` wrote: it has a training set, and no candidates."""
     return manifest.get("kind") == SPLIT_KIND

@@ -21,7 +21,6 @@ from cgbench.benchmark.release.manifest import (
     candidates_file,
     control_text,
     is_inside,
-    is_language,
     is_split,
     stem_of,
     table_file,
@@ -34,6 +33,7 @@ from cgbench.files import ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
+from cgbench.text.formats import is_language
 from cgbench.text.parquet import read_table
 from cgbench.text.streams import read_lines
 

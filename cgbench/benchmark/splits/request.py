@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Folder, Kind, NamePair, are_paths, option, request
+from cgbench.requests import KW_ONLY, Bitext, Folder, NamePair, option, request
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
 """The methods that look at divergences."""
@@ -14,11 +14,6 @@ ATOM_LIMIT = 0.02
 """Of MCD (Keysers et al. 2020)."""
 ROUNDING = 1e-9
 """A bound is met by so much, as the search knows divergences but for rounding."""
-
-
-_CORPUS = Kind(
-    "corpus", "a file with both sides, or two files, (source, target)", lambda it: are_paths(it) or hasattr(it, "paths")
-)
 
 
 @request
@@ -138,10 +133,10 @@ class SplitConfig:
 class SplitRequest(SplitConfig):
     """What :func:`~cgbench.benchmark.splits.split.split` is asked for."""
 
-    corpus: Annotated[Any, _CORPUS] = option(help="Corpus: two files, or one with both sides", group="Data")
+    corpus: Bitext = option(help="Corpus: two files, or one with both sides", group="Data")
     out: Folder = option(help="Folder of the split", group="Data")
     _: KW_ONLY
-    train: Annotated[Any, _CORPUS] | None = option(
+    train: Bitext | None = option(
         default=None, help="Training set as it is: the test set is chosen from the corpus", group="Data"
     )
     side: Literal["source", "target"] | None = option(

@@ -22,8 +22,8 @@ from cgbench.progress import bar
 from cgbench.requests import accepts
 from cgbench.steps import hash_file
 from cgbench.tables import render
-from cgbench.text.formats import CorpusSpec, language_suffixes, read_pairs
-from cgbench.text.inputs import as_path, is_path
+from cgbench.text.formats import CorpusSpec, languages_of, read_pairs
+from cgbench.text.inputs import as_corpus, is_path
 from cgbench.text.plain_text import words_of
 
 SHOWN = 5  # lone atoms by name, in a warning
@@ -78,7 +78,7 @@ def split(request: SplitRequest) -> Made:
         "version": __version__,
         "configuration": request.settings
         | {"elements": kind.said, "degree_side": side, "tokenize": "none", "lowercase": False},
-        "languages": list(request.languages or language_suffixes(corpus) or SIDES),
+        "languages": list(languages_of(request.languages, corpus)),
         "licence": request.licence,
         "inputs": {
             "pool": [{"files": _inputs(corpus.files), "columns": corpus.columns, "pairs": len(pairs)}],
@@ -105,12 +105,11 @@ def corpus_or_split(given: Any, columns: tuple[str, str] | None) -> CorpusSpec:
 
     :raises InputError: it is neither.
     """
-    if isinstance(given, CorpusSpec):
-        return given
-    names = (given,) if is_path(given) else tuple(given)
-    if len(names) == 1 and holds_split(Path(names[0])):
-        return CorpusSpec(tuple(map(Release.open(names[0]).train_path, SIDES)))
-    return CorpusSpec(tuple(map(as_path, names)), columns if len(names) == 1 else None)
+    names = [given] if is_path(given) else given
+    if isinstance(names, (list, tuple)) and len(names) == 1 and is_path(names[0]) and holds_split(Path(names[0])):
+        split = Release.open(names[0])
+        return CorpusSpec(tuple(split.train_path(side) for side in SIDES), None)
+    return as_corpus(given, columns)
 
 
 def summary(made: Made) -> str:

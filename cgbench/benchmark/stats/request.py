@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, Folder, Kind, NamePair, option, request
+from cgbench.requests import KW_ONLY, Folder, Kind, NamePair, is_text, option, request
 from cgbench.text.normalisation import TextOptions
 
-
-def _is_text(value: Any) -> bool:
-    return value != "" and isinstance(value, (str, os.PathLike, Iterable)) and not isinstance(value, bytes)
-
-
-_TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", _is_text)
-_TESTS = Kind("corpora", "a text, or several by name", _is_text, many=True)
+_TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", is_text)
+_TESTS = Kind("corpora", "a text, or several by name", lambda it: is_text(it) or isinstance(it, Mapping), many=True)
 
 
 @request

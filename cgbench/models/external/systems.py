@@ -1,27 +1,32 @@
-"""A model or a server from outside translates a text: what ``cgbench translate --system`` calls."""
+"""An external model or server translates a text."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from cgbench import __version__
-from cgbench.errors import InputError
-from cgbench.files import read_json, to_json, write_atomic
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.files import check_output, read_json, to_json, write_atomic
 from cgbench.locks import locked
+from cgbench.models.devices import choose_device
 from cgbench.models.external.addresses import parse_address, read_template
 from cgbench.models.external.opening import Planned, plan_member
 from cgbench.models.external.server import Server, ask_all, parse_server
 from cgbench.models.external.sidecar import FORMAT, sidecar_path
 from cgbench.models.external.token_space import SHARD
 from cgbench.models.external.uncertainty import work_beside
+from cgbench.models.translation import NAMED, TranslateRequest, counted
 from cgbench.progress import bar
+from cgbench.requests import as_path
 from cgbench.steps import STEPS, Step, Workspace, hash_value
+from cgbench.text.inputs import files_of, lines_of
 
 _ANSWERS = "answers.jsonl"
 
@@ -34,47 +39,42 @@ def plan_system(text: str, prompt: str | None) -> Planned | Server:
     if text.startswith("openai:"):
         if prompt is None:
             raise InputError(
-                f"{text}: a server is asked in words; give them with --prompt, such as 'Translate into English: "
-                "{source}'"
+                f"{text}: a server is asked in words; give them with {argument('prompt')}, such as 'Translate into "
+                "English: {source}'"
             )
-        return parse_server(text, read_template(prompt, "--prompt"))
+        return parse_server(text, read_template(prompt, argument("prompt")))
     if parse_address(text).kind == "own":
-        raise InputError(f"{text}: no model from outside; write hf:..., openai:..., or --model for a checkpoint")
+        raise InputError(
+            f"{text}: no external model; write hf:..., openai:..., or {argument('model')} for a checkpoint"
+        )
     return plan_member(text, prompt)
 
 
-def translate_text(
-    system: Planned | Server,
-    lines: Sequence[str],
-    output: Path,
-    *,
-    search: Mapping[str, Any],
-    nbest: int | None = None,
-    form: str = "text",
-    device: str = "cpu",
-    batch_tokens: int | None = None,
-    say: Callable[[str], None] | None = None,
-) -> dict[str, Any]:
-    """Write ``output``, a hypothesis a line (or a JSON object), and its sidecar; go on with what is there.
+def translate_by_system(request: TranslateRequest) -> list[str]:
+    """The lines of the output, which is written with its sidecar; what is there already is kept.
 
-    :param search: ``beam``, limits and penalty of a model's search; a server has its own settings.
-    :returns: what the sidecar says.
-    :raises InputError: a sentence is too long for the model, or the server fails; what is done is kept. Or ``output``
+    :raises InputError: a sentence is too long for the model, or the server fails; what is done is kept. Or the output
         holds translations by another system or prompt, or of another text.
     """
+    output = as_path(cast("str", request.output))
+    check_output(sidecar_path(output), files_of(request.sources))
+    system, nbest = plan_system(str(request.system), request.prompt), request.nbest
+    lines, _ = lines_of(request.sources, "sources")
+    device = "cpu" if request.is_server else choose_device(request.device)
     config: dict[str, Any] = {"system": dict(system.identity), "nbest": nbest or 1}
     asked = isinstance(system, Server)
     if isinstance(system, Planned):
-        config |= {"search": dict(search), "device": device, "shard": SHARD, "batch_tokens": batch_tokens}
-    step = Step("translations", config, {"source": hash_value(list(lines))})
+        config |= {"search": request.search, "device": device, "shard": SHARD, "batch_tokens": request.batch_tokens}
+    step = Step("translations", config, {"source": hash_value(lines)})
     _check_earlier(output, json.loads(to_json({**config["system"], "source": step.inputs["source"]})))
-    workspace = Workspace(work_beside(output) / STEPS, say)
+    workspace = Workspace(work_beside(output) / STEPS)
 
     def make(out: Path) -> None:
         if isinstance(system, Server):
             _by_server(system, lines, out, nbest or 1)
         else:
-            _by_model(system, lines, out, {**search, "nbest": nbest or 1, "batch_tokens": batch_tokens}, device)
+            search = {**request.search, "nbest": nbest or 1, "batch_tokens": request.batch_tokens}
+            _by_model(system, lines, out, search, device)
 
     with locked(workspace.root / "lock", wait=False):
         folder = workspace.run(step, make, resumable=True)
@@ -83,8 +83,8 @@ def translate_text(
         for path in sorted(folder.glob("part-*.jsonl"))
         for line in path.read_text(encoding="utf-8").split("\n")[:-1]
     ]
-    written = [_shown(row, nbest, form) + "\n" for row in rows]
-    text = "".join(written)
+    written = [_shown(row, nbest, request.format) for row in rows]
+    text = "".join(line + "\n" for line in written)
     record: dict[str, Any] = {
         "format": FORMAT,
         "system": config["system"],
@@ -98,7 +98,25 @@ def translate_text(
     }
     write_atomic(output, text)
     write_atomic(sidecar_path(output), to_json(record))
-    return record
+    _warn_of(record, asked)
+    return written
+
+
+def _warn_of(record: Mapping[str, Any], server: bool) -> None:
+    """Warn of translations that are cut short, or empty."""
+    lines = record["lines"]
+    found = []
+    if record["cut"]:
+        limit = "max_tokens=N behind its ?" if server else argument("max_length_ratio")
+        found.append(f"{record['cut']:,} of {counted(lines, 'translation')} were cut short by a limit; see {limit}")
+    if missing := record.get("without_text"):
+        named = ", ".join(map(str, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
+        found.append(
+            f"the server gave no text for {len(missing):,} of {counted(lines, 'sentence')} (line {named}), for example "
+            "because a filter stopped it: these hypotheses are empty"
+        )
+    for text in found:
+        warnings.warn(InputWarning(text), stacklevel=2)
 
 
 def _check_earlier(output: Path, now: Mapping[str, Any]) -> None:

@@ -6,7 +6,6 @@ import functools
 import os
 import shutil
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,15 +31,16 @@ from cgbench.models.checkpoints import (
 from cgbench.models.config.common import LENGTH, to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.presets import Preset
+from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start
 from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.launcher import train_together
+from cgbench.models.training.request import Beginning, EnsembleRequest, begin, planned_texts
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
 from cgbench.progress import bar
+from cgbench.requests import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
-from cgbench.text.corpus import ParallelText, PlannedText, plan_text
-from cgbench.text.formats import CorpusSpec
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.corpus import ParallelText, PlannedText
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def plan_ensemble(
     return EnsemblePlan(preset, device, subwords, steps, lexicon, division, init, processes)
 
 
-def train_ensemble(
+def train_members(
     workspace: Workspace, plan: EnsemblePlan, train: ParallelText, valid: ParallelText | None, engine: Engine
 ) -> list[Path]:
     """Run the steps of ``plan`` that are not done, side by side, and return the members' folders.
@@ -138,8 +138,8 @@ def train_ensemble(
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError(
-            "members of an ensemble are trained side by side with --jobs, not with torchrun; "
-            "several processes a member are --gpus-per-member"
+            f"members of an ensemble are trained side by side with {argument('jobs')}, not with torchrun; several "
+            f"processes per member are {argument('gpus_per_member')}"
         )
 
     warn_of_length(workspace, plan)
@@ -249,40 +249,49 @@ def _start_from(shorter: Path, out: Path) -> None:
         link_or_copy(shorter / STATE, temporary)
 
 
-def build_ensemble(
-    preset: Preset,
-    train: CorpusSpec,
-    valid: CorpusSpec | None,
-    normalisation: Normalisation,
-    out: Path,
-    *,
-    members: int,
-    seed: int = 1,
-    engine: Engine | None = None,
-    device: str = "cpu",
-    lexicon: Path | None = None,
-    init: Start | None = None,
-    processes: int = 1,
-    dry_run: bool = False,
-    say: Callable[[str], None] | None = None,
-) -> list[dict[str, Any]]:
-    """Train an ensemble into ``out``, or go on with one: what ``cgbench train-ensemble`` calls.
+@accepts(EnsembleRequest)
+def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
+    """Train models that differ only in their seed, or resume: what ``cgbench train-ensemble`` does.
 
-    Returns a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); nothing with ``dry_run``.
-
-    :param lexicon: what source words stand for, where the model reads a file.
-    :param init: the model from outside that all members start from.
-    :param processes: that train a member together, a GPU each where ``device`` is ``cuda``.
-    :param engine: where members are trained side by side (default: one after another, in this process).
-    :raises InputError: the inputs or the folder are wrong.
+    :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with ``dry_run``.
+    :raises InputError: an input, a setting or the folder is wrong.
     """
+    return train_ensemble_from(begin_ensemble(request), request)
+
+
+def begin_ensemble(request: EnsembleRequest) -> Beginning:
+    """What the members start from; nothing is loaded.
+
+    :raises InputError: as :func:`~cgbench.models.training.request.begin`, or it is a checkpoint.
+    """
+    if request.init is not None and not str(request.init).startswith("hf:"):
+        raise InputError(
+            f"{argument('init', str(request.init))}: members of an ensemble start from an external model: "
+            "hf:ID@REVISION, hf:FOLDER"
+        )
+    return begin(request, "small")
+
+
+def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict[str, Any]]:
+    """:func:`train_ensemble`, of which it is known what it starts from."""
+    out, device, processes = request.folder, choose_device(request.device), request.gpus_per_member
+    check_processes(processes, request.device, device)
     check_folder(out)
-    train_text = plan_text("train", train, normalisation)
-    valid_text = plan_text("valid", valid, normalisation) if valid else None
-    engine = engine or Local(1)
-    plan = plan_ensemble(preset, train_text, valid_text, members, seed, device, lexicon, init=init, processes=processes)
-    workspace = Workspace(out / STEPS, say)
-    if dry_run:
+    train_text, valid_text = planned_texts(request)
+    engine = request.engine or Local(request.jobs)
+    plan = plan_ensemble(
+        begun.preset,
+        train_text,
+        valid_text,
+        request.members,
+        request.seed,
+        device,
+        request.lexicon_path,
+        init=begun.outside,
+        processes=processes,
+    )
+    workspace = Workspace(out / STEPS, request.say)
+    if request.dry_run:
         warn_of_length(workspace, plan)
         for step in plan.steps:
             workspace.say(workspace.why(step))
@@ -290,7 +299,7 @@ def build_ensemble(
     with locked(workspace.root / "lock", wait=False):
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
-        publish_ensemble(train_ensemble(workspace, plan, text, valid_plain, engine), out)
+        publish_ensemble(train_members(workspace, plan, text, valid_plain, engine), out)
     return [member_summary(folder) for folder in member_folders(out)]
 
 
@@ -306,7 +315,7 @@ def check_beside(workspace: Workspace) -> None:
     if os.path.lexists(folder) and not (workspace.root / PUBLISHED).exists():
         raise InputError(
             f"{folder}: is not this build's, whose members would be published there; "
-            f"move it away, or use it: --ensemble {folder}"
+            f"move it away, or use it: {argument('ensemble', str(folder))}"
         )
 
 
@@ -356,6 +365,6 @@ def check_trained_on(ensemble: Path, train: ParallelText) -> None:
             if digests.get(side) != text.sha256:
                 raise InputError(
                     f"{folder}: this ensemble was trained on another {side} text than {text.path} (or one normalised "
-                    "in another way), so its vocabulary does not fit; train one with the same --train, --tokenize "
-                    "and --lowercase, or leave --ensemble out"
+                    f"in another way), so its vocabulary does not fit; train one with the same {argument('train')}, "
+                    f"{argument('tokenize')} and {argument('lowercase')}, or leave {argument('ensemble')} out"
                 )

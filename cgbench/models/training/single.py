@@ -5,138 +5,66 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from cgbench.arguments import check_flag, check_number
-from cgbench.arguments import check_whole as check_whole_number  # a model that is whole is another matter here
-from cgbench.engines import Engine, Local
+from cgbench.engines import Local
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
 from cgbench.models.checkpoints import CONFIG, METRICS, STATE, member_summary, read_config
-from cgbench.models.config.common import TextConfig, to_dict
+from cgbench.models.config.common import to_dict
 from cgbench.models.config.lexical import check_lexicon
 from cgbench.models.config.outside import OUTSIDE
 from cgbench.models.config.presets import Preset
+from cgbench.models.devices import choose_device
 from cgbench.models.external.start import Start, needs_encoder
+from cgbench.models.training.request import Beginning, TrainRequest, begin, planned_texts
+from cgbench.requests import accepts, as_path
 from cgbench.steps import STEPS, Step, Workspace, check_folder
-from cgbench.text.corpus import ParallelText, PlannedText, plan_text
-from cgbench.text.formats import CorpusSpec, language_suffixes
-from cgbench.text.inputs import AnyPath, Corpus, as_corpus
-from cgbench.text.normalisation import Normalisation
+from cgbench.text.corpus import ParallelText, PlannedText
 
 
-def train(
-    corpus: Corpus,
-    out: AnyPath,
-    *,
-    model: str | None = None,
-    arch: str | None = None,
-    method: str | None = None,
-    valid: Corpus | None = None,
-    columns: tuple[str, str] | None = None,
-    languages: tuple[str, str] | None = None,
-    tokenize: str = "none",
-    detokenize: bool = False,
-    lowercase: bool = False,
-    seed: int = 1,
-    device: str = "auto",
-    max_seconds: float | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Train one model into the folder ``out``, or resume: what ``cgbench train`` does.
-
-    :param corpus: the training text: a file with both sides (``columns``), or two, ``(source, target)``; ``valid``: the
-        validation text, by which the best checkpoint is kept.
-    :param model: a model preset (``cgbench models``); ``arch``: an architecture; ``method``: a training method.
-    :param max_seconds: stop after about this time; the next call resumes.
-    :param settings: changes of the preset: ``{"training.max_updates": 500}``.
-    :returns: what ``cgbench train --format json`` prints (docs/formats.md).
-    :raises InputError: an input, a setting or the folder is wrong.
-    """
-    from cgbench.models.config.presets import architecture_preset, load_preset
-    from cgbench.models.devices import choose_device
-
-    check_whole_number(0, seed=seed)
-    check_number(0, max_seconds=max_seconds)
-    check_flag(detokenize=detokenize, lowercase=lowercase)
-    if model is None and arch is None:
-        raise InputError(f"name a preset with {argument('model')} or an architecture with {argument('arch')}")
-    preset = load_preset(model) if model else architecture_preset(str(arch))
-    named = {"model.architecture": arch, "method.name": method}
-    changes = {**(settings or {}), **{key: value for key, value in named.items() if value is not None}}
-    spec = as_corpus(corpus, columns)
-    pair = languages or language_suffixes(spec) or ("source", "target")
-    return train_single(
-        preset.replace(changes),
-        spec,
-        as_corpus(valid, columns) if valid is not None else None,
-        Normalisation(tokenize, lowercase, pair, detokenize),
-        Path(out),
-        seed=seed,
-        device=choose_device(device),
-        max_seconds=max_seconds,
-    )
-
-
-def train_single(
-    preset: Preset,
-    train: CorpusSpec,
-    valid: CorpusSpec | None,
-    normalisation: Normalisation,
-    out: Path,
-    *,
-    seed: int = 1,
-    engine: Engine | None = None,
-    device: str = "cpu",
-    subwords: Path | None = None,
-    init: Path | Start | None = None,
-    lexicon: Path | None = None,
-    max_seconds: float | None = None,
-    dry_run: bool = False,
-    say: Callable[[str], None] | None = None,
-) -> dict[str, Any]:
-    """Train a model into ``out``, or go on with one: what ``cgbench train`` calls.
+@accepts(TrainRequest)
+def train(request: TrainRequest) -> dict[str, Any]:
+    """Train one model of any architecture by any method, or resume: what ``cgbench train`` does.
 
     Several processes (``torchrun``) share the work; one of them at a time makes the text and the subwords.
 
-    :param engine: where the text is tokenised side by side (default: in this process).
-    :param subwords: a folder with subwords to use; those of ``init`` if that is given, else they are learned.
-    :param init: a checkpoint whose parameters the model starts from, or a whole model from outside.
-    :param lexicon: what source words stand for, where the model reads a file.
-    :param max_seconds: stop after about so long, with everything saved that the next call needs to go on.
-    :returns: :func:`summary`; nothing with ``dry_run``.
-    :raises InputError: the inputs or the folder are wrong.
+    :returns: what ``cgbench train --format json`` prints (docs/formats.md); empty with ``dry_run``.
+    :raises InputError: an input, a setting or the folder is wrong.
     """
+    return train_from(begin(request), request)
+
+
+def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
+    """:func:`train`, of which it is known what it starts from."""
     from cgbench.models.text.subwords import Subwords
     from cgbench.models.training.trainer import train_model
 
+    preset, outside, checkpoint = begun.preset, begun.outside, begun.checkpoint
+    out, device = request.folder, choose_device(request.device)
     check_folder(out)
-    outside = init if isinstance(init, Start) else None
-    checkpoint = None if isinstance(init, Start) else init
     if checkpoint is None:
         check_whole(preset, outside)
-    if outside and subwords:
-        raise InputError("--subwords: a model from outside has a tokeniser of its own; leave the option out")
+    if outside and request.subwords:
+        raise InputError(f"{argument('subwords')}: an external model has a tokeniser of its own; leave it out")
+    lexicon = request.lexicon_path
     check_lexicon(preset.model, lexicon, checkpoint)
-    if (out / "ensemble.json").is_file():
-        raise InputError(f"{out}: holds an ensemble; name another folder with --out")
-    if (out / "manifest.json").is_file():
-        raise InputError(f"{out}: holds a release; name another folder with --out")
-    known = subwords or checkpoint
+    for name, what in (("ensemble.json", "an ensemble"), ("manifest.json", "a release")):
+        if (out / name).is_file():
+            raise InputError(f"{out}: holds {what}; name another folder with {argument('out')}")
+    known = checkpoint if request.subwords is None else as_path(request.subwords)
     if known:
         Subwords.load(known)  # damaged ones are refused before the text is read
-    train_text = plan_text("train", train, normalisation)
-    valid_text = plan_text("valid", valid, normalisation) if valid else None
-    engine = engine or Local(1)
+    train_text, valid_text = planned_texts(request)
+    engine = request.engine or Local(request.jobs)
     step = None if known else subwords_step(preset, train_text, outside)
-    workspace = Workspace(out / STEPS, say)
-    if dry_run:
+    workspace = Workspace(out / STEPS, request.say)
+    if request.dry_run:
         if step:
             workspace.say(workspace.why(step))
-        _check_settings(out, preset, seed, valid)
+        _check_settings(out, preset, request.seed, valid_text is not None)
         workspace.say(f"train: {_state(out, preset)}")
         return {}
     alone = locked(workspace.root / "lock", wait=False) if is_first() else contextlib.nullcontext()
@@ -150,30 +78,20 @@ def train_single(
             (valid_plain.source.path, valid_plain.target.path) if valid_plain else None,
             known,
             preset,
-            seed,
+            request.seed,
             out,
             device,
             digests=text.hashes,
-            max_seconds=max_seconds,
-            init=init,
+            max_seconds=cast("float | None", request.max_seconds),
+            init=outside or checkpoint,
             lexicon=lexicon,
         )
     return summary(out, finished)
 
 
-def preset_of(checkpoint: Path) -> Preset:
-    """Return the model, training and method of a checkpoint, to go on from it.
-
-    :raises InputError: it is no checkpoint.
-    """
-    config = read_config(checkpoint)
-    if config.model.architecture in OUTSIDE:
-        raise InputError(f"--init {checkpoint}: is a Hugging Face model, trained further; write --init hf:{checkpoint}")
-    return Preset(config.preset, config.model, config.training, TextConfig(), config.method)
-
-
 def subwords_step(preset: Preset, train: PlannedText, init: Start | None) -> Step | None:
-    """The step that learns subwords; None where there are none to learn, with a whole model from outside.
+    """The step that learns subwords; None where there are none to learn, with a whole external model.
+
 
     :param init: the model from outside; over its encoder, its tokeniser reads the source.
     """
@@ -205,8 +123,8 @@ def check_whole(preset: Preset, outside: Start | None) -> None:
     """
     if outside is None and (preset.model.architecture in OUTSIDE or needs_encoder(preset)):
         raise InputError(
-            f"model {preset.name or preset.model.architecture}: its weights come from a model: --init hf:ID@REVISION "
-            "or --init hf:FOLDER"
+            f"model {preset.name or preset.model.architecture}: its weights come from a model: "
+            f"{argument('init', 'hf:ID@REVISION')} or {argument('init', 'hf:FOLDER')}"
         )
 
 
@@ -250,7 +168,7 @@ def _updates_of_state(out: Path) -> int | None:
         return int(json.loads(state.metadata()["text"])["update"])
 
 
-def _check_settings(out: Path, preset: Preset, seed: int, valid: CorpusSpec | None) -> None:
+def _check_settings(out: Path, preset: Preset, seed: int, valid: bool) -> None:
     """Check as much of a trained model as is known before the text is read."""
     if not (out / CONFIG).is_file():
         return

@@ -14,6 +14,7 @@ from cgbench.benchmark.react.plan import plan_build
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.engines import Local
 from cgbench.files import cache_folder
+from cgbench.requests import changed
 from cgbench.steps import Workspace
 
 SETTINGS = {"members": 2, "model": "tiny", "text.merges": 300, "beam": 2}
@@ -119,7 +120,7 @@ def test_rates_are_kept(planned, tmp_path, monkeypatch):
     monkeypatch.setattr(cost, "measure_rates", lambda plan, engine: asked.append(plan) or RATES)
     plan = planned()
     assert kept_rates(plan, Local(1)) == kept_rates(plan, Local(1)) == RATES and len(asked) == 1
-    kept_rates(replace(plan, request=plan.request.changed(beam=1)), Local(1))
+    kept_rates(replace(plan, request=changed(plan.request, beam=1)), Local(1))
     assert len(asked) == 2
     for path in cache_folder("rates").iterdir():
         path.write_text(json.dumps({"update": [3]}))

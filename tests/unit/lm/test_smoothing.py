@@ -250,10 +250,10 @@ def test_bad_values(folder):
         ("none/x.arpa", {}, "there is no folder"),
         ("x.binary", {"order": 1}, "hold orders 2 to 6, not 1"),
         ("x.binary", {"order": 7}, "hold orders 2 to 6, not 7"),
-        ("x.arpa", {"order": 0}, "--order 0"),
+        ("x.arpa", {"order": 0}, "order=0"),
         ("x.arpa", {"prune": [1]}, "the first threshold must be 0"),
         ("x.arpa", {"prune": [0, 2, 1]}, "must not fall"),
-        ("x.arpa", {"prune": []}, "one threshold an order"),
+        ("x.arpa", {"prune": []}, "a list of whole numbers"),
         ("x.arpa", {"prune": [0, 0, 0], "order": 2}, "at most 2"),
         ("x.arpa", {"fallback": (0.5, 2.5, 1)}, "three discounts"),
     ):

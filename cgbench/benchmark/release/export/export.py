@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from cgbench.arguments import check_flag
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
 from cgbench.benchmark.release.export.pairs import Pairs, pairs_of
@@ -19,6 +18,7 @@ from cgbench.benchmark.release.publishing import check_in_order, check_licence
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, argument
 from cgbench.files import named, read_json, sync_file, sync_folder, write_json
+from cgbench.requests import check
 from cgbench.settings import did_you_mean
 
 Target = Callable[[Pairs, Path], None]
@@ -46,7 +46,7 @@ def export(
     :param force: of a release that does not pass ``verify``, too.
     :raises InputError: there is no such target or no text, the release is not in order, ``out`` holds something else.
     """
-    check_flag(force=force)
+    check(bool, force=force)
     release = release if isinstance(release, Release) else Release.open(release)
     out = Path(out)
     write = find_target(to)

@@ -10,6 +10,7 @@ from cgbench.benchmark.candidates.amounts import resolve_amount
 from cgbench.benchmark.candidates.selection import DROPS
 from cgbench.benchmark.react.request import BuildRequest, ReactSettings
 from cgbench.errors import InputError
+from cgbench.requests import changed
 
 
 def test_every_preset_loads_and_react_is_the_papers():
@@ -76,5 +77,5 @@ def test_what_came_later_is_stored_only_where_it_is_set():
 
 
 def test_another_preset_keeps_what_was_given():
-    small = settings_of("demo", members=7).changed(preset="small")
+    small = changed(settings_of("demo", members=7), preset="small")
     assert (small.members, small.candidates, small.model) == (7, "1/4", "small")

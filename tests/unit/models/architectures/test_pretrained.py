@@ -25,7 +25,8 @@ from cgbench.models.search import beam_search
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import TokenizerSide, read_tokenizer
-from cgbench.models.training.ensemble import build_ensemble
+from cgbench.models.training.ensemble import train_ensemble_from
+from cgbench.models.training.request import Beginning, EnsembleRequest
 from cgbench.models.training.single import check_whole, subwords_step
 from cgbench.models.training.trainer import train_model
 from cgbench.text.corpus import plan_text
@@ -226,7 +227,7 @@ def test_methods_see_its_states(corpus, roberta, tmp_path, method):
 
 def test_members_of_an_ensemble_differ_by_what_is_new(corpus, roberta, tmp_path):
     start, preset = plan_start(f"hf:{roberta}", preset_of("lrf", **{"training.max_updates": 2}))
-    build_ensemble(preset, CorpusSpec(corpus), None, Normalisation(), tmp_path, members=2, init=start)
+    train_ensemble_from(Beginning(preset, start), EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
     ensemble = Ensemble.open(tmp_path)
     rmi = ensemble.score(LINES, ensemble.subwords.encode_target([line.upper() for line in LINES]))["rmi"]
     assert (rmi > 1e-3).all()
@@ -239,7 +240,7 @@ def test_the_end_vector_starts_as_the_mask(roberta, plain):
 
 def test_bad_starts_are_refused(roberta, corpus, tmp_path):
     preset = preset_of("transformer")
-    with pytest.raises(InputError, match=r"its weights come from a model: --init hf:"):
+    with pytest.raises(InputError, match=r"its weights come from a model: init='hf:"):
         check_whole(preset, None)
     with pytest.raises(InputError, match=r"has an encoder of its own"):
         plan_start(f"hf:{roberta}", preset.replace({"model.encoder": "own"}))

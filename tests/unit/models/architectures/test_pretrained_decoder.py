@@ -21,10 +21,9 @@ from cgbench.models.registry import build_model
 from cgbench.models.search import beam_search
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
-from cgbench.models.training.ensemble import build_ensemble
+from cgbench.models.training.ensemble import train_ensemble_from
+from cgbench.models.training.request import Beginning, EnsembleRequest
 from cgbench.models.training.trainer import train_model
-from cgbench.text.formats import CorpusSpec
-from cgbench.text.normalisation import Normalisation
 
 SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}
 KINDS = {
@@ -227,7 +226,7 @@ def test_where_positions_end_is_said_or_the_search_ends(bart):
 
 def test_members_translate_and_score_together(corpus, bart, tmp_path):
     start, preset = plan_start(f"hf:{bart}", preset_of("r_dangle", **{"training.max_updates": 2, "model.dropout": 0.3}))
-    build_ensemble(preset, CorpusSpec(corpus), None, Normalisation(), tmp_path, members=2, init=start)
+    train_ensemble_from(Beginning(preset, start), EnsembleRequest(corpus, tmp_path, members=2, jobs=1, device="cpu"))
     ensemble = Ensemble.open(tmp_path)
     assert len(ensemble.translate(LINES, beam=2)) == len(LINES)
     rmi = ensemble.score(LINES, ensemble.subwords.encode_target(LINES))["rmi"]

@@ -19,11 +19,9 @@ from cgbench.models.external.opening import check_together, plan_member
 from cgbench.models.external.start import default_preset, plan_start
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
 from cgbench.models.parts.ragged import Ragged
-from cgbench.models.training.ensemble import build_ensemble
-from cgbench.models.training.single import preset_of
+from cgbench.models.training.ensemble import train_ensemble_from
+from cgbench.models.training.request import Beginning, EnsembleRequest, preset_of
 from cgbench.models.training.trainer import train_model
-from cgbench.text.formats import CorpusSpec
-from cgbench.text.normalisation import Normalisation
 
 KINDS = ("t5", "bart", "marian")
 IN_ENGLISH = dict(zip(WORDS[:8], ("the", "the", "dog", "cat", "bird", "sleeps", "sees", "sings"), strict=True))
@@ -130,8 +128,8 @@ def test_a_model_learns_and_translates(corpus, folders, tmp_path):
 
 def test_an_ensemble_of_seeds_is_measured(corpus, folders, tmp_path):
     start, preset = plan_start(f"hf:{folders / 'marian'}", PRESET)
-    spec = CorpusSpec(corpus)
-    found = build_ensemble(preset, spec, None, Normalisation(), tmp_path / "ensemble", members=2, init=start)
+    request = EnsembleRequest(corpus, tmp_path / "ensemble", members=2, jobs=1, device="cpu")
+    found = train_ensemble_from(Beginning(preset, start), request)
     assert [(row["folder"], row["seed"]) for row in found] == [("member-0", 1), ("member-1", 2)]
     members = tuple(plan_member(f"hf:{tmp_path / 'ensemble' / row['folder']}") for row in found)
     check_together(members)
@@ -211,7 +209,7 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
 def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, corpus, tmp_path):
     with pytest.raises(InputError, match=r"name it hf:"):
         load_checkpoint(trained / "t5")
-    with pytest.raises(InputError, match=r"write --init hf:"):
+    with pytest.raises(InputError, match=r"write hf:"):
         preset_of(trained / "t5")
     with pytest.raises(InputError, match=r"holds a model with other settings.*init is"):
         shutil.copytree(trained / "t5", tmp_path / "t5")

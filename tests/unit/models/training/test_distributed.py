@@ -131,8 +131,8 @@ def test_rows_are_dealt_out_and_nobody_is_left_out():
 
 
 def test_an_ensemble_is_not_trained_by_torchrun(monkeypatch):
-    from cgbench.models.training.ensemble import train_ensemble
+    from cgbench.models.training.ensemble import train_members
 
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="with --jobs, not with torchrun"):
-        train_ensemble(None, None, None, None, 1)
+        train_members(None, None, None, None, 1)

@@ -3,9 +3,8 @@ from training_runs import PRESET, make_corpus
 
 from cgbench.engines import Local, Needs
 from cgbench.models.training import ensemble
-from cgbench.models.training.ensemble import build_ensemble
-from cgbench.text.formats import CorpusSpec
-from cgbench.text.normalisation import Normalisation
+from cgbench.models.training.ensemble import train_ensemble_from
+from cgbench.models.training.request import Beginning, EnsembleRequest
 
 
 @pytest.fixture
@@ -21,11 +20,12 @@ def build(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ensemble, "publish_ensemble", lambda members, out: None)
     monkeypatch.setattr(ensemble, "member_folders", lambda out: [])
+    monkeypatch.setattr(ensemble, "choose_device", lambda device: device)
 
-    def call(preset=PRESET, **options):
-        train = CorpusSpec((tmp_path / "train.de", tmp_path / "train.en"), None)
-        normalisation = Normalisation("none", False, ("de", "en"))
-        build_ensemble(preset, train, None, normalisation, tmp_path / "out", members=3, engine=Idle(), **options)
+    def call(preset=PRESET, device="cpu"):
+        train = (tmp_path / "train.de", tmp_path / "train.en")
+        request = EnsembleRequest(train, tmp_path / "out", members=3, engine=Idle(), device=device)
+        train_ensemble_from(Beginning(preset), request)
         tasks, needs = seen.pop()
         return [step for _, step, *_ in tasks], needs
 

@@ -1,0 +1,96 @@
+"""Write a training text with new pairs: what ``cgbench augment geca`` does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, mixed, overlap
+from cgbench.errors import InputError, argument
+from cgbench.files import check_output, write_atomic
+from cgbench.requests import KW_ONLY, Bitext, Bitexts, NamePair, accepts, are_paths, option, request
+from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
+from cgbench.text.inputs import as_corpus
+
+
+@request
+class AugmentRequest(Settings):
+    """What :func:`write_augmented` is asked for."""
+
+    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
+    out: Bitext = option(help="New pairs: two plain files, or one F.tsv", metavar="FILES")
+    _: KW_ONLY
+    tests: Bitexts = option(default=(), help="Count its pairs among the new ones; repeatable", flag="test")
+    mix: float | None = option(
+        default=None, help="Write the training text with this share of new pairs in it, repeating the smaller part",
+        least=0, most=1, metavar="SHARE",
+    )  # fmt: skip
+    columns: NamePair | None = option(
+        default=None, help="Source and target column of files with both sides (TSV: from 1)", metavar="S,T"
+    )
+
+
+@dataclass(frozen=True)
+class Written:
+    """What :func:`augment_corpus` did.
+
+    :param written: pairs of the output; ``out``: its files.
+    :param tests: each test text, and what the new pairs share with it.
+    """
+
+    augmented: Augmented
+    written: int
+    out: tuple[Path, ...]
+    tests: list[tuple[CorpusSpec, SharedRows]]
+
+
+@accepts(AugmentRequest)
+def augment_corpus(request: AugmentRequest) -> Written:
+    """Make new pairs by GECA (Andreas 2020) and write them, or the training text with them.
+
+    :raises InputError: a text cannot be read, the output cannot be written, or no new pair can be made.
+    """
+    spec = as_corpus(request.corpus, request.columns, "train")
+    out = as_corpus(request.out, None, "out").paths
+    tests = [as_corpus(one, request.columns, "test") for one in _listed(request.tests)]
+    _check_out(out, [file for one in (spec, *tests) for file in one.files])
+    test_pairs = [list(read_pairs(test)) for test in tests]
+    training = list(read_pairs(spec))
+    augmented = augment(training, request)
+    if not augmented.pairs:
+        raise InputError(
+            f"{spec}: no new pair can be made with these settings; try more {argument('holes')} or a larger "
+            f"{argument('size')}"
+        )
+    shares = [overlap(augmented.pairs, pairs) for pairs in test_pairs]
+    written = augmented.pairs if request.mix is None else mixed(training, augmented.pairs, request.mix)
+    _write(out, written)
+    return Written(augmented, len(written), out, list(zip(tests, shares, strict=True)))
+
+
+def _listed(tests: Bitexts) -> list[Bitext]:
+    """Several corpora, or one alone: two names of plain files can only be the two sides of one."""
+    if are_paths(tests) and tests and (isinstance(tests, (str, Path)) or len(tests) == 2):
+        return [tests]
+    return [*tests]
+
+
+def _check_out(out: tuple[Path, ...], inputs: list[Path]) -> None:
+    spec = CorpusSpec(out)
+    name = argument("out", str(spec))
+    if len(out) == 1 and (form(out[0]) != "tsv" or out[0].suffix != ".tsv"):
+        raise InputError(f"{name}: one file with both sides must end in .tsv; or name two")
+    if len(out) == 2 and not spec.is_plain:
+        raise InputError(f"{name}: new pairs are written as plain text; leave .gz or .zst out")
+    if len(out) == 2 and out[0].absolute() == out[1].absolute():
+        raise InputError(f"{name}: two different files are needed")
+    for path in out:
+        check_output(path, inputs)
+
+
+def _write(out: tuple[Path, ...], pairs: list[Pair]) -> None:
+    if len(out) == 1:
+        write_atomic(out[0], "".join(f"{source}\t{target}\n" for source, target in pairs))
+        return
+    for side, path in enumerate(out):
+        write_atomic(path, "".join(f"{pair[side]}\n" for pair in pairs))

@@ -1,0 +1,48 @@
+"""Learn a lexicon from a corpus and write it: what ``cgbench lexicon learn`` does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from cgbench.errors import InputError
+from cgbench.files import check_output
+from cgbench.machine import check_memory
+from cgbench.models.lexicons.bitext import BYTES_A_WORD
+from cgbench.models.lexicons.lexicon import Learned, check_suffix, learn_lexicon
+from cgbench.requests import KW_ONLY, Bitext, File, accepts, as_path, option, request
+from cgbench.text.formats import read_pairs
+from cgbench.text.inputs import as_corpus
+from cgbench.text.normalisation import PairOptions, normalise_pairs
+from cgbench.text.word_counts import estimate_words
+
+
+@request
+class LexiconRequest(PairOptions):
+    """What :func:`learn` is asked for."""
+
+    open_field = "settings"
+    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
+    out: File = option(help="File of the lexicon: F.json, or F.tsv")
+    _: KW_ONLY
+    method: Literal["simple", "pmi", "ibm1", "ibm2", "bayesian"] = option(default="simple", help="How to learn it")
+    settings: Mapping[str, Any] | None = option(default=None, help="Settings of the method", python_only=True)
+
+
+@accepts(LexiconRequest)
+def learn(request: LexiconRequest) -> Learned:
+    """Learn a lexicon as Akyürek and Andreas (2021) do, and write it.
+
+    :raises InputError: the corpus cannot be read, a setting is wrong, or no word stands for another.
+    """
+    out, spec = as_path(request.out), as_corpus(request.corpus, request.columns, "train")
+    check_output(out, spec.files)
+    check_suffix(out)
+    known = sum(estimate_words(path) or 0 for path in spec.paths)
+    check_memory(f"{spec}: a lexicon of about {known:,} words", BYTES_A_WORD * known, "learn from a part of the text")
+    pairs = normalise_pairs(read_pairs(spec), request.normalisation_of(spec), str(spec))
+    learned = learn_lexicon(request.method, pairs, request.settings)
+    if not len(learned.lexicon):
+        raise InputError(f"{spec}: no word stands for another by the rules of {request.method}; nothing was written")
+    learned.lexicon.save(out)
+    return learned

@@ -1,0 +1,31 @@
+"""How models translate: the fields that all requests of a translation share."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cgbench.requests import KW_ONLY, option, request
+
+
+@request
+class SearchOptions:
+    """How a model searches for translations, and where it runs."""
+
+    _: KW_ONLY
+    beam: int = option(default=5, help="Size of the beam; 1 is greedy", least=1, group="Search")
+    max_length_ratio: float = option(
+        default=1.2, help="Maximum length of a translation, in tokens per token of the source", least=0, group="Search"
+    )
+    max_length_extra: int = option(
+        default=10, help="Tokens that a translation may have beyond the ratio", least=0, group="Search"
+    )
+    prompt: str | None = option(
+        default=None, help="Prompt of an external model; {source} is the sentence", group="Models"
+    )
+    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The arguments of a search."""
+        names = ("beam", "max_length_ratio", "max_length_extra")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,171 @@
+"""What the trainings of one model and of an ensemble are asked for, and what they start from."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.models.checkpoints import read_config
+from cgbench.models.config.common import TextConfig
+from cgbench.models.config.outside import OUTSIDE
+from cgbench.models.config.presets import Preset, architecture_preset, load_preset
+from cgbench.models.external.start import Start, default_preset, plan_start
+from cgbench.requests import (
+    KW_ONLY,
+    AnyEngine,
+    AnyFunction,
+    Bitext,
+    Duration,
+    File,
+    Folder,
+    Model,
+    as_path,
+    option,
+    request,
+)
+from cgbench.steps import STEPS
+from cgbench.text.corpus import PlannedText, plan_text
+from cgbench.text.inputs import as_corpus
+from cgbench.text.normalisation import PairOptions
+
+
+@request
+class TrainingOptions(PairOptions):
+    """What both are asked for."""
+
+    open_field = "settings"
+    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", flag="train", group="Texts")
+    out: Folder = option(help="Folder of the result; also holds the finished steps")
+    _: KW_ONLY
+    valid: Bitext | None = option(
+        default=None, help="Validation corpus, by which the best checkpoint is kept", group="Texts"
+    )
+    model: str | None = option(default=None, help="Model preset (see cgbench models)", group="Model")
+    arch: str | None = option(
+        default=None, help="Override the architecture of the preset; without a preset, with its own defaults",
+        group="Model",
+    )  # fmt: skip
+    method: str | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
+    init: Model | None = option(
+        default=None,
+        help="Start from an external model, hf:ID@REVISION or hf:FOLDER; train also starts from a checkpoint",
+        group="Model",
+    )
+    lexicon: File | None = option(default=None, help="Lexicon of a model that reads one (model.lexicon)", group="Model")
+    seed: int = option(default=1, help="Seed of every random choice; of an ensemble, of its first member", least=0)
+    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
+    dry_run: bool = option(default=False, help="Print what would run, and why; write nothing")
+    jobs: int | None = option(
+        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+    )
+    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
+    say: AnyFunction | None = option(
+        default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
+    )
+    settings: Mapping[str, Any] | None = option(
+        default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True
+    )
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the result."""
+        return as_path(self.out)
+
+    @property
+    def lexicon_path(self) -> Path | None:
+        """The file of the lexicon."""
+        return None if self.lexicon is None else as_path(self.lexicon)
+
+
+@request
+class TrainRequest(TrainingOptions):
+    """What :func:`~cgbench.models.training.single.train` is asked for."""
+
+    _: KW_ONLY
+    subwords: Folder | None = option(default=None, help="Use the subwords of this checkpoint", group="Model")
+    max_seconds: Duration | None = option(
+        default=None, help="Stop after this time; the next call resumes", unit="seconds", flag="max-time",
+        metavar="TIME",
+    )  # fmt: skip
+
+
+@request
+class EnsembleRequest(TrainingOptions):
+    """What :func:`~cgbench.models.training.ensemble.train_ensemble` is asked for."""
+
+    _: KW_ONLY
+    members: int = option(default=4, help="Number of members to train, one seed each", least=1, group="Model")
+    gpus_per_member: int = option(default=1, help="GPUs that train one member together; on the CPU, processes", least=1)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a training starts from: a preset, and the external model or the checkpoint that gives the parameters."""
+
+    preset: Preset
+    outside: Start | None = None
+    checkpoint: Path | None = None
+
+
+def begin(request: TrainingOptions, usual: str = "") -> Beginning:
+    """What a request starts from; nothing is loaded.
+
+    :param usual: the preset where neither a preset, an architecture nor a model to start from is given.
+    :raises InputError: something of it does not exist, or does not fit together.
+    """
+    init = None if request.init is None else str(request.init)
+    external = init is not None and init.startswith("hf:")
+    checkpoint = Path(init) if init and not external else None
+    if request.model or request.arch:
+        preset = load_preset(request.model) if request.model else architecture_preset(str(request.arch))
+    elif init:
+        preset = default_preset() if checkpoint is None else preset_of(checkpoint)
+    elif usual:
+        preset = load_preset(usual)
+    else:
+        raise InputError(
+            f"name a preset with {argument('model')} or an architecture with {argument('arch')}; cgbench models lists "
+            "them"
+        )
+    named = {"model.architecture": request.arch, "method.name": request.method}
+    changes = {key: value for key, value in named.items() if value is not None}
+    preset = preset.replace({**(request.settings or {}), **changes})
+    if external:
+        start, preset = plan_start(str(init), preset)
+        return Beginning(preset, start)
+    return Beginning(preset, checkpoint=checkpoint)
+
+
+def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:
+    """The training and the validation text; warns where they differ in tokenisation or case, or the like.
+
+    :raises InputError: one of them cannot be read.
+    """
+    from cgbench.text.inspection import look_at
+
+    lists = request.folder / STEPS / "texts"
+    train = as_corpus(request.corpus, request.columns, "train", lists)
+    valid = None if request.valid is None else as_corpus(request.valid, request.columns, "valid", lists)
+    normalisation = request.normalisation_of(train)
+    with contextlib.suppress(InputError):  # what cannot be read is an error of the plan
+        for finding in look_at(train, [valid] if valid else [], normalisation):
+            warnings.warn(InputWarning(finding.text), stacklevel=2)
+    return plan_text("train", train, normalisation), plan_text("valid", valid, normalisation) if valid else None
+
+
+def preset_of(checkpoint: Path) -> Preset:
+    """The model, training and method of a checkpoint, to continue it.
+
+    :raises InputError: it is no checkpoint.
+    """
+    config = read_config(checkpoint)
+    if config.model.architecture in OUTSIDE:
+        raise InputError(
+            f"{argument('init', str(checkpoint))}: is a Hugging Face model, trained further; write hf:{checkpoint}"
+        )
+    return Preset(config.preset, config.model, config.training, TextConfig(), config.method)

@@ -1,0 +1,216 @@
+"""Translate a text with checkpoints, an ensemble of them, or an external system: what ``cgbench translate`` does."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from cgbench.errors import InputError, InputWarning, argument
+from cgbench.files import check_output, write_atomic
+from cgbench.models.devices import choose_device
+from cgbench.models.search_options import SearchOptions
+from cgbench.requests import KW_ONLY, File, Files, Model, Text, accepts, as_path, option, request
+from cgbench.text.inputs import files_of, lines_of
+
+if TYPE_CHECKING:
+    from cgbench.models.ensemble import Ensemble, Translation
+
+NAMED = 5  # lines named in a warning
+OF_SEARCH = ("beam", "length_penalty", "max_length_ratio", "max_length_extra", "batch_tokens", "device")
+
+
+@request
+class TranslateRequest(SearchOptions):
+    """What :func:`translate` is asked for."""
+
+    sources: Text = option(help="Sentences to translate", python_only=True)
+    model: Files = option(
+        default=(), help="Files or ensembles, whose mean distribution translates", metavar="FOLDERS",
+        group="Models",
+    )  # fmt: skip
+    _: KW_ONLY
+    system: Model | None = option(
+        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
+    )
+    output: File | None = option(default=None, help="Write to this file, complete or not at all")
+    format: Literal["text", "json"] = option(
+        default="text", help="One translation per line, or one JSON object with its scores"
+    )
+    length_penalty: float = option(
+        default=1.0, help="A score is log-probability / tokens^penalty; below 1 favours short translations",
+        group="Search",
+    )  # fmt: skip
+    nbest: int | None = option(default=None, help="List the N best hypotheses (format json)", least=1, group="Search")
+    truncate: bool = option(default=False, help="Truncate long sentences instead of failing")
+    uncertainty: bool = option(
+        default=False, help="Add the knowledge uncertainty (RMI) after a tab; format json: all measures"
+    )
+    batch_tokens: int | None = option(
+        default=None, help="Source tokens per batch (default: by the device)", least=1, group="Search"
+    )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The arguments of a search."""
+        return {"beam": self.beam, "length_penalty": self.length_penalty, **super().search}
+
+    @property
+    def is_server(self) -> bool:
+        """Whether a server translates."""
+        return str(self.system or "").startswith("openai:")
+
+
+@accepts(TranslateRequest)
+def translate(request: TranslateRequest) -> list[Any]:
+    """Translate sentences by beam search over the mean of the models' probabilities, or with an external system.
+
+    A call with ``system`` needs an ``output`` and resumes when it is repeated.
+
+    :returns: one translation per sentence, the best hypothesis; with ``format="json"`` a dictionary each
+        (docs/formats.md).
+    :raises InputError: a model cannot be read, a sentence is too long, or arguments do not fit together.
+    """
+    lines = translated(request)
+    if request.format == "json":
+        return [json.loads(line) for line in lines]
+    return [line.rpartition("\t")[0] for line in lines] if request.uncertainty else lines
+
+
+def translated(request: TranslateRequest) -> list[str]:
+    """The lines of :func:`translate`, as they are written."""
+    _check(request)
+    if request.output is not None:
+        check_output(as_path(request.output), files_of(request.sources))
+    if request.system is not None:
+        from cgbench.models.external.systems import translate_by_system
+
+        return translate_by_system(request)
+    lines = _by_checkpoints(request)
+    if request.output is not None:
+        write_atomic(as_path(request.output), "".join(line + "\n" for line in lines))
+    return lines
+
+
+def _check(request: TranslateRequest) -> None:
+    """Check what goes together."""
+    given: frozenset[str] = request.given  # type: ignore[attr-defined]
+    model, system = argument("model"), argument("system")
+    if request.nbest and request.format != "json":
+        raise InputError(
+            f"{argument('nbest')} lists several hypotheses per line; it needs {argument('format', 'json')}"
+        )
+    if request.nbest and request.nbest > request.beam and not request.is_server:
+        raise InputError(
+            f"{argument('nbest', request.nbest)}: a beam of {request.beam} finds at most {request.beam}; raise "
+            f"{argument('beam')}"
+        )
+    if bool(request.model) == (request.system is not None):
+        raise InputError(f"{model} or {system}: give one of them")
+    if request.system is None:
+        if request.prompt is not None:
+            raise InputError(f"{argument('prompt')} belongs to {system}: a checkpoint reads the sentence as it is")
+        return
+    if request.uncertainty:
+        raise InputError(f"{argument('uncertainty')} (cgbench uncertainty has it) belongs to {model}, not to {system}")
+    if request.truncate:
+        raise InputError(f"{argument('truncate')} belongs to {model}, not to {system}")
+    if request.is_server and (found := next((name for name in OF_SEARCH if name in given), None)):
+        raise InputError(
+            f"{argument(found)} belongs to models that are read here; a server searches as its own settings say "
+            "(max_tokens and temperature behind the ? of its address)"
+        )
+    if request.output is None:
+        raise InputError(
+            f"{argument('output')}: an external system needs one: finished translations are kept beside it"
+        )
+
+
+def _by_checkpoints(request: TranslateRequest) -> list[str]:
+    from cgbench.models.ensemble import Ensemble
+
+    ensemble = Ensemble.open(request.model, choose_device(request.device))
+    if request.uncertainty and len(ensemble.members) == 1:
+        _warn(
+            "one model: rmi, and whatever else says how far members disagree, is the same for every line but for "
+            f"rounding; give {argument('model')} several, or an ensemble"
+        )
+    lines, name = lines_of(request.sources, "sources")
+    _check_lengths(ensemble, lines, name, request.truncate)
+    _warn_of_unknown(ensemble, lines, name)
+    longest = ensemble.max_length if request.truncate else None
+    found = ensemble.search(lines, **request.search, longest=longest, batch_tokens=request.batch_tokens, progress=True)
+    best = [hypotheses[0] for hypotheses in found]
+    _warn_of_cut(ensemble, lines, best, longest, request)
+    measures = {}
+    if request.uncertainty:
+        measures = ensemble.score(lines, [item.tokens for item in best], longest=longest, progress=True)
+    if request.format == "text":
+        rmi = measures.get("rmi")
+        return [item.text + (f"\t{rmi[row]:.6f}" if rmi is not None else "") for row, item in enumerate(best)]
+    rows = []
+    for number, item in enumerate(best):
+        row = _scores(item) | {measure: float(values[number]) for measure, values in measures.items()}
+        if request.nbest:
+            row["nbest"] = [_scores(other) for other in found[number][: request.nbest]]
+        rows.append(json.dumps(row, ensure_ascii=False))
+    return rows
+
+
+def _scores(item: Translation) -> dict[str, Any]:
+    return {"hypothesis": item.text, "score": item.score, "log_prob": item.log_prob}
+
+
+def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:
+    """Refuse sentences longer than those of training, or warn of them where they are truncated."""
+    from cgbench.models.lengths import longer_than_trained
+
+    count, said = longer_than_trained(ensemble.subwords, lines, ensemble.max_length)
+    if count and not truncate:
+        raise InputError(
+            f"{name}, {said}; cut them with {argument('truncate')}, or train with a larger training.max_length"
+        )
+    if count:
+        _warn(f"{name}, {said}; {counted(count, 'line')} cut")
+
+
+def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> None:
+    """Warn of source words that are not in the model's dictionary."""
+    unknown = list(ensemble.subwords.unknown_source(lines))
+    if not unknown:
+        return
+    line, word = unknown[0]
+    words = counted(len(unknown), "character" if ensemble.subwords.unit == "characters" else "word")
+    count = counted(len({number for number, _ in unknown}), "line")
+    _warn(
+        f"{name}: {words} on {count} that the model does not know, read as <unk>; the first is {word!r} on line "
+        f"{line + 1}"
+    )
+
+
+def _warn_of_cut(
+    ensemble: Ensemble, lines: Sequence[str], found: Sequence[Translation], longest: int | None,
+    request: TranslateRequest,
+) -> None:  # fmt: skip
+    """Warn of translations that ended at the maximum length."""
+    from cgbench.models.search import limits_of
+
+    lengths = ensemble.lengths(lines)
+    read = lengths if longest is None else lengths.clip(max=longest)
+    limits = limits_of(ensemble.members, read, request.max_length_ratio, request.max_length_extra)
+    cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
+    if cut:
+        _warn(
+            f"{cut:,} of {counted(len(lines), 'translation')} ended at the limit of length; if they should be longer, "
+            f"raise {argument('max_length_ratio')} or {argument('max_length_extra')}"
+        )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(InputWarning(text), stacklevel=2)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 line``, ``2 lines``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
