@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.benchmark.candidates.matching import HEAD, shown_balance
-from cgbench.benchmark.release.card import COUNTS, EXAMPLES, shown_counts
+from cgbench.benchmark.release.card import COUNTS, EXAMPLES, figure_rows, shown_counts
 from cgbench.errors import printable
 from cgbench.tables import render
 
@@ -20,29 +20,8 @@ def counts_table(counts: dict[str, int]) -> str:
 
 
 def quantile_table(figures: dict[str, Any], measure: str) -> str:
-    """Degree, uncertainty, how unlikely the reference is, and perplexity: mean and quantiles."""
-    rows = [("degree of the candidates", figures["degree"])]
-    if "selected" in figures:
-        rows += [
-            ("degree of the test set", figures["selected"]["degree"]),
-            (f"{measure} of the candidates", figures["uncertainty"]),
-            (f"{measure} of the test set", figures["selected"]["uncertainty"]),
-        ]
-    if "reference" in figures:
-        rows.append(("reference of the candidates", figures["reference"]))
-    if "reference" in figures.get("selected", {}):
-        rows.append(("reference of the test set", figures["selected"]["reference"]))
-    if "difficulty" in figures:
-        rows.append(("difficulty of the candidates", figures["difficulty"]))
-    if "difficulty" in figures.get("selected", {}):
-        rows.append(("difficulty of the test set", figures["selected"]["difficulty"]))
-    if "control" in figures:
-        rows.append(("degree of the control set", figures["control"]["degree"]))
-    if "perplexity" in figures:
-        rows.append(("perplexity of the candidates", figures["perplexity"]))
-    if "perplexity" in figures.get("selected", {}):
-        rows.append(("perplexity of the test set", figures["selected"]["perplexity"]))
-    body = [(name, *(f"{value:.3f}" for value in row.values())) for name, row in rows]
+    """Degree, uncertainty, how unlikely the reference is, perplexity and difficulty: mean and quantiles."""
+    body = [(name.replace(", ", " of the "), *values) for name, values in figure_rows(figures, measure)]
     return render(("", "mean", "min", "25 %", "median", "75 %", "max"), body)
 
 

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import json
 import shlex
-from pathlib import Path
 
 import click
 
+from cgbench.benchmark.release.export.export import ExportRequest, export
 from cgbench.commands.options import Command, format_option
-
-PATH = click.Path(path_type=Path)
+from cgbench.commands.requests import takes
 
 
 @click.command("export", cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@click.option(
-    "--to",
-    required=True,
-    metavar="TARGET",
-    help="lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite, or a target of another package.",
-)
-@click.option(
-    "--out", type=PATH, required=True, help="Folder of the export; an earlier one to this target is replaced."
-)
-@click.option("--force", is_flag=True, help="Of a release that does not pass verify, too.")
+@takes(ExportRequest)
+@click.argument("release", metavar="DIR")
 @format_option
-def export_command(folder: Path, to: str, out: Path, force: bool, form: str) -> None:
+def export_command(request: ExportRequest, form: str) -> None:
     """Write the test set of a release in the form that another tool reads; nothing is fetched or sent."""
-    from cgbench.benchmark.release.export.export import export
-    from cgbench.benchmark.release.release import Release
-
-    files = export(Release.open(folder), to, out, force=force)
+    files, folder = export(request), shlex.quote(request.release)
     if form == "json":
-        click.echo(json.dumps({"out": str(out), "to": to, "files": files}, ensure_ascii=False, indent=1))
+        found = {"out": str(request.out), "to": request.to, "files": files}
+        click.echo(json.dumps(found, ensure_ascii=False, indent=1))
     else:
-        click.echo(f"written to {out}: {', '.join(files)}")
-        click.echo(
-            f"the release itself as a data set:  hf upload ORG/NAME {shlex.quote(str(folder))} . --repo-type dataset"
-        )
+        click.echo(f"written to {request.out}: {', '.join(files)}")
+        click.echo(f"the release itself as a data set:  hf upload ORG/NAME {folder} . --repo-type dataset")

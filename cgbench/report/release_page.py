@@ -13,6 +13,7 @@ from cgbench.benchmark.candidates.correlations import CENTRAL, correlations, num
 from cgbench.benchmark.candidates.ensemble_quality import TABLE_HEAD, table_of
 from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.benchmark.candidates.selection import seeded_hash
+from cgbench.benchmark.release.card import SUMMARY
 from cgbench.benchmark.release.manifest import Findings
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.verify import verify
@@ -30,30 +31,38 @@ from cgbench.report.release_data import (
     novelty_curves,
     stage_rows,
 )
+from cgbench.requests import KW_ONLY, AnyRelease, Bitext, Bitexts, accepts, option, request
+from cgbench.text.inputs import as_corpus
 from cgbench.text.profile import is_unspaced
 
-QUANTILES = ("mean", "q0", "q25", "q50", "q75", "q100")  # a manifest that was read has its keys by the alphabet
 DOTS = 1_500
 """So many dots of a scatter plot are seen as dots."""
 
 
-def release_page(
-    release: Release,
-    *,
-    train: Sequence[Path] = (),
-    pools: Sequence[Sequence[Path]] = (),
-    force: bool = False,
-) -> str:
+@request
+class ReleasePageRequest:
+    """What :func:`release_page` shows."""
+
+    release: AnyRelease = option(help="Release to report", python_only=True)
+    _: KW_ONLY
+    train: Bitext | None = option(default=None, help="Training text, if it has moved since the build")
+    pools: Bitexts = option(default=(), help="A pool, if the pools have moved; repeatable, all or none", flag="pool")
+    force: bool = option(default=False, help="Report a release that fails its checks; the page begins with them")
+
+
+@accepts(ReleasePageRequest)
+def release_page(request: ReleasePageRequest) -> str:
     """A page about a release, as HTML: the same bytes for the same release, workspace and inputs.
 
-    :param train: where the training text is now; ``pools`` likewise.
-    :param force: report a release that fails its checks; the page begins with what differs.
-    :raises InputError: it fails them, or a text is not the one that the release was built from.
+    :raises InputError: it fails its checks, or a text is not the one that the release was built from.
     """
+    release = Release.of(request.release)
+    train = as_corpus(request.train).files if request.train is not None else ()
+    pools = [as_corpus(pool).files for pool in request.pools]
     if release.is_split:
         raise InputError(f"{release.folder}: a split has no page; use cgbench verify or cgbench stats --release")
     checks = verify(release)
-    if checks.failed and not force:
+    if checks.failed and not request.force:
         raise InputError(failed_line(release, checks))
     try:
         return _page(release, checks, find_material(release, train, pools))
@@ -168,7 +177,7 @@ def _quantiles(release: Release) -> list[tuple[str, list[float]]]:
     names = {"uncertainty": release.configuration["uncertainty"], "reference": REFERENCE_LIKELIHOOD}
     parts = {"candidates": figures, "test set": figures.get("selected", {}), "control set": figures.get("control", {})}
     return [
-        (f"{names.get(key, key)}, {of}", [found[key][one] for one in QUANTILES])
+        (f"{names.get(key, key)}, {of}", [found[key][one] for one in SUMMARY])
         for key in ("degree", "uncertainty", "reference", "perplexity")
         for of, found in parts.items()
         if key in found

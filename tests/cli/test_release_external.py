@@ -529,7 +529,3 @@ def test_what_cannot_be_cleaned(tmp_path, run):
 
     with locked(tmp_path / "x.work/.cgbench/lock", wait=False), pytest.raises(InputError, match="another cgbench"):
         clean(tmp_path / "x", everything=True)
-
-
-def test_bad_arguments(release, run):
-    assert "is not one of 'all', 'none'" in run("build-react", *SMALL, "--text", "some", status=2).stderr

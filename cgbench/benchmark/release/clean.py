@@ -1,4 +1,4 @@
-"""Sweep what a release is not made of out of the folder that it was built in, and what a kill left in the release."""
+"""Delete what a release is not made of from the folder that it was built in, and what a kill left in the release."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
 from cgbench.models.training.ensemble import PUBLISHED
+from cgbench.requests import KW_ONLY, Folder, accepts, as_path, option, request
 from cgbench.steps import KEY_LENGTH, STEPS
 
 KEPT = frozenset({WRITTEN, PUBLISHED, "lock"})
@@ -20,35 +21,52 @@ TEXTS = "texts"  # what a build was given as lists of sentences
 
 
 @dataclass(frozen=True)
-class Swept:
+class Removed:
     """A file or folder that was removed, or would be, and its bytes."""
 
     path: Path
     size: int
 
 
-def clean(folder: Path, *, work: Path | None = None, everything: bool = False, dry_run: bool = False) -> list[Swept]:
-    """Remove results that the release in ``folder`` is not made of, partial ones too, and half-written files.
+@request
+class CleanRequest:
+    """What :func:`clean` removes."""
 
-    :param folder: a release, the folder that one was built in, or that of a trained ensemble or model.
-    :param everything: all finished steps, too: the release stays, but nothing can be made again without training.
+    folder: Folder = option(
+        help="Release, the folder that one was built in, or that of a trained ensemble or model", python_only=True
+    )
+    _: KW_ONLY
+    everything: bool = option(
+        default=False, help="Remove finished steps too; the release stays, and another build trains again", flag="all"
+    )
+    dry_run: bool = option(default=False, help="Print what would be removed; remove nothing")
+    work: Folder | None = option(default=None, help="Folder that the release was built in (default: DIR.work)")
+
+
+@accepts(CleanRequest)
+def clean(request: CleanRequest) -> list[Removed]:
+    """Remove results that a release is not made of, partial ones too, and half-written files.
+
     :raises InputError: there is no workspace, no release says what is old, or a command is at work.
     """
+    folder, everything, dry_run = as_path(request.folder), request.everything, request.dry_run
+    work = as_path(request.work) if request.work is not None else None
     roots = [folder / STEPS] if not work and _is_work(folder) else work_roots(folder, work)
     root = next((path for path in roots if path.is_dir()), None)
     halves = _half_written(folder)
     if root is None:
         if not halves and not (folder / MANIFEST).is_file():
             raise InputError(f"{folder}: neither a release nor a folder that cgbench works in")
-        return _sweep(halves, dry_run)
+        return _remove(halves, dry_run)
     written = read_written(root)
     if not written and not everything:
         raise InputError(
-            f"{root}: no release was finished here, so nothing is known to be old; {argument('all')} removes all of it"
+            f"{root}: no release was finished here, so nothing is known to be old; {argument('everything')} removes "
+            "all of it"
         )
     with locked(root / "lock", wait=False):
         made_of = {} if everything else written.get("steps", {})
-        return _sweep([*halves, *_old(root, made_of if isinstance(made_of, dict) else {})], dry_run)
+        return _remove([*halves, *_old(root, made_of if isinstance(made_of, dict) else {})], dry_run)
 
 
 def _is_work(folder: Path) -> bool:
@@ -79,14 +97,14 @@ def _half_written(folder: Path) -> list[Path]:
     return [*known, *([arriving] if arriving.is_dir() else [])]
 
 
-def _sweep(paths: list[Path], dry_run: bool) -> list[Swept]:
-    swept = [Swept(path, _size(path)) for path in paths]
+def _remove(paths: list[Path], dry_run: bool) -> list[Removed]:
+    removed = [Removed(path, _size(path)) for path in paths]
     for path in [] if dry_run else paths:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    return swept
+    return removed
 
 
 def _size(path: Path) -> int:

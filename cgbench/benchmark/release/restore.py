@@ -31,22 +31,40 @@ from cgbench.benchmark.release.tables import with_text, write_table
 from cgbench.benchmark.release.writer import ARRIVING, write_manifest
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
+from cgbench.requests import AnyRelease, Bitext, Bitexts, NamePair, accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
+from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import Normalisation, normalise_pairs
 
 CHUNK = 100_000  # pairs that are hashed at once
 
 
-def restore(release: Release, pools: Sequence[CorpusSpec], train: CorpusSpec | None = None) -> Release:
+@request
+class RestoreRequest:
+    """What :func:`restore` puts back."""
+
+    release: AnyRelease = option(help="Release without text", python_only=True)
+    pools: Bitexts = option(
+        help="Your copy of a pool; repeatable, in the order in which the release names them", flag="pool"
+    )
+    train: Bitext | None = option(default=None, help="Your copy of the training text, to check that it is the one")
+    columns: NamePair | None = option(
+        default=None, help="Source and target column of files with both sides (TSV: from 1)", metavar="S,T"
+    )
+
+
+@accepts(RestoreRequest)
+def restore(request: RestoreRequest) -> Release:
     """Write the text of a release into its folder, and return it.
 
     The release gets all or nothing; stopped while it is written, it is finished when the same is asked for again.
 
-    :param pools: the user's copies of the pools, in the order in which the release names them.
-    :param train: the user's copy of the training text: whether it is the one that the benchmark is relative to.
-    :raises InputError: the release has its text, or is not in order; a pool lacks pairs of it; another training text.
+    :raises InputError: the release has its text, or fails its checks; a pool lacks pairs of it; another training text.
     """
+    release = Release.of(request.release)
+    copies = request.pools if isinstance(request.pools, list) else [request.pools]
+    pools = [as_corpus(copy, request.columns) for copy in copies]
     arriving = release.folder / ARRIVING
     if (arriving / MANIFEST).is_file():  # a call that was stopped had written everything there
         return _move(arriving, release.folder)
@@ -56,10 +74,10 @@ def restore(release: Release, pools: Sequence[CorpusSpec], train: CorpusSpec | N
     named = release.manifest["inputs"]["pool"]
     if len(pools) != len(named):
         raise InputError(
-            f"{argument('pool')}: the release was chosen from {len(named)}, {len(pools)} given: {_names(named)}"
+            f"{argument('pools')}: the release was chosen from {len(named)}, {len(pools)} given: {_names(named)}"
         )
-    if train is not None:
-        _check_train(release, train)
+    if request.train is not None:
+        _check_train(release, as_corpus(request.train, request.columns))
     tables = {name: release.table(name) for name in table_names(release.manifest)}
     texts = _find(release, [table for name, table in tables.items() if name != "test"], pools)
     shutil.rmtree(arriving, ignore_errors=True)

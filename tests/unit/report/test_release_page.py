@@ -41,7 +41,7 @@ def candidates(demo, tmp_path_factory):
         warnings.simplefilter("ignore")
         return build_react(
             train=(folder / "train.de", folder / "train.en"), pools=pools, out=folder / "out", preset="demo",
-            until="candidates", candidates=60, jobs=1, accept_text=True, settings={"min_length": 1},
+            until="candidates", candidates=60, jobs=1, accept_text=True, min_length=1,
         )  # fmt: skip
 
 

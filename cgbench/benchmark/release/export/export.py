@@ -1,4 +1,4 @@
-"""The one door: a release that is in order, written for another tool, whole or not at all."""
+"""A release that passes its checks, written for another tool: whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cgbench.benchmark.release.publishing import check_in_order, check_licence
 from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, argument
 from cgbench.files import named, read_json, sync_file, sync_folder, write_json
-from cgbench.requests import check
+from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, as_path, option, request
 from cgbench.settings import did_you_mean
 
 Target = Callable[[Pairs, Path], None]
@@ -33,27 +33,34 @@ GROUP = "cgbench.exports"  # of entry points, by the names of targets
 RECORD = "cgbench.json"  # in an export: what it is of
 
 
-def export(
-    release: Release | str | os.PathLike[str], to: str, out: str | os.PathLike[str], *, force: bool = False
-) -> list[str]:
-    """Write the test set of a release to the folder ``out`` in the form of the target ``to``; returns its files.
+@request
+class ExportRequest:
+    """What :func:`export` writes."""
 
-    An earlier export to the same target is replaced.
+    release: AnyRelease = option(help="Release to export", python_only=True)
+    to: str = option(
+        help="lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite, or a target of another package",
+        metavar="TARGET",
+    )
+    out: Folder = option(help="Folder of the export; an earlier one to this target is replaced")
+    _: KW_ONLY
+    force: bool = option(default=False, help="Export a release that fails its checks, as it is")
 
-    :param release: an open release, or its folder.
-    :param to: ``lm-eval``, ``mt-metrics-eval``, ``subset2evaluate``, ``wmt-testsuite``, or an entry point in the group
-        ``cgbench.exports`` of another package.
-    :param force: of a release that does not pass ``verify``, too.
-    :raises InputError: there is no such target or no text, the release is not in order, ``out`` holds something else.
+
+@accepts(ExportRequest)
+def export(request: ExportRequest) -> list[str]:
+    """Write the test set of a release in the form that another tool reads; returns the names of the files.
+
+    Targets of other packages are entry points in the group ``cgbench.exports``.
+
+    :raises InputError: there is no such target or no text, the release fails its checks, ``out`` holds something else.
     """
-    check(bool, force=force)
-    release = release if isinstance(release, Release) else Release.open(release)
-    out = Path(out)
+    release, to, out = Release.of(request.release), request.to, as_path(request.out)
     write = find_target(to)
     _check_out(out, to)
     with _as_forged(release):
         release.check_text()
-        check_in_order(release, force)
+        check_in_order(release, request.force)
         check_licence(release.manifest)
         pairs = pairs_of(release)
     making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
