@@ -32,7 +32,7 @@ from cgbench.report.release_data import (
     stage_rows,
 )
 from cgbench.requests import KW_ONLY, AnyRelease, Bitext, Bitexts, accepts, option, request
-from cgbench.text.inputs import as_corpus
+from cgbench.text.inputs import as_path, is_path
 from cgbench.text.profile import is_unspaced
 
 DOTS = 1_500
@@ -57,8 +57,8 @@ def release_page(request: ReleasePageRequest) -> str:
     :raises InputError: it fails its checks, or a text is not the one that the release was built from.
     """
     release = Release.of(request.release)
-    train = as_corpus(request.train).files if request.train is not None else ()
-    pools = [as_corpus(pool).files for pool in request.pools]
+    train = _files(request.train) if request.train is not None else ()
+    pools = [_files(pool) for pool in request.pools]
     if release.is_split:
         raise InputError(f"{release.folder}: a split has no page; use cgbench verify or cgbench stats --release")
     checks = verify(release)
@@ -72,6 +72,10 @@ def release_page(request: ReleasePageRequest) -> str:
             f"{release.folder}: cannot be reported, its files lack something or do not belong together ({error!r}); "
             "cgbench verify says more"
         ) from None
+
+
+def _files(corpus: Any) -> tuple[Path, ...]:
+    return (as_path(corpus),) if is_path(corpus) else tuple(map(as_path, getattr(corpus, "paths", corpus)))
 
 
 def _page(release: Release, checks: Findings, material: Material) -> str:

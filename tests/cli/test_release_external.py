@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from small_build import SMALL, copy_build, release_bytes
+from small_build import copy_build, release_bytes
 from small_release import build_release
 
 from cgbench.benchmark.release.clean import clean
@@ -301,7 +301,7 @@ def test_what_is_not_exported(release, without_text, run, tmp_path):
 
 
 def test_a_licence_that_nobody_stated_is_said(release, run, tmp_path):
-    from cgbench.benchmark.release.publishing import check_licence
+    from cgbench.benchmark.release.export.export import check_licence
     from cgbench.errors import InputWarning
 
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from cgbench.benchmark.candidates.uncertainty import (
     shard_size,
 )
 from cgbench.benchmark.release.manifest import Check
-from cgbench.benchmark.release.release import Release
+from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.engines import Local
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, member_folders
@@ -50,26 +51,25 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
 
     :param seed: of the choice; None: another choice in every call, which nobody can know before.
     """
-    again = "made again"
     folder = release.step("candidates")
     if folder is None:
-        yield Check(
-            again, None, "the workspace (FOLDER.work) that made this release is not here, or made another one since"
-        )
+        missing = "the workspace (FOLDER.work) that made this release is not here, or made another one since"
+        yield Check("made again", None, missing)
         return
     rows = release.table().to_pylist()
     chance = random.SystemRandom() if seed is None else random.Random(seed)
     chosen = sorted(chance.sample(range(len(rows)), min(number, len(rows))))
-    texts = [_lines(folder / f"candidates.{side}") for side in ("source", "target")]
+    texts = [_lines(folder / f"candidates.{side}") for side in SIDES]
     if any(len(lines) != len(rows) for lines in texts):
-        yield Check(again, False, f"{folder} holds another number of candidates than {len(rows):,}")
+        yield Check("made again", False, f"{folder} holds another number of candidates than {len(rows):,}")
         return
-    yield _check_texts(rows, texts, chosen)
-    yield _check_degrees(release, rows, texts, chosen)
+    sample = Sample(release, rows, texts, chosen)
+    yield sample.check_texts()
+    yield sample.check_degrees()
     if release.until != "candidates":
-        yield _check_uncertainty(release, rows, texts, chosen)
+        yield sample.check_uncertainty()
         if REVERSE_LIKELIHOOD in rows[0]:
-            yield _check_reverse(release, rows, texts, chosen)
+            yield sample.check_reverse()
 
 
 def _lines(path: Path) -> list[str]:
@@ -79,56 +79,82 @@ def _lines(path: Path) -> list[str]:
         raise InputError(f"{path}: cannot be read ({error})") from None
 
 
-def _check_texts(rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]) -> Check:
-    found = content_of(*([lines[row] for row in chosen] for lines in texts)).tolist()
-    wrong = [row for row, content in zip(chosen, found, strict=True) if content != rows[row]["content"]]
-    return _result("text", rows, wrong, chosen, "are other pairs in the workspace")
+@dataclass(frozen=True)
+class Sample:
+    """Candidates to make again: all rows of the table, their sources and targets, and which rows are chosen."""
 
+    release: Release
+    rows: Sequence[dict[str, Any]]
+    texts: Sequence[list[str]]
+    chosen: Sequence[int]
 
-def _check_degrees(
-    release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
-) -> Check:
-    ngrams = release.ngrams()
-    if ngrams is None:
-        return Check("degree made again", None, "the known n-grams are not in the workspace any more")
-    side = release.configuration["degree_side"]
-    lines = texts[("source", "target").index(side)]
-    pieces, lengths = ngrams.measure([lines[row] for row in chosen])
-    wrong = [
-        row
-        for row, some, length in zip(chosen, pieces.tolist(), lengths.tolist(), strict=True)
-        if [rows[row][key] for key in ("pieces", f"{side}_length", "degree")] != [some, length, some / length]
-    ]
-    return _result("degree", rows, wrong, chosen, "have another degree")
+    def check_texts(self) -> Check:
+        """The text in the workspace against the hash of each pair."""
+        found = content_of(*self._sides(self.chosen)).tolist()
+        wrong = [row for row, content in zip(self.chosen, found, strict=True) if content != self.rows[row]["content"]]
+        return self._result("text", wrong, "are other pairs in the workspace")
 
+    def check_degrees(self) -> Check:
+        """Pieces, length and degree."""
+        ngrams = self.release.ngrams()
+        if ngrams is None:
+            return Check("degree made again", None, "the known n-grams are not in the workspace any more")
+        side = self.release.configuration["degree_side"]
+        pieces, lengths = ngrams.measure(self._sides(self.chosen)[SIDES.index(side)])
+        wrong = [
+            row
+            for row, some, length in zip(self.chosen, pieces.tolist(), lengths.tolist(), strict=True)
+            if [self.rows[row][key] for key in ("pieces", f"{side}_length", "degree")] != [some, length, some / length]
+        ]
+        return self._result("degree", wrong, "have another degree")
 
-def _check_uncertainty(
-    release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
-) -> Check:
-    name = "translation and uncertainty made again"
-    measure = _by_outside(release) if release.manifest["inputs"].get("members") else _by_ours(release)
-    if isinstance(measure, str):
-        return Check(name, None, measure)
-    # Releases of earlier versions have no figures of the reference.
-    given = any(name.startswith(REFERENCE) for name in rows[0])
+    def check_uncertainty(self) -> Check:
+        """Translation and uncertainty, of the reference too where the release has it: earlier versions had not."""
+        release, rows = self.release, self.rows
+        measure = _by_outside(release) if release.manifest["inputs"].get("members") else _by_ours(release)
+        if isinstance(measure, str):
+            return Check("translation and uncertainty made again", None, measure)
+        with_references = any(name.startswith(REFERENCE) for name in rows[0])
 
-    def differing(places: Sequence[int]) -> list[int]:
-        sources, references = ([lines[row] for row in places] for lines in texts)
-        found = measure(sources, references if given else None)
-        return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
+        def differing(places: Sequence[int]) -> list[int]:
+            sources, references = self._sides(places)
+            found = measure(sources, references if with_references else None)
+            return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
 
-    try:
-        alone = differing(chosen)
-        # Alone, a sentence may be rounded otherwise than in its shard, and a translation hang on it: as it was, then.
-        wrong = alone
-        for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had the largest shards alone
-            starts = sorted({row - row % size for row in wrong})
-            wrong = [
-                row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
-            ]
-    finally:
-        forget_ensemble()
-    return _result("translation and uncertainty", rows, wrong, chosen, "are another translation, or have other figures")
+        try:
+            # Alone, a sentence may be rounded otherwise than in its shard, and a translation hang on it: as it was.
+            wrong = differing(self.chosen)
+            for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had the largest shards alone
+                starts = sorted({row - row % size for row in wrong})
+                wrong = [
+                    row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
+                ]
+        finally:
+            forget_ensemble()
+        return self._result("translation and uncertainty", wrong, "are another translation, or have other figures")
+
+    def check_reverse(self) -> Check:
+        """Each pair alone: nothing hangs on a translation here, so what a shard rounds otherwise is within bounds."""
+        members = _recorded_members(self.release, self.release.manifest["inputs"]["reverse_ensemble"])
+        if isinstance(members, str):
+            return Check("reverse likelihood made again", None, members)
+        sources, targets = self._sides(self.chosen)
+        try:
+            found = measure_reverse(members, targets, sources, device=_device(self.release))
+        finally:
+            forget_ensemble()
+        wrong = [row for row, one in zip(self.chosen, found, strict=True) if not _same_figures(self.rows[row], one)]
+        return self._result("reverse likelihood", wrong, "have other figures")
+
+    def _sides(self, places: Sequence[int]) -> list[list[str]]:
+        return [[lines[row] for row in places] for lines in self.texts]
+
+    def _result(self, name: str, wrong: Sequence[int], what: str) -> Check:
+        if not wrong:
+            return Check(f"{name} made again", True, f"{len(self.chosen):,} candidates")
+        lines = ", ".join(f"{self.rows[row]['line']:,}" for row in wrong[:5])
+        detail = f"{len(wrong):,} of {len(self.chosen):,} {what} (pool lines {lines})"
+        return Check(f"{name} made again", False, detail)
 
 
 def _by_ours(release: Release) -> Measure | str:
@@ -136,8 +162,8 @@ def _by_ours(release: Release) -> Measure | str:
     members = ensemble_members(release)
     if isinstance(members, str):
         return members
-    device, limits = _device(str(release.manifest.get("device", "cpu"))), search_settings(release.configuration)
-    return partial(measure_sources, members, beam=release.configuration["beam"], device=device, **limits)
+    search = {"beam": release.configuration["beam"], **search_settings(release.configuration)}
+    return partial(measure_sources, members, device=_device(release), **search)
 
 
 def _by_outside(release: Release) -> Measure | str:
@@ -148,73 +174,55 @@ def _by_outside(release: Release) -> Measure | str:
             "where the members, models from outside, were is not in the workspace; cgbench uncertainty measures by them"
         )
     members = []
-    for name, given in zip(names, recorded, strict=True):
-        identity = given["identity"]
+    for name, record in zip(names, recorded, strict=True):
+        identity = record["identity"]
         try:
             prompt = None if "prompt" in parse_address(name).options else identity.get("prompt")
             members.append(plan_member(name, prompt, fetch=False))
         except (InputError, OSError) as error:
-            return f"the member {given['name']} cannot be opened ({error})"
+            return f"the member {record['name']} cannot be opened ({error})"
         if dict(members[-1].identity) != identity:
-            return f"{given['name']}: not the model that the release was built with"
-    device = _device(str(release.manifest.get("device", "cpu")))
+            return f"{record['name']}: not the model that the release was built with"
     search = {"beam": release.configuration["beam"], **search_settings(release.configuration)}
 
     def measure(sources: Sequence[str], references: Sequence[str] | None) -> list[dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder:
-            work = Measurement(tuple(members), sources, None, references, device, search)
+            work = Measurement(tuple(members), sources, None, references, _device(release), search)
             measure_in_token_space(work, Path(folder), Local(1))
             return read_uncertainty(Path(folder))
 
     return measure
 
 
-def _check_reverse(
-    release: Release, rows: Sequence[dict[str, Any]], texts: Sequence[list[str]], chosen: Sequence[int]
-) -> Check:
-    """Each pair by itself: nothing hangs on a translation here, so what a shard rounds otherwise is within bounds."""
-    name = "reverse likelihood made again"
-    members = _given_members(release, release.manifest["inputs"]["reverse_ensemble"])
-    if isinstance(members, str):
-        return Check(name, None, members)
-    sources, targets = ([lines[row] for row in chosen] for lines in texts)
-    try:
-        found = measure_reverse(members, targets, sources, device=_device(str(release.manifest.get("device", "cpu"))))
-    finally:
-        forget_ensemble()
-    wrong = [row for row, one in zip(chosen, found, strict=True) if not _same_figures(rows[row], one)]
-    return _result("reverse likelihood", rows, wrong, chosen, "have other figures")
-
-
 def ensemble_members(release: Release) -> list[Path] | str:
     """The ensemble's members, or why they cannot be used."""
     if release.manifest["inputs"].get("members"):
         return "the members are models from outside, which are not opened here; cgbench uncertainty measures by them"
-    given = release.manifest["inputs"].get("ensemble")
-    if not given:
+    recorded = release.manifest["inputs"].get("ensemble")
+    if not recorded:
         found = [release.step(f"member-{number}") for number in range(int(release.configuration["members"]))]
         here = [folder for folder in found if folder]
         return here if len(here) == len(found) else "the ensemble's members are not in the workspace any more"
-    return _given_members(release, given)
+    return _recorded_members(release, recorded)
 
 
-def _given_members(release: Release, given: dict[str, Any]) -> list[Path] | str:
-    folder = release.input_path(str(given["path"]))
+def _recorded_members(release: Release, recorded: dict[str, Any]) -> list[Path] | str:
+    folder = release.input_path(str(recorded["path"]))
     try:
-        if ensemble_identity(folder) != given["identity"]:
+        if ensemble_identity(folder) != recorded["identity"]:
             return f"{folder}: not the ensemble that the release was built with"
         return member_folders(folder)
     except (InputError, OSError) as error:
         return f"the ensemble is not where it was ({error})"
 
 
-def _device(name: str) -> str:
+def _device(release: Release) -> str:
     """The device of the build, where there is one."""
-    if name == "cuda":
-        import torch
+    if release.manifest.get("device") != "cuda":
+        return "cpu"
+    import torch
 
-        return name if torch.cuda.is_available() else "cpu"
-    return "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def _same(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
@@ -228,10 +236,3 @@ def _same_figures(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
         return False
     one, other = (np.array([row[name] for name in found], np.float64) for row in (recorded, found))
     return bool(np.allclose(one, other, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))
-
-
-def _result(name: str, rows: Sequence[dict[str, Any]], wrong: Sequence[int], chosen: Sequence[int], what: str) -> Check:
-    if not wrong:
-        return Check(f"{name} made again", True, f"{len(chosen):,} candidates")
-    lines = ", ".join(f"{rows[row]['line']:,}" for row in wrong[:5])
-    return Check(f"{name} made again", False, f"{len(wrong):,} of {len(chosen):,} {what} (pool lines {lines})")

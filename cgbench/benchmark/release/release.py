@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from cgbench.models.checkpoints import BESIDE
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
 from cgbench.text.formats import is_language
+from cgbench.text.normalisation import Normalisation
 from cgbench.text.parquet import read_table
 from cgbench.text.streams import read_lines
 
@@ -133,6 +135,13 @@ class Release:
         return dict(self.manifest["configuration"])
 
     @property
+    def normalisation(self) -> Normalisation:
+        """What the build did to all text."""
+        config = self.configuration
+        names = config["tokenize"], config["lowercase"], self.languages
+        return Normalisation(*names, config.get("detokenize", False), config.get("anonymise", "none"))
+
+    @property
     def ensemble(self) -> Path:
         """The folder of the members that chose the pairs: the one that was given, or where the build published them.
 
@@ -180,10 +189,7 @@ class Release:
 
         :raises InputError: it is missing, or the release was written without text.
         """
-        if not self.has_text:
-            raise InputError(
-                f"{self.folder}: this release holds no text; cgbench restore puts it back from your copies"
-            )
+        self._check_has_text()
         return self.path(f"{stem_of(self.until)}.{self.languages[SIDES.index(side)]}")
 
     def lines(self, side: str) -> list[str]:
@@ -293,11 +299,7 @@ class Release:
 
         :raises InputError: there is none (the build stopped early), or the files do not belong together.
         """
-        pandas = require("pandas", "analysis")
-        rows = self.split()
-        sides = SIDES if self.has_text else ()
-        frame = pandas.DataFrame({side: _of_length(self.lines(side), len(rows), self) for side in sides})
-        return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
+        return self._frame(self.split(), self.lines)
 
     @property
     def control(self) -> DataFrame:
@@ -305,9 +307,12 @@ class Release:
 
         :raises InputError: there is none, or the files do not belong together.
         """
+        return self._frame(self.control_rows(), self.control_lines)
+
+    def _frame(self, rows: list[dict[str, Any]], read: Callable[[str], list[str]]) -> DataFrame:
         pandas = require("pandas", "analysis")
-        rows, sides = self.control_rows(), SIDES if self.has_text else ()
-        frame = pandas.DataFrame({side: _of_length(self.control_lines(side), len(rows), self) for side in sides})
+        sides = SIDES if self.has_text else ()
+        frame = pandas.DataFrame({side: _of_length(read(side), len(rows), self) for side in sides})
         return pandas.concat([frame, pandas.DataFrame(rows)], axis=1)
 
     @property
@@ -329,16 +334,8 @@ class Release:
     def _check_has_text(self) -> None:
         if not self.has_text:
             raise InputError(
-                f"{self.folder}: this release holds no text; cgbench restore puts it back from copies of the pools"
+                f"{self.folder}: this release holds no text; cgbench restore puts it back from your copies"
             )
-
-    def check_text(self) -> None:
-        """Check that there is a test set, and its text.
-
-        :raises InputError: there is not.
-        """
-        self.check_finished()
-        self.text_path("source")
 
     def check_finished(self) -> None:
         """Check that there is a test set.

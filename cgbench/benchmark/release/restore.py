@@ -25,9 +25,9 @@ from cgbench.benchmark.release.manifest import (
     table_names,
     text_files,
 )
-from cgbench.benchmark.release.publishing import check_in_order
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.release.tables import with_text, write_table
+from cgbench.benchmark.release.verify import check_verified
 from cgbench.benchmark.release.writer import ARRIVING, write_manifest
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
@@ -35,7 +35,7 @@ from cgbench.requests import AnyRelease, Bitext, Bitexts, NamePair, accepts, opt
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import as_corpus
-from cgbench.text.normalisation import Normalisation, normalise_pairs
+from cgbench.text.normalisation import normalise_pairs
 
 CHUNK = 100_000  # pairs that are hashed at once
 
@@ -70,7 +70,7 @@ def restore(request: RestoreRequest) -> Release:
         return _move(arriving, release.folder)
     if release.has_text:
         raise InputError(f"{release.folder}: this release has its text already")
-    check_in_order(release)
+    check_verified(release)
     named = release.manifest["inputs"]["pool"]
     if len(pools) != len(named):
         raise InputError(
@@ -106,21 +106,13 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
 
     :raises InputError: a pool lacks pairs.
     """
-    config = release.configuration
-    change = Normalisation(
-        config["tokenize"],
-        config["lowercase"],
-        release.languages,
-        config.get("detokenize", False),
-        config.get("anonymise", "none"),
-    )
     pool, lines, content = (
         np.concatenate([table[name].to_numpy() for table in tables]) for name in ("pool", "pool_line", "content")
     )
     found: dict[int, tuple[str, str]] = {}
     for number, spec in enumerate(pools, 1):
         wanted = np.unique(content[pool == number])
-        pairs = normalise_pairs(read_pairs(spec), change, str(spec))
+        pairs = normalise_pairs(read_pairs(spec), release.normalisation, str(spec))
         for sources, targets in _chunks(pairs):
             hashes = content_of(sources, targets)
             for line in np.flatnonzero(np.isin(hashes, wanted)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -44,7 +45,7 @@ from cgbench.benchmark.release.manifest import (
 )
 from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import TRANSLATION, sides_of, without_text
-from cgbench.errors import InputError, argument
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import read_json, to_json
 from cgbench.models.checkpoints import MEMBER, holds_members
 from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, option, request
@@ -90,6 +91,23 @@ def verify(request: VerifyRequest) -> Findings:
         except _UNREADABLE as error:
             findings.append(Check(name, False, f"cannot be read ({error})"))
     return findings
+
+
+def check_verified(release: Release, force: bool = False) -> None:
+    """Check that a release passes :func:`verify`.
+
+    :param force: warn of what differs, and continue.
+    :raises InputError: it does not.
+    """
+    failed = verify(release).failed
+    if not failed:
+        return
+    first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"
+    more = f" ({len(failed)} checks differ)" if len(failed) > 1 else ""
+    said = f"{release.folder}: does not pass verify: {first}{more}"
+    if not force:
+        raise InputError(f"{said}; mend it, or go on all the same with {argument('force')}")
+    warnings.warn(InputWarning(said), stacklevel=3)
 
 
 def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Release], Found]]]:

@@ -60,13 +60,7 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
             listed[0] if listed else None,
             {side: folder for side, (folder, _) in known.items()},
-            Normalisation(
-                config["tokenize"],
-                config["lowercase"],
-                release.languages,
-                config.get("detokenize", False),
-                config.get("anonymise", "none"),
-            ),
+            release.normalisation,
             config["ngram_min_count"],
             config["degree_side"],
         )

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 from cgbench.benchmark.release.export.lm_eval import write_lm_eval
 from cgbench.benchmark.release.export.mt_metrics_eval import write_mt_metrics_eval
 from cgbench.benchmark.release.export.pairs import Pairs, pairs_of
 from cgbench.benchmark.release.export.subset2evaluate import write_subset2evaluate
 from cgbench.benchmark.release.export.wmt_testsuite import write_wmt_testsuite
-from cgbench.benchmark.release.publishing import check_in_order, check_licence
 from cgbench.benchmark.release.release import Release
-from cgbench.errors import InputError, argument
+from cgbench.benchmark.release.verify import check_verified
+from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import named, read_json, sync_file, sync_folder, write_json
 from cgbench.requests import KW_ONLY, AnyRelease, Folder, accepts, as_path, option, request
 from cgbench.settings import did_you_mean
@@ -59,8 +61,9 @@ def export(request: ExportRequest) -> list[str]:
     write = find_target(to)
     _check_out(out, to)
     with _as_forged(release):
-        release.check_text()
-        check_in_order(release, request.force)
+        release.check_finished()
+        release.text_path("source")
+        check_verified(release, request.force)
         check_licence(release.manifest)
         pairs = pairs_of(release)
     making, old = (out.with_name(f".{out.name}.{os.getpid()}.{name}") for name in ("tmp", "old"))
@@ -89,6 +92,13 @@ def export(request: ExportRequest) -> list[str]:
             old.rename(out)
         shutil.rmtree(old, ignore_errors=True)
     return names
+
+
+def check_licence(manifest: Mapping[str, Any]) -> None:
+    """Warn where nobody has stated a licence."""
+    if not manifest.get("licence"):
+        said = "no licence of the inputs is stated; find out what their owners allow, and build again with "
+        warnings.warn(InputWarning(f"{said}{argument('licence')}"), stacklevel=3)
 
 
 def find_target(to: str) -> Target:

@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from cgbench.benchmark.release.export.pairs import Pairs, as_written, normalisation_of_release, raw_texts, write_lines
+from cgbench.benchmark.release.export.pairs import Pairs, as_written, raw_texts, write_lines
 from cgbench.benchmark.release.tables import sides_of, write_table
 from cgbench.errors import InputWarning
 from cgbench.files import named
@@ -137,7 +137,7 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
     ]
     chosen = free[:: max(1, -(-len(free) // MOST_SHOTS))]
     written = [text for _, text in chosen]
-    change = None if split else normalisation_of_release(pairs.release)
+    change = None if split else pairs.release.normalisation
     if change and not change.is_identity and change.anonymise == "none":
         written = raw_texts(pairs.release, [(pool, line) for (pool, line), _ in chosen], written) or written
     return {"source": [source for source, _ in written], "target": [target for _, target in written]}

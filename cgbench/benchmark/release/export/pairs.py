@@ -14,7 +14,7 @@ from cgbench.benchmark.release.release import Release
 from cgbench.errors import InputError, InputWarning, argument
 from cgbench.files import named
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.normalisation import Normalisation, normalise_pairs
+from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 
 SYSTEM = "ensemble"  # what the ensemble's own translations are called
@@ -73,7 +73,7 @@ def as_written(pairs: Pairs) -> Pairs:
     release = pairs.release
     if release.is_split:  # its pairs are those of the files that it was made of
         return pairs
-    change = normalisation_of_release(release)
+    change = release.normalisation
     if change.is_identity or change.anonymise != "none":  # answers are compared with forms whose names are replaced
         return pairs
     texts = [(row["source"], row["target"]) for row in pairs.rows]
@@ -95,13 +95,6 @@ def as_written(pairs: Pairs) -> Pairs:
     return replace(pairs, rows=rows)
 
 
-def normalisation_of_release(release: Release) -> Normalisation:
-    """What the build did to all text."""
-    config = release.configuration
-    names = config["tokenize"], config["lowercase"], release.languages
-    return Normalisation(*names, config.get("detokenize", False), config.get("anonymise", "none"))
-
-
 def raw_texts(
     release: Release, places: Sequence[tuple[int, int]], texts: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]] | None:
@@ -109,7 +102,7 @@ def raw_texts(
 
     Each is normalised again and compared with the text of the release, so that another version of a pool is noticed.
     """
-    change = normalisation_of_release(release)
+    change = release.normalisation
     entries = release.manifest["inputs"]["pool"]
     found: dict[tuple[int, int], tuple[str, str]] = {}
     try:
