@@ -134,18 +134,10 @@ class Ordinary:
     def pair(self) -> Pair:
         """Draw a training pair."""
         if self.draw.random() < STOCK_SHARE:
-            frame = self.frame()
+            frame = self.frames[bisect(self.zipf, self.draw.random() * self.zipf[-1])]
             frame.uses += 1
             return frame.pair(self.draw.common(frame.trained))
-        return self.free()
-
-    def free(self) -> Pair:
-        """Draw a free sentence of at most ``LONGEST`` words on either side."""
         return _short(self.sampler)
-
-    def frame(self) -> Frame:
-        """Draw a frame by Zipf's law."""
-        return self.frames[bisect(self.zipf, self.draw.random() * self.zipf[-1])]
 
     def _frame(self, number: int) -> Frame:
         """Draw a sentence of 9 to 14 English words and open one of its noun phrases."""
@@ -185,10 +177,6 @@ class Rare:
         words = lexicon()
         self.words: list[Noun | Adjective] = [*words.rare_nouns, *words.rare_adjectives]
 
-    def planted(self) -> list[Pair]:
-        """Return the training pairs with rare words."""
-        return [self.pair([word]) for number, word in enumerate(self.words) for _ in range(number % 3)]
-
     def pair(self, words: list[Noun | Adjective]) -> Pair:
         """Draw a sentence in which one of ``words`` can stand, and put it there."""
         draw = self.ordinary.draw
@@ -209,7 +197,8 @@ class Rare:
 
 
 def _training(ordinary: Ordinary, count: int) -> list[Pair]:
-    planted = Rare(ordinary).planted()
+    rare = Rare(ordinary)
+    planted = [rare.pair([word]) for number, word in enumerate(rare.words) for _ in range(number % 3)]
     pairs = [ordinary.pair() for _ in range(count - len(planted))] + planted
     ordinary.draw.shuffle(pairs)
     return pairs
@@ -235,13 +224,8 @@ class Pool:
         """Return ``count`` pairs with their kinds, in random order."""
         counts = {kind: round(count * share) for kind, share in SHARES.items()}
         counts["new-combination"] = count - sum(counts.values())
-        makers = {
-            "near-copy": self.near_copy,
-            "new-combination": self.new_combination,
-            "unknown-word": self.unknown_word,
-            "noise": self.noise,
-        }
-        pool = [(makers[kind](), kind) for kind in KINDS for _ in range(counts[kind])]
+        makers = self.near_copy, self.new_combination, self.unknown_word, self.noise
+        pool = [(make(), kind) for kind, make in zip(KINDS, makers, strict=True) for _ in range(counts[kind])]
         self.draw.shuffle(pool)
         return pool
 

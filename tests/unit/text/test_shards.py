@@ -4,9 +4,12 @@ import gzip
 import hashlib
 import json
 
+import pyarrow
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from cgbench.errors import InputError
 from cgbench.text.shards import Faults, Shard, cut_files, find_files, hash_shard, kind_of, read_shard
@@ -41,10 +44,6 @@ def test_any_cut_gives_the_lines(tmp_path_factory, lines, size, ended):
 
 
 def test_every_kind_of_file(tmp_path):
-    zstandard = pytest.importorskip("zstandard")
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-
     rows = ["a b", "c\nd", "é"]
     jsonl = "".join(json.dumps({"id": i, "text": row}) + "\n" for i, row in enumerate(rows)).encode()
     plain = "a b\nc d\né\n".encode()
@@ -117,9 +116,6 @@ def test_json_that_is_none(tmp_path):
 
 
 def test_a_column_that_is_absent(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"body": ["a"], "id": [1]}), path)
     check(path, "no column 'text'; it has body, id: name one with column", [])
@@ -131,7 +127,6 @@ def test_a_column_that_is_absent(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_cut_short(tmp_path, suffix):
-    zstandard = pytest.importorskip("zstandard")
     # Random enough that half of the file is half of the text.
     lines = [hashlib.sha256(str(i).encode()).hexdigest() for i in range(100_000)]
     data = "\n".join(lines).encode() + b"\n"
