@@ -1,7 +1,6 @@
 """Downloads from a server that drops connections, cuts bodies short, and lies about their length."""
 
 import os
-import random
 
 import pytest
 from raw_web import answer, answering
@@ -105,15 +104,3 @@ def test_a_body_without_end_is_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 1 << 10)
     error, _, _ = hostile(tmp_path, answer(bytes(1 << 20), length=False), most=9 << 10)
     assert "10,240 bytes or more" in error
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_an_answer_with_damaged_headers_is_one_line_or_the_file(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr(module, "TIMEOUT", (1, 0.5))
-    generator = random.Random(seed)
-    data = bytearray(answer(b"hello", 'ETag: "1"', "Accept-Ranges: bytes"))
-    for _ in range(4):
-        data[generator.randrange(len(data) - 9)] = generator.randrange(256)
-    error, _, body = hostile(tmp_path, bytes(data), attempts=2)
-    # a length that was damaged to a smaller one cannot be told from a true one
-    assert error or b"hello".startswith(body) or body.endswith(b"hello")
