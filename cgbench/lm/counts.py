@@ -89,8 +89,6 @@ def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -
     """
     from cgbench.lm import count_kernels
 
-    if min_count < 1:
-        raise InputError(f"{argument('min_count', min_count)}: it must be at least 1")
     name = shown(path)
     digest = hashlib.sha256()
     counter = WordCounter(line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True)
