@@ -1,5 +1,9 @@
 """A small corpus, a preset that has every kind of event in 14 updates, and how tests train with them."""
 
+import json
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.presets import load_preset
 from cgbench.models.text.subwords import Subwords
@@ -41,3 +45,29 @@ def train(corpus, out, preset=PRESET, seed=3, **options):
 def contents(folder):
     """The bytes of every file of a folder, by its path."""
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def log_of(folder):
+    """The lines of a run's log."""
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+class Killed(BaseException):
+    """What a power cut would be."""
+
+
+@contextmanager
+def killed_before(monkeypatch, moment):
+    """Stop a run before the n-th of its renames, through which every write goes; yields how many there were."""
+    real, count = Path.replace, [0]
+
+    def replace(self, target):
+        count[0] += 1
+        if count[0] == moment:
+            raise Killed
+        return real(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        with suppress(Killed):
+            yield count

@@ -219,10 +219,8 @@ def _train_one(
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):
             _start_from(shorter, out)
-        from cgbench.models.training.trainer import train_model
-
         work = functools.partial(
-            train_model, train, valid, subwords, plan.preset, int(step.config["seed"]), out, plan.device,
+            _train, train, valid, subwords, plan.preset, int(step.config["seed"]), out, plan.device,
             digests=digests, init=plan.init, lexicon=plan.lexicon, title=title,
         )  # fmt: skip
         if plan.processes == 1:
@@ -231,6 +229,13 @@ def _train_one(
             train_together(work, (), count=plan.processes, device=plan.device, title=title, failed=root / FAILED)
 
     workspace.run(step, make, resumable=True, spare=(STATE, BEST))
+
+
+def _train(*arguments: Any, **options: Any) -> bool:
+    """Import torch where a process has its environment, and not where it unpickles what to do."""
+    from cgbench.models.training.trainer import train_model
+
+    return train_model(*arguments, **options)
 
 
 def _start_from(shorter: Path, out: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from training_runs import PRESET, contents, make_corpus, train
+from training_runs import PRESET, contents, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import read_config, read_tensors
@@ -46,11 +46,6 @@ METHODS = {
 }
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
-
-
 def launch(count, corpus, out, runs):
     """Do runs (name, settings, where to stop) in ``count`` processes."""
     with socket.socket() as free:
@@ -76,10 +71,6 @@ def launch(count, corpus, out, runs):
         for process in started:
             process.kill()
     assert [process.returncode for process in started] == [0] * count, "\n".join(errors)
-
-
-def log_of(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from training_runs import PRESET, contents, make_corpus, train
+from training_runs import PRESET, contents, killed_before, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import ensemble_identity, load_checkpoint
@@ -37,28 +37,16 @@ def long(updates, name="best"):
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
 def whole(corpus, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "model"
     train(corpus, out, long(18))
     return out
 
 
-@pytest.fixture(scope="module")
-def short(corpus, tmp_path_factory):
-    out = tmp_path_factory.mktemp("short") / "model"
-    train(corpus, out)
-    return out
-
-
 @pytest.fixture
-def model(short, tmp_path):
+def model(undisturbed, tmp_path):
     """A finished run of 14 updates."""
-    shutil.copytree(short, tmp_path / "model")
+    shutil.copytree(undisturbed, tmp_path / "model")
     return tmp_path / "model"
 
 
@@ -110,28 +98,11 @@ def test_a_longer_run_in_parts(corpus, model, whole, stops):
     assert contents(model) == contents(whole)
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("moment", range(1, 10))
 def test_a_longer_run_killed_between_any_two_writes(corpus, model, whole, monkeypatch, moment):
-    real, count = Path.replace, 0
-
-    def replace(self, target):
-        nonlocal count
-        count += 1
-        if count == moment:
-            raise Killed
-        return real(self, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    try:
+    with killed_before(monkeypatch, moment) as renames:
         train(corpus, model, long(18))
-        assert moment == 9
-    except Killed:
-        pass
-    monkeypatch.undo()
+    assert renames[0] == min(moment, 8)
     train(corpus, model, long(18))
     assert contents(model) == contents(whole)
 
@@ -190,7 +161,7 @@ def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
     assert contents(model) == {name: data for name, data in before.items() if name != STATE}
 
 
-def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus, short, tmp_path):
+def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus, undisturbed, tmp_path):
     out = tmp_path / "model"
     train(corpus, out, stop_after_updates=6)
     data = bytearray((out / STATE).read_bytes())
@@ -200,14 +171,14 @@ def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus,
         train(corpus, out)
     (out / STATE).unlink()
     train(corpus, out)
-    assert contents(out) == contents(short)
+    assert contents(out) == contents(undisturbed)
 
 
-def test_the_state_is_no_part_of_the_model(corpus, model, short, tmp_path):
+def test_the_state_is_no_part_of_the_model(corpus, model, undisturbed, tmp_path):
     names = (STATE, "best.safetensors")
     for name in names:
         (model / name).unlink()
-    assert ensemble_identity(model) == ensemble_identity(short)
+    assert ensemble_identity(model) == ensemble_identity(undisturbed)
     train(corpus, tmp_path / "without", keep_state=False)
     assert contents(tmp_path / "without") == contents(model)
 

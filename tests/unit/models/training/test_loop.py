@@ -1,6 +1,5 @@
 """The training loop: its schedule, its log, and that an interrupted run ends in the bytes of an undisturbed one."""
 
-import json
 import math
 import os
 import signal
@@ -11,24 +10,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_runs import PRESET, contents, make_corpus, train
+from training_runs import PRESET, contents, killed_before, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.training import objective
 from cgbench.models.training.validation import Validation
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def undisturbed(corpus, tmp_path_factory):
-    out = tmp_path_factory.mktemp("undisturbed") / "model"
-    train(corpus, out)
-    return out
 
 
 def test_a_finished_folder_is_a_checkpoint_and_what_a_longer_run_starts_from(undisturbed):
@@ -38,7 +25,7 @@ def test_a_finished_folder_is_a_checkpoint_and_what_a_longer_run_starts_from(und
     _, _, config = load_checkpoint(undisturbed)
     assert config.corpus == {"train.de": "12"}
     assert config.seed == 3
-    log = [json.loads(line) for line in (undisturbed / "metrics.jsonl").read_text().splitlines()]
+    log = log_of(undisturbed)
     assert [entry["update"] for entry in log if "loss" in entry] == [2, 4, 6, 8, 10, 12, 14]
     validations = {entry["update"]: entry["valid_loss"] for entry in log if "valid_loss" in entry}
     assert list(validations) == [4, 8, 12, 14]
@@ -55,31 +42,11 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, st
     assert contents(tmp_path / "model") == contents(undisturbed)
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize("moment", range(1, 28, 2))
 def test_a_run_killed_between_any_two_writes_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, moment):
-    """Every write goes through a rename: stop before the n-th of them, as a power cut would."""
-    real, count = Path.replace, 0
-
-    def replace(self, target):
-        nonlocal count
-        count += 1
-        if count == moment:
-            raise Killed
-        return real(self, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    try:
+    with killed_before(monkeypatch, moment) as renames:
         train(corpus, tmp_path / "model")
-        finished = True
-    except Killed:
-        finished = False
-    monkeypatch.undo()
-    if moment < 10:
-        assert not finished
+    assert renames[0] == moment or moment > 10
     train(corpus, tmp_path / "model")
     assert contents(tmp_path / "model") == contents(undisturbed)
 
@@ -94,17 +61,15 @@ def test_a_process_killed_by_sigkill_ends_in_the_same_bytes(corpus, undisturbed,
         process = subprocess.Popen(
             [sys.executable, "-c", code, str(Path(__file__).parents[3] / "helpers"), str(corpus), str(out)]
         )
-        while process.poll() is None and _saved(out) < updates:
+        while process.poll() is None:
+            log = log_of(out) if (out / "metrics.jsonl").is_file() else []
+            if log and log[-1]["update"] >= updates:
+                break
             time.sleep(0.002)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     train(corpus, out)
     assert contents(out) == contents(undisturbed)
-
-
-def _saved(out):
-    log = out / "metrics.jsonl"
-    return json.loads(log.read_text().splitlines()[-1])["update"] if log.is_file() and log.stat().st_size else 0
 
 
 def test_seeds_differ_and_threads_do_not_leak(corpus, undisturbed, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_runs import PRESET, contents, make_corpus, train
+from training_runs import PRESET, Killed, contents, log_of, make_corpus, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config, read_tensors
@@ -21,16 +21,6 @@ from cgbench.models.training.interruption import held_signals
 from cgbench.models.training.objective import Objective
 from cgbench.models.training.state import STATE
 from cgbench.steps import hash_file
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-def log_of(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
 
 METHODS = {
     "seqmix": {"method.name": "seqmix", "method.alpha": 0.5},
@@ -60,12 +50,10 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, finished, tmp_path, name,
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_what_a_method_adds_is_no_part_of_the_model(finished, corpus, tmp_path, name):
+def test_what_a_method_adds_is_no_part_of_the_model(finished, undisturbed, name):
     _, _, config = load_checkpoint(finished / name)  # refuses parameters too many
     assert config.method == PRESET.replace(METHODS[name]).method
-    plain = tmp_path / "plain"
-    train(corpus, plain)
-    assert contents(plain)["model.safetensors"] != contents(finished / name)["model.safetensors"]
+    assert contents(undisturbed)["model.safetensors"] != contents(finished / name)["model.safetensors"]
 
 
 def test_bow_trains_the_encoder_for_its_epochs_and_then_begins_anew(corpus, finished, tmp_path):
@@ -141,10 +129,6 @@ def test_the_last_checkpoints_are_kept_as_models(corpus, kept, tmp_path):
     last = read_tensors(tmp_path / "last" / "model.safetensors")[0]
     found = read_tensors(kept / "checkpoints" / "update-0000014" / "model.safetensors")[0]
     assert all(torch.equal(found[name], last[name]) for name in last)
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.mark.parametrize("moment", range(2, 50, 7))

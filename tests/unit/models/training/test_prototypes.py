@@ -1,12 +1,9 @@
 """Prototypes in training: what is clustered, how, when, and that a run with them is the same however it is stopped."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from training_runs import PRESET, contents, make_corpus, train
+from training_runs import PRESET, Killed, contents, killed_before, log_of, train
 
 from cgbench.errors import InputWarning
 from cgbench.models.checkpoints import load_checkpoint, member_summary
@@ -28,11 +25,6 @@ PROTO = PRESET.replace(
         "model.prototype_epochs": 2,
     }
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +120,6 @@ def test_what_is_clustered_are_all_states_of_a_word_and_nothing_else(corpus, mon
         torch.testing.assert_close(model.prototypes[word, 0], mean, rtol=1e-4, atol=1e-5)
 
 
-def log_of(folder):
-    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-
-
 def test_prototypes_are_made_once_between_two_epochs(undisturbed):
     ((place, entry),) = ((n, entry) for n, entry in enumerate(log_of(undisturbed)) if "prototypes" in entry)
     before, after = log_of(undisturbed)[place - 1], log_of(undisturbed)[place + 1]
@@ -150,10 +138,6 @@ def test_a_run_in_parts_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, st
         train(corpus, tmp_path / "model", PROTO, stop_after_updates=stop)
     train(corpus, tmp_path / "model", PROTO)
     assert contents(tmp_path / "model") == contents(undisturbed)
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
@@ -175,19 +159,9 @@ def test_a_run_killed_as_it_clusters_ends_in_the_same_bytes(corpus, undisturbed,
 
 @pytest.mark.parametrize("moment", [4, 6, 8, 11])
 def test_a_run_killed_at_a_write_ends_in_the_same_bytes(corpus, undisturbed, tmp_path, monkeypatch, moment):
-    real, count = Path.replace, 0
-
-    def replace(self, target):
-        nonlocal count
-        count += 1
-        if count == moment:
-            raise Killed
-        return real(self, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    with pytest.raises(Killed):
+    with killed_before(monkeypatch, moment) as renames:
         train(corpus, tmp_path / "model", PROTO)
-    monkeypatch.undo()
+    assert renames[0] == moment
     train(corpus, tmp_path / "model", PROTO)
     assert contents(tmp_path / "model") == contents(undisturbed)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import sacrebleu
 import torch
-from training_runs import PRESET, contents, make_corpus, train
+from training_runs import PRESET, contents, log_of, train
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import load_checkpoint, read_config
@@ -24,15 +24,8 @@ torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    return make_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.fixture(scope="module")
-def model(corpus, tmp_path_factory):
-    out = tmp_path_factory.mktemp("run") / "model"
-    train(corpus, out)
-    return load_checkpoint(out)[0]
+def model(undisturbed):
+    return load_checkpoint(undisturbed)[0]
 
 
 def validation_of(folder, **settings):
@@ -141,7 +134,7 @@ def test_the_metric_decides_what_is_best(corpus, tmp_path, monkeypatch):
     scores = iter([5.0, 9.0, 9.0, 7.0])
     monkeypatch.setattr(Validation, "_score", lambda self, model: next(scores))
     train(corpus, tmp_path / "model", PRESET.replace({"training.validate_metric": "bleu"}))
-    log = [json.loads(line) for line in (tmp_path / "model" / "metrics.jsonl").read_text().splitlines()]
+    log = log_of(tmp_path / "model")
     assert [entry["valid_bleu"] for entry in log if "valid_loss" in entry] == [5.0, 9.0, 9.0, 7.0]
     found = [(entry["valid_bleu"], -entry["valid_loss"], entry["update"]) for entry in log if "valid_loss" in entry]
     assert read_config(tmp_path / "model").updates == max(found)[2]
@@ -176,8 +169,7 @@ def test_of_validations_that_are_as_good_the_one_of_lower_loss_is_the_best(
 
 
 def validated(folder):
-    log = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [entry["update"] for entry in log if "valid_loss" in entry]
+    return [entry["update"] for entry in log_of(folder) if "valid_loss" in entry]
 
 
 @pytest.mark.parametrize("every", [1, 2])
@@ -218,14 +210,13 @@ def test_validation_begins_at_an_epoch(corpus, tmp_path):
         PRESET.replace({"training.validate_from_epoch": 2})
 
 
-def test_what_came_later_is_not_in_what_was_made_without_it(corpus, tmp_path):
+def test_what_came_later_is_not_in_what_was_made_without_it(corpus, undisturbed, tmp_path):
     later = {"validate_every_epochs", "validate_from_epoch", "validate_length", "validate_join", "validate_tokenize"}
     assert later <= asdict(PRESET.training).keys()
     assert not later & to_dict(PRESET.training).keys()
     changed = replace(PRESET.training, validate_join="@@", validate_length="source")
     assert later & to_dict(changed).keys() == {"validate_join", "validate_length"}
-    train(corpus, tmp_path / "before")
-    assert not later & json.loads((tmp_path / "before" / "config.json").read_text())["training"].keys()
+    assert not later & json.loads((undisturbed / "config.json").read_text())["training"].keys()
     train(corpus, tmp_path / "after", replace(PRESET, training=changed))
     assert read_config(tmp_path / "after").training == changed
 
