@@ -8,6 +8,7 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
+import pretrained_models as over
 import transformers
 from external_models import LINES, WORDS, marked_tokenizer, write_roberta
 
@@ -20,15 +21,12 @@ from cgbench.models.config.presets import architecture_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
 from cgbench.models.parts.ragged import Layout, Ragged
-from cgbench.models.registry import build_model
-from cgbench.models.search import beam_search
 from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import TokenizerSide, read_tokenizer
 from cgbench.models.training.ensemble import train_ensemble_from
 from cgbench.models.training.request import Beginning, EnsembleRequest
 from cgbench.models.training.single import check_whole, subwords_step
-from cgbench.models.training.trainer import train_model
 from cgbench.text.corpus import plan_text
 from cgbench.text.formats import CorpusSpec
 from cgbench.text.normalisation import Normalisation
@@ -51,8 +49,6 @@ SMALL = {
     **{"training.max_updates": 8, "training.warmup_updates": 2, "training.learning_rate": 0.002, "text.unit": "words"},
     **{"training.checkpoint_every": 3, "training.validate_every": 4, "training.log_every": 2},
 }
-SOURCE = Ragged.pack([[5, 6, 7, 8, 2], [9, 10, 2], [11, 12, 13, 14, 15, 16, 2], [4, 2]])
-TARGET = Ragged.pack([[5, 6, 2], [7, 2], [8, 9, 10, 4, 5, 2], [2]])
 TARGET_SIZE = 11
 
 
@@ -76,11 +72,7 @@ def preset_of(kind, **changes):
 
 
 def build(kind, roberta, **changes):
-    start, preset = plan_start(f"hf:{roberta}", preset_of(kind, **changes))
-    torch.manual_seed(1)
-    model = build_model(preset.model, len(WORDS) + 5, TARGET_SIZE)
-    start.load_into(model, len(WORDS) + 5)
-    return model.eval()
+    return over.build(roberta, preset_of(kind, **changes), len(WORDS) + 5, TARGET_SIZE)
 
 
 @pytest.mark.parametrize("kind", ["transformer", "composition", "lrf"])
@@ -88,9 +80,8 @@ def build(kind, roberta, **changes):
 @torch.no_grad()
 def test_states_are_those_of_the_plain_model(roberta, plain, kind, marks):
     model = build(kind, roberta, **{"model.encoder_marks": marks})
-    states = model.encode(SOURCE).states
-    read = [ids.tolist() for ids in SOURCE.ids.split(SOURCE.layout.lengths.tolist())]
-    read = [[0, *ids] if marks else ids[:-1] for ids in read]
+    states = model.encode(over.SOURCE).states
+    read = [[0, *ids] if marks else ids[:-1] for ids in over.lists(over.SOURCE)]
     expected = torch.cat([plain(input_ids=torch.tensor([ids])).last_hidden_state[0] for ids in read])
     torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
 
@@ -119,13 +110,6 @@ def test_every_parameter_is_loaded(roberta, plain):
         assert sorted(used) == sorted(name for name, _ in plain.named_parameters()), kind
 
 
-def through(layers, x):
-    for layer in layers:
-        found = layer(x[None])
-        x = (found[0] if isinstance(found, tuple) else found).view_as(x)
-    return x
-
-
 def looped(model, plain, source, target, kind):
     """Logits of one pair, a prefix at a time, with the plain model's own layers."""
     ids = source[:-1] if len(source) > 1 else source
@@ -141,11 +125,11 @@ def looped(model, plain, source, target, kind):
         y = model.target_embedding.weight[read[:length]] * model.scale + table[places + 2] + model.target_type
         joint = torch.cat((x, y[:seen], model.end[None]))
         lower = model.config.mixed_layers
-        mixed = through(plain.encoder.layer[:lower], joint)
+        mixed = over.through(plain.encoder.layer[:lower], joint)
         if kind == "dangle_encoder":
             rows.append(model.project(mixed[-1]))
             continue
-        states = through(plain.encoder.layer[lower:], mixed[: len(x)])
+        states = over.through(plain.encoder.layer[lower:], mixed[: len(x)])
         # R-Dangle's decoder reads with the encoding of its interval.
         last = Transformer.decode_embedded(model, Encoded(states, Layout([len(x)])), y, Layout([length]))
         rows.append(model.project(last[-1]))
@@ -156,51 +140,30 @@ def looped(model, plain, source, target, kind):
 @torch.no_grad()
 def test_prefixes_are_encoded_as_a_plain_loop_does(roberta, plain, kind):
     model = build(kind, roberta)
-    found = model(SOURCE, TARGET.shifted())
-    sources, targets = ([part.tolist() for part in side.ids.split(side.layout.lengths.tolist())] for side in (
-        SOURCE, TARGET
-    ))  # fmt: skip
-    expected = torch.cat([looped(model, plain, *pair, kind) for pair in zip(sources, targets, strict=True)])
+    found = model(over.SOURCE, over.TARGET.shifted())
+    pairs = zip(over.lists(over.SOURCE), over.lists(over.TARGET), strict=True)
+    expected = torch.cat([looped(model, plain, *pair, kind) for pair in pairs])
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
 def test_search_and_teacher_forcing_agree(roberta, kind):
-    model = build(kind, roberta)
-    for source, found in zip((SOURCE.ids[:5], SOURCE.ids[5:8]), beam_search([model], Ragged.pack(
-        [SOURCE.ids[:5], SOURCE.ids[5:8]]
-    ), beam=3), strict=True):  # fmt: skip
-        target = Ragged.pack([found[0].tokens])
-        log_p = torch.log_softmax(model(Ragged.pack([source]), target.shifted()), 1)
-        assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(found[0].log_prob, abs=1e-4)
+    over.check_search(build(kind, roberta))
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    (folder / "source").write_text("".join(f"{line}\n" for line in LINES * 3), encoding="utf-8")
-    (folder / "target").write_text("".join(f"{line.upper()}\n" for line in LINES * 3), encoding="utf-8")
-    return folder / "source", folder / "target"
+    return over.write_corpus(tmp_path_factory.mktemp("corpus"), str.upper)
 
 
 def train(corpus, roberta, out, kind, changes=(), **options):
-    start, preset = plan_start(f"hf:{roberta}", preset_of(kind, **dict(changes)))
-    subwords = start.learn(corpus[1], preset.text)
-    return train_model(corpus, corpus, subwords, preset, 1, out, init=start, **options)
+    return over.train(roberta, corpus, preset_of(kind, **dict(changes)), out, **options)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, roberta, tmp_path, kind):
-    assert train(corpus, roberta, tmp_path / "whole", kind)
-    assert not train(corpus, roberta, tmp_path / "parts", kind, stop_after_updates=5)
-    assert train(corpus, roberta, tmp_path / "parts", kind)
-    for name in ("config.json", "model.safetensors", "subwords.json", "metrics.jsonl"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
-    reports = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
-    assert losses[-1] < losses[0]
-    shutil.rmtree(tmp_path / "parts")
+    over.check_stopped(lambda out, **options: train(corpus, roberta, out, kind, **options), tmp_path)
     found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
     assert len(found) == len(LINES) + 1 and found[-1].text == "" and all(one.text for one in found[:-1])
     assert set(" ".join(one.text for one in found).split()) <= {*" ".join(LINES).upper().split(), "<unk>"}

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 pytest.importorskip("transformers")
+import pretrained_models as over
 import transformers
 from external_models import LINES, WORDS, write_bart, write_roberta
 
@@ -16,14 +17,10 @@ from cgbench.models.checkpoints import load_checkpoint
 from cgbench.models.config.presets import architecture_preset, load_preset
 from cgbench.models.ensemble import Ensemble
 from cgbench.models.external.start import plan_start
-from cgbench.models.parts.ragged import Ragged
-from cgbench.models.registry import build_model
-from cgbench.models.search import beam_search
 from cgbench.models.text.subwords import Subwords
 from cgbench.models.text.tokenized import read_tokenizer
 from cgbench.models.training.ensemble import train_ensemble_from
 from cgbench.models.training.request import Beginning, EnsembleRequest
-from cgbench.models.training.trainer import train_model
 
 SPLIT = {"model.mixed_layers": 1, "model.encoder_layers": 2}
 KINDS = {
@@ -41,8 +38,6 @@ SMALL = {
     "training.log_every": 2,
 }
 SIZE = len(WORDS) + 5
-SOURCE = Ragged.pack([[5, 6, 7, 8, 2], [9, 10, 2], [11, 12, 13, 14, 15, 16, 2], [4, 2]])
-TARGET = Ragged.pack([[5, 6, 2], [7, 2], [8, 9, 10, 4, 5, 2], [2]])
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +57,7 @@ def preset_of(kind, **changes):
 
 
 def build(kind, bart, **changes):
-    start, preset = plan_start(f"hf:{bart}", preset_of(kind, **changes))
-    torch.manual_seed(1)
-    model = build_model(preset.model, SIZE, SIZE)
-    start.load_into(model, SIZE)
-    return model.eval()
-
-
-def lists(ragged):
-    return [ids.tolist() for ids in ragged.ids.split(ragged.layout.lengths.tolist())]
+    return over.build(bart, preset_of(kind, **changes), SIZE, SIZE)
 
 
 def as_read(source, marks):
@@ -82,11 +69,11 @@ def as_read(source, marks):
 @torch.no_grad()
 def test_states_and_logits_are_those_of_the_plain_model(bart, plain, marks):
     model = build("transformer", bart, **{"model.encoder_marks": marks})
-    states, logits = model.encode(SOURCE).states, model(SOURCE, TARGET.shifted())
-    read = [torch.tensor([as_read(ids, marks)]) for ids in lists(SOURCE)]
+    states, logits = model.encode(over.SOURCE).states, model(over.SOURCE, over.TARGET.shifted())
+    read = [torch.tensor([as_read(ids, marks)]) for ids in over.lists(over.SOURCE)]
     expected = torch.cat([plain.get_encoder()(input_ids=ids).last_hidden_state[0] for ids in read])
     torch.testing.assert_close(states, expected, rtol=1e-5, atol=1e-5)
-    shifted = [torch.tensor([[2, *ids[:-1]]]) for ids in lists(TARGET)]
+    shifted = [torch.tensor([[2, *ids[:-1]]]) for ids in over.lists(over.TARGET)]
     expected = [
         plain(input_ids=x, decoder_input_ids=y, use_cache=False).logits[0] for x, y in zip(read, shifted, strict=True)
     ]
@@ -110,15 +97,8 @@ def test_files_without_an_output_layer_are_the_same_model(bart, plain, tmp_path)
     plain.model.save_pretrained(tmp_path)
     (tmp_path / "tokenizer.json").write_bytes((bart / "tokenizer.json").read_bytes())
     (tmp_path / "tokenizer_config.json").write_bytes((bart / "tokenizer_config.json").read_bytes())
-    one, other = (build("transformer", folder)(SOURCE, TARGET.shifted()) for folder in (bart, tmp_path))
+    one, other = (build("transformer", folder)(over.SOURCE, over.TARGET.shifted()) for folder in (bart, tmp_path))
     assert torch.equal(one, other)
-
-
-def through(layers, x):
-    for layer in layers:
-        found = layer(x[None], None)
-        x = (found[0] if isinstance(found, tuple) else found).view_as(x)
-    return x
 
 
 def embedded(stack, table, ids):
@@ -137,8 +117,8 @@ def looped(model, plain, source, target):
     for length in range(1, len(read) + 1):
         seen = length - (length - 1) % interval
         prefix = embedded(encoder, table, read[:seen]) + model.target_type
-        mixed = through(encoder.layers[:lower], torch.cat((x, prefix, model.end[None])))
-        states = through(encoder.layers[lower:], mixed[: len(x)])
+        mixed = over.through(encoder.layers[:lower], torch.cat((x, prefix, model.end[None])), None)
+        states = over.through(encoder.layers[lower:], mixed[: len(x)], None)
         found = plain(
             encoder_outputs=transformers.modeling_outputs.BaseModelOutput(states[None]),
             decoder_input_ids=torch.tensor([read[:length]]),
@@ -153,8 +133,8 @@ def looped(model, plain, source, target):
 def test_prefixes_are_encoded_as_a_plain_loop_does(bart, plain, kind):
     model = build(kind, bart, **{"model.encoder_marks": True})
     model.target_type.normal_()  # it starts at zero
-    found = model(SOURCE, TARGET.shifted())
-    pairs = zip(lists(SOURCE), lists(TARGET), strict=True)
+    found = model(over.SOURCE, over.TARGET.shifted())
+    pairs = zip(over.lists(over.SOURCE), over.lists(over.TARGET), strict=True)
     expected = torch.cat([looped(model, plain, *pair) for pair in pairs])
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
@@ -171,39 +151,17 @@ def test_a_prefix_begins_as_bart_reads_a_sentence(bart, plain, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @torch.no_grad()
 def test_search_and_teacher_forcing_agree(bart, kind):
-    model = build(kind, bart)
-    sources = lists(SOURCE)[:2]
-    for source, found in zip(sources, beam_search([model], Ragged.pack(sources), beam=3), strict=True):
-        target = Ragged.pack([found[0].tokens])
-        log_p = torch.log_softmax(model(Ragged.pack([source]), target.shifted()), 1)
-        assert float(log_p.gather(1, target.ids[:, None]).sum()) == pytest.approx(found[0].log_prob, abs=1e-4)
+    over.check_search(build(kind, bart))
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    turned = [" ".join(reversed(line.split())) for line in LINES]
-    (folder / "source").write_text("".join(f"{line}\n" for line in LINES * 3), encoding="utf-8")
-    (folder / "target").write_text("".join(f"{line}\n" for line in turned * 3), encoding="utf-8")
-    return folder / "source", folder / "target"
-
-
-def train(corpus, bart, out, kind, **options):
-    start, preset = plan_start(f"hf:{bart}", preset_of(kind))
-    return train_model(corpus, corpus, start.learn(corpus[1], preset.text), preset, 1, out, init=start, **options)
+    return over.write_corpus(tmp_path_factory.mktemp("corpus"), lambda line: " ".join(reversed(line.split())))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_that_was_stopped_ends_in_the_same_bytes_and_translates(corpus, bart, tmp_path, kind):
-    assert train(corpus, bart, tmp_path / "whole", kind)
-    assert not train(corpus, bart, tmp_path / "parts", kind, stop_after_updates=5)
-    assert train(corpus, bart, tmp_path / "parts", kind)
-    for name in ("config.json", "model.safetensors", "subwords.json", "metrics.jsonl"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "parts" / name).read_bytes(), name
-    reports = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
-    losses = [row["valid_loss"] for row in reports if "valid_loss" in row]
-    assert losses[-1] < losses[0]
-    shutil.rmtree(tmp_path / "parts")
+    over.check_stopped(lambda out, **options: over.train(bart, corpus, preset_of(kind), out, **options), tmp_path)
     model, subwords, _ = load_checkpoint(tmp_path / "whole")
     assert model.target_embedding.weight is model.source_embedding.words.weight and subwords.both
     found = Ensemble.open(tmp_path / "whole").translate([*LINES, ""], beam=2)
@@ -258,8 +216,6 @@ def test_bad_starts_are_refused(bart, tmp_path):
     plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 38}))
     with pytest.raises(InputError, match=r"max_length=38: .* has positions for 37 tokens"):
         plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 38, "model.encoder_marks": True}))
-    with pytest.raises(InputError, match=r"has 3 layers, and model\.mixed_layers \(2\) and .* are 4 together"):
-        plan_start(f"hf:{bart}", preset_of("dangle", **{"model.mixed_layers": 2}))
     with pytest.raises(InputError, match=r"model\.norm=pre: must be post with model\.encoder=bart"):
         preset_of("transformer", **{"model.norm": "pre"})
     with pytest.raises(InputError, match=r"own or roberta with model\.architecture=lrf"):
