@@ -66,16 +66,6 @@ def test_the_published_example(published, run):
     assert round(unpaired, 3) == 0.080
 
 
-def test_all_systems_against_all_and_the_report(published, tmp_path, run):
-    a, b = published
-    c = lm_eval(tmp_path / "c" / f"samples_arc_easy_{DATE}.jsonl", [0, 1] * 110)
-    words = ["score", "import", "--scores", f"a={a}", "--scores", f"b={b}", "--scores", f"c={c}", "--all-pairs"]
-    found = json.loads(run(*words, "--format", "json").stdout)
-    assert [len(row.get("pairs", ())) for row in found] == [0, 1, 2]
-    run(*words, "--report", tmp_path / "page.html")
-    assert "All pairs" in (tmp_path / "page.html").read_text()
-
-
 def test_other_documents_and_other_versions_are_named(published, tmp_path, run):
     a, _ = published
     other = lm_eval(tmp_path / "c" / f"samples_arc_easy_{DATE}.jsonl", [1] * 220, docs="another")
@@ -101,14 +91,14 @@ def test_filters_and_metrics_are_chosen(tmp_path, run):
     assert "no metric 'acc'; there is exact_match" in error
 
 
-def inspect_log(value, epochs=1, status="success", version=0):
+def inspect_log(value, epochs=1):
     """A log of inspect as JSON: ``value`` of a row and an epoch."""
     samples = [
         {"id": f"s{row}", "epoch": epoch, "input": f"question {row}", "scores": {"match": {"value": value(row, epoch)}}}
         for epoch in range(1, epochs + 1)
         for row in range(6)
     ]
-    return {"version": 2, "status": status, "eval": {"task": "t", "task_version": version}, "samples": samples}
+    return {"version": 2, "status": "success", "eval": {"task": "t", "task_version": 0}, "samples": samples}
 
 
 def test_inspect_as_json_and_packed(tmp_path, run):
@@ -123,29 +113,6 @@ def test_inspect_as_json_and_packed(tmp_path, run):
     assert a["runs"] == b["runs"] == 2
     assert a["values"] == b["values"]
     assert b["p_value"] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("log", "message"),
-    [
-        (inspect_log(lambda row, epoch: 1, status="error"), "has ended with status 'error'"),
-        (inspect_log(lambda row, epoch: 1) | {"samples": [{"id": 1}]}, "sample 1: no scores; score the log first"),
-        (inspect_log(lambda row, epoch: 1) | {"samples": []}, "there is no sample in it"),
-        (inspect_log(lambda row, epoch: {"x": 1, "y": 2}), "which metric? Write "),
-        (inspect_log(lambda row, epoch: "A"), "'A' is no score"),
-    ],
-)
-def test_bad_logs_of_inspect(tmp_path, run, log, message):
-    (tmp_path / "a.json").write_text(json.dumps(log))
-    assert message in run("score", "import", "--scores", tmp_path / "a.json", status=2).stderr
-
-
-def test_a_damaged_eval(tmp_path, run):
-    (tmp_path / "a.eval").write_bytes(b"PK nothing")
-    assert (
-        "no log of inspect that can be read" in run("score", "import", "--scores", tmp_path / "a.eval", status=2).stderr
-    )
-    assert "no such file" in run("score", "import", "--scores", tmp_path / "b.eval", status=2).stderr
 
 
 def test_lighteval_details(tmp_path, run):
@@ -194,6 +161,7 @@ SAMPLE = {"id": "s", "epoch": 1, "input": "question", "scores": {"match": {"valu
         ({"status": "success"}, "its header has no 'eval', so it is no log of inspect"),
         (HEADER | {"eval": []}, "its header has no 'eval', so it is no log of inspect"),
         (HEADER | {"status": ["success"]}, "has ended with status"),
+        (HEADER | {"status": "error"}, "has ended with status 'error'"),
         (HEADER | {"eval": {"task_version": {}}}, "the version of the task is no number and no text"),
         ('{"eval": ', "header.json: not valid JSON"),
         ("[" * 100_000, "brackets in brackets without end"),
@@ -221,6 +189,8 @@ def test_headers_of_inspect_of_other_types(tmp_path, run, header, message):
         (SAMPLE | {"id": None}, "sample 1: no id that is a whole number or text"),
         (SAMPLE | {"id": []}, "sample 1: no id that is a whole number or text"),
         (SAMPLE | {"id": True}, "sample 1: no id that is a whole number or text"),
+        (SAMPLE | {"scores": {"match": {"value": {"x": 1, "y": 2}}}}, "which metric? Write "),
+        (SAMPLE | {"scores": {"match": {"value": "A"}}}, "'A' is no score"),
         ('{"input": "\\ud800"}', "half of a surrogate pair"),
         (SAMPLE | {"scores": {"match": {"value": float("nan")}}}, "are missing or infinite"),
     ],
@@ -236,6 +206,8 @@ def test_a_list_of_samples_that_is_none(tmp_path, run):
     for samples in ({"a": 1}, 5, "text", True):
         (tmp_path / "a.json").write_text(json.dumps(HEADER | {"samples": samples}))
         refused(run, tmp_path / "a.json", "'samples' is no list")
+    (tmp_path / "a.json").write_text(json.dumps(HEADER | {"samples": []}))
+    refused(run, tmp_path / "a.json", "there is no sample in it")
 
 
 def test_an_input_of_any_depth(tmp_path):
@@ -295,10 +267,13 @@ def test_rows_of_lm_eval_of_other_types(tmp_path, run, change, message):
     refused(run, path, message)
 
 
-def test_an_eval_with_a_password(tmp_path, run):
+def test_an_eval_with_a_password_or_damaged(tmp_path, run):
     path = pack(tmp_path / "a.eval", HEADER, [SAMPLE])
     data = bytearray(path.read_bytes())
     for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(mark) + place] |= 1
     path.write_bytes(data)
     refused(run, path, "no log of inspect that can be read")
+    path.write_bytes(b"PK nothing")
+    refused(run, path, "no log of inspect that can be read")
+    refused(run, tmp_path / "b.eval", "no such file")

@@ -164,6 +164,8 @@ def test_training_text_in_memory():
 def test_warnings_speak_of_arguments():
     with pytest.warns(InputWarning, match="one run per system: intervals and tests know nothing"):
         bleu(OTHERS, TEXTS, confidence=True)
+    with pytest.warns(InputWarning, match="may be no more than that between seeds"):
+        bleu({"a": OTHERS, "b": TEXTS}, TEXTS)
     with pytest.raises(InputError, match="paired='randomization' compares one run with one run .* use paired='calibr"):
         evaluate("exact", {"a": [OTHERS, TEXTS], "b": [TEXTS, OTHERS]}, TEXTS, paired="randomization", samples=50)
 
