@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Literal, TypeVar
+from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -291,45 +291,42 @@ class _Slice:
         return self.units[0].shape[1]
 
     def parts(self, baseline: int | None) -> list[SubsetScores]:
-        """The figures of every system."""
-        if baseline is not None:
-            self._randomize([(number, baseline) for number in range(len(self.values)) if number != baseline])
-        figures = [
-            self._figures(number, None if number == baseline else baseline) for number in range(len(self.values))
-        ]
+        """The figures of every system, compared with the baseline's, or each with those of the systems before."""
+        numbers = range(len(self.values))
+        against = [[] if baseline is None or number == baseline else [baseline] for number in numbers]
         if self.comparison.all_pairs:
-            figures = self._against_all(figures)
-        return [SubsetScores(len(self.rows), self.count, one) for one in figures]
+            against = [list(range(number)) for number in numbers]
+        self._randomize([(number, other) for number, others in enumerate(against) for other in others])
+        figures = [self._figures(number) for number in numbers]
+        found = []
+        for number, (own, others) in enumerate(zip(figures, against, strict=True)):
+            compared = [self._differences(number, other, figures) for other in others]
+            ours = {}
+            for name, estimate in own.items():
+                named = zip(others, compared, strict=True)
+                pairs = [Pair(self.names[other], **of[name]) for other, of in named if name in of]
+                if self.comparison.all_pairs:
+                    ours[name] = replace(estimate, pairs=tuple(pairs))
+                else:
+                    ours[name] = replace(estimate, **compared[0][name]) if pairs else estimate
+            found.append(SubsetScores(len(self.rows), self.count, ours))
+        return found
 
-    def _against_all(self, figures: Sequence[dict[str, Score]]) -> list[dict[str, Score]]:
-        """The figures with their differences from those of each system before."""
-        tested = self._pairs() if self.count > 1 else {}
-        result = []
-        for number, ours in enumerate(figures):
-            found = {}
-            for figure, (name, estimate) in enumerate(ours.items()):
-                pairs = []
-                for other in range(number):
-                    theirs = figures[other][name].value
-                    if estimate.value is not None and theirs is not None:
-                        p_values = tested.get((number, other), [None] * len(ours))
-                        calibrated = self._calibrated(number, other)
-                        low, high = self._bounds(number, other, figure)
-                        pairs.append(
-                            Pair(
-                                self.names[other], estimate.value - theirs, p_values[figure],
-                                p_calibrated=calibrated[figure], difference_low=low, difference_high=high,
-                            )
-                        )  # fmt: skip
-                found[name] = replace(estimate, pairs=tuple(pairs))
-            result.append(found)
-        return result
-
-    def _pairs(self) -> dict[tuple[int, int], Sequence[float | None]]:
-        """The p-values of every pair, each figure's: all pairs share the resamples."""
-        pairs = [(number, other) for number in range(len(self.values)) for other in range(number)]
-        self._randomize(pairs)
-        return {pair: self._p_values(*pair) for pair in pairs}
+    def _differences(self, number: int, other: int, figures: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
+        """The differences between two systems by figure, with p-values and intervals, as :class:`Pair` has them."""
+        none = [None] * len(self.metric.figures)
+        p_values = self._p_values(number, other) if self.comparison.paired and self.count > 1 else none
+        calibrated = (self._randomized.get((number, other)) if self.sacrebleu_p else None) or none
+        bounds = self._bounds(number, other)
+        found = {}
+        for place, name in enumerate(self.metric.figures):
+            ours, theirs = figures[number][name].value, figures[other][name].value
+            if ours is not None and theirs is not None:
+                found[name] = {
+                    "difference": ours - theirs, "p_value": p_values[place], "p_calibrated": calibrated[place],
+                    "difference_low": bounds[place][0], "difference_high": bounds[place][1],
+                }  # fmt: skip
+        return found
 
     def _test(self, number: int, other: int) -> str | None:
         """The test of two systems: the one that was asked for, or the one that is right for their numbers of runs."""
@@ -345,29 +342,14 @@ class _Slice:
             found = randomization_of_pairs(self.units, pairs, self.metric.compute, samples, seed)
             self._randomized |= dict(zip(pairs, found, strict=True))
 
-    def _calibrated(self, number: int, other: int) -> Sequence[float | None]:
-        """The p-values of the calibrated test beside those of sacrebleu's rule."""
-        found = self._randomized.get((number, other)) if self.sacrebleu_p else None
-        return found or [None] * len(self.metric.figures)
-
-    def _figures(self, number: int, baseline: int | None) -> dict[str, Score]:
-        """One system's figures, against the system ``baseline`` if there is one."""
-        tested: Sequence[float | None] = [None] * len(self.metric.figures)
-        if baseline is not None and self.comparison.paired and self.count > 1:
-            tested = self._p_values(number, baseline)
+    def _figures(self, number: int) -> dict[str, Score]:
+        """One system's figures."""
         figures = {}
         for figure, name in enumerate(self.metric.figures):
             estimate = _estimate(self.values[number][:, figure])
             if self.samples is not None and (bounds := self._interval(number, figure)):
                 mean = float(self.samples[number][:, :, figure].mean())
                 estimate = replace(estimate, ci_low=bounds[0], ci_high=bounds[1], ci_mean=mean)
-            if baseline is not None and estimate.value is not None:
-                difference = estimate.value - float(self.values[baseline][:, figure].mean())
-                low, high = self._bounds(number, baseline, figure)
-                estimate = replace(
-                    estimate, difference=difference, p_value=tested[figure],
-                    p_calibrated=self._calibrated(number, baseline)[figure], difference_low=low, difference_high=high,
-                )  # fmt: skip
             figures[name] = estimate
         return figures
 
@@ -380,12 +362,12 @@ class _Slice:
         metric = self.metric
         return score_interval(of_runs, self.values[number][:, figure], self.count, metric.top, metric.bottom)
 
-    def _bounds(self, number: int, other: int, figure: int) -> tuple[float | None, float | None]:
-        """The 95 % interval of a difference, which the test of several runs has."""
+    def _bounds(self, number: int, other: int) -> list[tuple[float | None, float | None]]:
+        """The 95 % interval of each figure's difference, which the test of several runs has."""
         if self._contrasts is None or self._test(number, other) != SEVERAL_RUNS:
-            return None, None
-        low, high = self._contrasts.of(number, other).interval()
-        return (None, None) if math.isnan(low[figure]) else (float(low[figure]), float(high[figure]))
+            return [(None, None)] * len(self.metric.figures)
+        ends = zip(*(ends.tolist() for ends in self._contrasts.of(number, other).interval()), strict=True)
+        return [(None, None) if math.isnan(low) else (low, high) for low, high in ends]
 
     def _p_values(self, number: int, baseline: int) -> list[float | None]:
         """The p-value of each figure's difference, by the test that is asked for."""
