@@ -105,7 +105,8 @@ def _lm_eval(path: Path, table: Table, metric: str | None) -> ScoreColumn:
         )
     if not found:
         raise InputError(f"{path}: there is no score in it")
-    return ScoreColumn(f"{path}:{name}", *found[chosen or next(iter(found))], _lm_eval_version(path), path)
+    values, ids, prints = found[chosen or next(iter(found))]
+    return ScoreColumn(f"{path}:{name}", values, path, ids, prints, _lm_eval_version(path))
 
 
 def _identity(value: Any, complaint: str) -> str:
@@ -148,7 +149,7 @@ def _lighteval(path: Path, column: str, has_doc: bool, metric: str | None) -> Sc
         known = of.get("id")
         ids.append(str(number - 1) if known in (None, "") else _identity(known, f"{path}, row {number}: no id"))
         prints.append(_digest(json.dumps(of.get("query"), ensure_ascii=False, default=str)))
-    return ScoreColumn(f"{path}:{name}" if name else str(path), values, ids, prints)
+    return ScoreColumn(f"{path}:{name}" if name else str(path), values, None, ids, prints)
 
 
 def _metric(path: object, wanted: str | None, known: Sequence[str]) -> str:
@@ -231,7 +232,7 @@ def _inspect(path: Path, header: Any, samples: Iterable[Any], metric: str | None
     for epoch, rows in sorted(epochs.items()):
         values, ids, prints = (list(column) for column in zip(*rows, strict=True))
         shown = f"{label}, epoch {epoch}" if len(epochs) > 1 else label
-        columns.append(ScoreColumn(shown, values, ids, prints, version))
+        columns.append(ScoreColumn(shown, values, None, ids, prints, version))
     if not columns:
         raise InputError(f"{path}: there is no sample in it")
     return columns

@@ -211,11 +211,7 @@ def _metric_of(
         largest=max(float(np.abs(one[kept]).max()) for one in values),
     )  # fmt: skip
     rows = iter(ordered)
-    runs = {
-        name: [Column(column.name, column.values, column.path, column.ids) for column in islice(rows, len(columns))]
-        for name, columns in systems.items()
-    }
-    return metric, runs
+    return metric, {name: list(islice(rows, len(columns))) for name, columns in systems.items()}
 
 
 def _refuse_missing(columns: Sequence[ScoreColumn], lacking: Sequence[np.ndarray]) -> None:
@@ -287,7 +283,7 @@ def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict
         for number, run in enumerate(several, 1):
             if not is_path(run):
                 label = f"{name}, run {number}" if len(several) > 1 else str(name)
-                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], index_of(run))]}
+                columns = {str(name): [ScoreColumn(label, [_as_text(value) for value in run], ids=index_of(run))]}
             elif not name:
                 columns = _all_of(local(os.fspath(run)), ids)
             else:
@@ -366,7 +362,11 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
                 f"{first.version}: run both on the same version"
             )
         if first.ids is not None and column.ids is not None:
-            column = _in_order(first, column)
+            if column.ids != first.ids:
+                order = places(column.name, column.ids, first)
+                prints = None if column.prints is None else [column.prints[index] for index in order]
+                values = [column.values[index] for index in order]  # not in the order of the file: no path
+                column = replace(column, values=values, ids=first.ids, prints=prints, path=None)
         elif len(column) != len(first):
             raise InputError(
                 f"{column.name} has {len(column):,} scores and {first.name} has {len(first):,}: a score is needed for "
@@ -381,14 +381,3 @@ def common_order(columns: Sequence[ScoreColumn]) -> list[ScoreColumn]:
                     )
         ordered.append(column)
     return ordered
-
-
-def _in_order(first: ScoreColumn, column: ScoreColumn) -> ScoreColumn:
-    """A run in the order of the first, by ids."""
-    assert column.ids is not None
-    if column.ids == first.ids:
-        return column
-    order = places(column.name, column.ids, Column(first.name, [], ids=first.ids))
-    prints = None if column.prints is None else [column.prints[index] for index in order]
-    values = [column.values[index] for index in order]
-    return replace(column, values=values, ids=list(first.ids or ()), prints=prints, path=None)  # not the file's order

@@ -24,7 +24,7 @@ from typing import Any
 from cgbench.errors import InputError, argument
 from cgbench.files import parse_json
 from cgbench.settings import did_you_mean
-from cgbench.text.columns import short_name
+from cgbench.text.columns import Column, short_name
 from cgbench.text.rows import Table, as_text, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_there, open_bytes, read_lines, split_name
 
@@ -36,22 +36,15 @@ _COMET_LINE = re.compile(r"(.*)\tSegment ([0-9]{1,12})\tscore: (\S+)(?:\tvarianc
 
 
 @dataclass(frozen=True)
-class ScoreColumn:
+class ScoreColumn(Column):
     """The scores of one run, as text, and what tells that two runs are of the same examples.
 
-    ``ids`` and ``prints`` (a digest or the text of an example) are of each row; None where the file has none.
-    ``version``: of the task. ``path``: of the table that they are a column of, in its order.
+    ``prints`` (a digest or the text of an example) are of each row; None where the file has none. ``version``: of the
+    task. ``path``: of the table that they are a column of, in its order.
     """
 
-    name: str
-    values: list[str]
-    ids: list[str] | None = None
     prints: list[str] | None = None
     version: str | None = None
-    path: Path | None = None
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def row(self, index: int) -> str:
         """How a message names the row ``index`` (from 0)."""
@@ -141,7 +134,7 @@ def read_table(path: Path, wanted: str | None, ids: str | None) -> ScoreColumn:
             if row[1] is None:
                 raise InputError(f"{path}, row {number}: no value in the column {ids!r}")
             keys.append(as_text(row[1], ids, path, number))
-    return ScoreColumn(f"{path}:{column}", values, keys if ids else None, path=path)
+    return ScoreColumn(f"{path}:{column}", values, path, keys if ids else None)
 
 
 def _choose(table: Table, wanted: str | None) -> str:
