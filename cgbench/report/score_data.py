@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,12 +75,6 @@ def breakdowns(evaluation: Evaluation, asked: EvaluationInputs) -> list[Breakdow
         if len(bins) > 1:
             found.append(Breakdown(name, bins, parts_of(scored.metric, scored.results, comparison, bins)))
     return found
-
-
-def texts_of(evaluation: Evaluation) -> list[tuple[Sequence[str], ...]]:
-    """What every system said, run by run; of scores from elsewhere nothing, unless its hypotheses were given, too."""
-    of_texts = evaluation.scored.metric.of_texts
-    return [system.texts or (system.runs if of_texts else ()) for system in evaluation.systems]
 
 
 def most_telling(scores: np.ndarray, most: int) -> np.ndarray:

@@ -7,7 +7,13 @@ from typing import Any
 
 from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
-from cgbench.benchmark.metrics.differences import SHOWN, Differences, FoundDifference, example_scores, find_differences
+from cgbench.benchmark.metrics.differences import (
+    Differences,
+    FoundDifference,
+    example_scores,
+    find_differences,
+    outputs_of,
+)
 from cgbench.benchmark.metrics.drop import Drop
 from cgbench.benchmark.metrics.ranks import Pairs, compare_all
 from cgbench.benchmark.metrics.report import span
@@ -23,7 +29,6 @@ from cgbench.report.score_data import (
     breakdowns,
     most_telling,
     never_right,
-    texts_of,
     wholes,
 )
 from cgbench.text.profile import is_unspaced
@@ -212,10 +217,8 @@ def _bins_chart(scored: ScoredSystems, one: Breakdown, figure: str) -> tuple[Any
 
 def _difference_tables(one: Differences) -> tuple[str, list[dict[str, Any]]]:
     """Where two systems differ: n-grams, words by their count in training, kinds."""
-    ahead = [row for row in one.ngrams if row.ours > row.theirs][:SHOWN]
-    behind = [row for row in one.ngrams if row.ours < row.theirs][:SHOWN]
     shown: list[tuple[str, str, Sequence[FoundDifference]]] = [
-        ("n-gram", f"N-grams: {len(one.ngrams):,} of {one.tested:,} differ", [*ahead, *behind]),
+        ("n-gram", f"N-grams: {len(one.ngrams):,} of {one.tested:,} differ", one.shown),
         ("count in training", "F1 of words, by their count in the training text", one.words),
         ("kind", "Kinds of examples", one.kinds),
     ]
@@ -268,7 +271,8 @@ def _examples(evaluation: Evaluation, asked: EvaluationInputs) -> dict[str, Any]
     fields += ["reference"] * bool(references) + ["source"] * bool(sources) + ["compound"] * bool(compounds)
     rows = []
     # Scores from elsewhere are shown as they are where nobody gave the texts.
-    said = [texts or system.runs for texts, system in zip(texts_of(evaluation), evaluation.systems, strict=True)]
+    systems = evaluation.systems
+    said = [texts or system.runs for texts, system in zip(outputs_of(metric, systems), systems, strict=True)]
     for place in chosen:
         row: list[Any] = [
             place + 1,

@@ -87,6 +87,12 @@ class Differences:
     kinds: tuple[FoundDifference, ...]
     examples: tuple[Example, ...]
 
+    @property
+    def shown(self) -> list[FoundDifference]:
+        """The n-grams that tell most: those that the first system has right more often, then the others."""
+        ahead = [row for row in self.ngrams if row.ours > row.theirs][:SHOWN]
+        return ahead + [row for row in self.ngrams if row.ours < row.theirs][:SHOWN]
+
 
 def find_differences(
     metric: Metric,
@@ -106,7 +112,7 @@ def find_differences(
         raise InputError(f"{argument('differences')} compares systems; give a second {argument('systems')}")
     names = [result.system for result in results]
     base = 0 if comparison.baseline is None else names.index(comparison.baseline)
-    said = [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
+    said = outputs_of(metric, systems)
     scores, typical = example_scores(metric, systems, results)
     kinds = _bins_of(metric, results)
     counts = _counter(material) if material.train is not None and references is not None else None
@@ -127,6 +133,11 @@ def find_differences(
         examples = _examples(metric, scores[list(pair)], typical[list(pair)], texts)
         found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples))
     return tuple(found)
+
+
+def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
+    """What every system said, run by run; of scores from elsewhere nothing, unless its outputs were given, too."""
+    return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
 
 
 def false_discovery(p_values: Sequence[float | None]) -> list[float | None]:

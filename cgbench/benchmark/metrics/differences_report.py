@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cgbench.benchmark.metrics.differences import SHOWN, Differences, FoundDifference
+from cgbench.benchmark.metrics.differences import Differences, FoundDifference
+from cgbench.benchmark.metrics.records import rounded
 from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.tables import as_html, render
 
@@ -19,15 +20,12 @@ def as_tables(found: Sequence[Differences], form: str, width: int) -> list[str]:
         pair = f"{one.system} and {one.against}"
         head = [one.system, one.against, "p", "q"]
         if one.tested:
-            ahead = [row for row in one.ngrams if row.ours > row.theirs][:SHOWN]
-            behind = [row for row in one.ngrams if row.ours < row.theirs][:SHOWN]
             line = f"{pair}: {len(one.ngrams):,} of {one.tested:,} n-grams differ (false discovery rate {LEVEL:g})"
             if form == "latex":
                 line = f"% {line}"
             parts.append(as_html(line) if form == "html" else line)
-            if ahead or behind:
-                table = [_row(row, 1) for row in (*ahead, *behind)]
-                parts.append(render(["n-gram", "examples", *head], table, form))
+            if one.shown:
+                parts.append(render(["n-gram", "examples", *head], [_row(row, 1) for row in one.shown], form))
         for name, rows in (("F1 of words, by count in training", one.words), (f"kinds: {pair}", one.kinds)):
             if rows:
                 parts.append(render([name, "examples", *head], [_row(row, width) for row in rows], form))
@@ -63,7 +61,7 @@ def as_values(found: Sequence[Differences], system: str) -> dict[str, Any] | Non
         "words": [_values(row) for row in one.words],
         "kinds": [_values(row) for row in one.kinds],
         "examples": [
-            {"row": row.row, "ours": _number(row.ours), "theirs": _number(row.theirs), "texts": row.texts}
+            {"row": row.row, "ours": rounded(row.ours), "theirs": rounded(row.theirs), "texts": row.texts}
             for row in one.examples
         ],
     }
@@ -71,8 +69,4 @@ def as_values(found: Sequence[Differences], system: str) -> dict[str, Any] | Non
 
 def _values(one: FoundDifference) -> dict[str, Any]:
     values: dict[str, Any] = {"what": one.what, "examples": one.count}
-    return values | {name: _number(getattr(one, name)) for name in ("ours", "theirs", "p_value", "q_value")}
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.12g}")
+    return values | {name: rounded(getattr(one, name)) for name in ("ours", "theirs", "p_value", "q_value")}
