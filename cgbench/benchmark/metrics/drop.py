@@ -62,9 +62,14 @@ def drops(
 
     :param results: of the test set, as :func:`~cgbench.benchmark.metrics.comparison.evaluate` gives them.
     :param baseline: the system that differences are from; None for no differences.
-    :raises InputError: the systems of both sets, or their numbers of runs, are not the same.
+    :raises InputError: a system has not as many runs on both sets.
     """
-    check_systems([(result.system, result.runs) for result in results], control.systems)
+    for result, easy_system in zip(results, control.systems, strict=True):
+        if result.runs != len(easy_system.runs):
+            raise InputError(
+                f"{result.system}: {result.runs} runs on the test set and {len(easy_system.runs)} on the control set; "
+                "give as many files, in the same order: a run is the same model on both"
+            )
     found = iter(control.metric.all_statistics([run for system in control.systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in control.systems]
     test = _Set(metric, [result.statistics for result in results], comparison, [comparison.seed])
@@ -93,21 +98,6 @@ def drops(
         lost = Contrasts(runs, losses, min(test.units, easy.units), shared_seeds=comparison.shared_seeds)
         table = _against(table, base, lost, metric.figures)
     return dict(zip(names, table, strict=True))
-
-
-def check_systems(test: Sequence[tuple[str, int]], control: Sequence[System]) -> None:
-    """Check that the same systems, with as many runs, have answered both sets.
-
-    :param test: name and number of runs of each system.
-    :raises InputError: they have not.
-    """
-    runs = {system.name: len(system.runs) for system in control}
-    for name, count in test:
-        if runs[name] != count:
-            raise InputError(
-                f"{name}: {count} runs on the test set and {runs[name]} on the control set; give as many files, in the "
-                "same order: a run is the same model on both"
-            )
 
 
 class _Set:

@@ -15,17 +15,16 @@ from cgbench.benchmark.metrics.systems import (
     ROLES,
     System,
     absent,
-    check_sources,
     in_release,
     join_texts,
+    more_references,
     read_references,
     read_systems,
-    with_more,
 )
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import Column
 from cgbench.text.formats import form
-from cgbench.text.inputs import AnyPath, as_column
+from cgbench.text.inputs import AnyPath, as_column, as_corpus
 from cgbench.text.streams import split_name
 
 
@@ -168,9 +167,18 @@ def _read(
                 "of one that was built with a control set)"
             )
         references, names = read_references(joined["references"])
-        check_sources(sources, len(references), names[0])
+        if sources and len(sources) != len(references):
+            raise InputError(
+                f"{sources.name} has {len(sources):,} lines and {names[0]} has {len(references):,}: check where they "
+                "part"
+            )
         if request.more_references:
-            references = with_more(references, request.more_references, sources)
+            if sources is None:
+                raise InputError(
+                    f"{argument('more_references')} finds references by their source; give {argument('sources')}"
+                )
+            more = more_references([as_corpus(corpus) for corpus in request.more_references], sources.values)
+            references = [list(dict.fromkeys([*own, *others])) for own, others in zip(references, more, strict=True)]
         metric = make_metric(given, ExampleTexts(references, sources, columns["compounds"]), options)
         against = names[0]
     read, warnings = prepare(request, metric, read_systems(runs, metric.n, against), references)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -244,10 +245,7 @@ def _least(holds: Callable[[float], bool], low: float, high: float) -> float:
 
 def _least_whole(holds: Callable[[int], bool], low: int, high: int) -> int:
     """The same of whole numbers."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), True, key=holds)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from cgbench.errors import InputError, argument
 from cgbench.models.external.sidecar import read_sidecar
 from cgbench.text.columns import Column, read_column, short_name
 from cgbench.text.formats import CorpusSpec, read_pairs
-from cgbench.text.inputs import AnyPath, Corpus, Texts, as_column, as_corpus, is_path
+from cgbench.text.inputs import AnyPath, Texts, as_column, is_path
 from cgbench.text.joins import check_order, in_order, index_of
 from cgbench.text.plain_text import words_of
 from cgbench.text.streams import split_name
@@ -71,26 +71,6 @@ def read_references(given: Any) -> tuple[list[list[str]], list[str]]:
     if not any(words_of(text) for column in columns for text in column.values):
         raise InputError(f"{name}: every reference is empty, and no score is defined")
     return examples, [column.name for column in columns]
-
-
-def check_sources(sources: Column | None, n: int, against: str) -> None:
-    """Check that there is a source of each of ``n`` examples.
-
-    :raises InputError: there is not.
-    """
-    if sources and len(sources) != n:
-        raise InputError(f"{sources.name} has {len(sources):,} lines and {against} has {n:,}: check where they part")
-
-
-def with_more(examples: list[list[str]], corpora: Sequence[Corpus], sources: Column | None) -> list[list[str]]:
-    """The references of each example with those that corpora have for its source.
-
-    :raises InputError: there are no sources.
-    """
-    if sources is None:
-        raise InputError(f"{argument('more_references')} finds references by their source; give {argument('sources')}")
-    more = more_references([as_corpus(corpus) for corpus in corpora], sources.values)
-    return [list(dict.fromkeys([*own, *others])) for own, others in zip(examples, more, strict=True)]
 
 
 def more_references(corpora: Sequence[CorpusSpec], sources: Sequence[str]) -> list[list[str]]:
