@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -10,10 +11,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.errors import InputError
 from cgbench.files import read_json
-from cgbench.reproduction.difference import Sample, interval
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import Table, all_benchmarks, all_tables
 from cgbench.shapes import check_shape
@@ -27,7 +28,7 @@ class Line:
 
     :param ours: over the seeds, in percent; ``deviation``: their sample standard deviation, None for a single one.
     :param published: as printed, in percent; ``spread``: its standard deviation, empty where none is printed.
-    :param low, high: the 95 % interval of the difference (:mod:`cgbench.reproduction.difference`); None where no spread
+    :param low, high: the 95 % interval of the difference (:func:`interval`); None where no spread
         is known, and for medians.
     :param within: whether the interval has zero in it; None where that is not known, and for the smoke schedule, of too
         few updates.
@@ -171,24 +172,53 @@ def _line(table: Table, row: PublishedScore, runs: dict[tuple[str, str], list[Re
         theirs = Sample(published, spread, int(row.runs or 0), last_unit(row.value))
         limits = interval(Sample(value, deviation, len(own)), theirs)
     low, high = limits or (None, None)
+    within = None if limits is None or own[0].scale == "smoke" else limits[0] <= 0 <= limits[1]
+    count = len(table.parts(row.benchmark, row.system))
     return Line(
-        table.name,
-        row.benchmark,
-        row.system,
-        row.metric,
-        value,
-        deviation,
-        len(own),
-        _schedule(own),
-        row.value,
-        row.spread,
-        value - published,
-        low,
-        high,
-        limits and limits[0] <= 0 <= limits[1] if own[0].scale != "smoke" else None,
-        name if name != row.system else "",
-        f"{len(found)} of {count}" if len(found) < (count := len(table.parts(row.benchmark, row.system))) else "",
+        *(table.name, row.benchmark, row.system, row.metric, value, deviation, len(own), _schedule(own)),
+        *(row.value, row.spread, value - published, low, high, within),
+        best=name if name != row.system else "",
+        ran=f"{len(found)} of {count}" if len(found) < count else "",
     )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Runs of a system.
+
+    :param mean: of their figures; ``deviation``: their standard deviation, None where nobody has said.
+    :param runs: how many, 0 where nobody has said.
+    :param unit: of the last digit that is printed, 0 where ``mean`` is exact.
+    """
+
+    mean: float
+    deviation: float | None
+    runs: int
+    unit: float = 0.0
+
+
+def interval(ours: Sample, theirs: Sample) -> tuple[float, float] | None:
+    """The 95 % interval of ``ours.mean - theirs.mean``, wider by half a unit of the last digit that is printed.
+
+    Welch's: the standard error has the spreads and the numbers of runs of both sides, the degrees of freedom are
+    Satterthwaite's (Welch 1947, *The generalization of "Student's" problem when several different population variances
+    are involved*). So more runs make it narrower, and a wider spread never makes a difference smaller.
+
+    A side whose spread is not known (one run, or nothing printed) is taken to have the other's. None where neither is.
+    """
+    known = [(one.deviation**2, one.runs - 1) for one in (ours, theirs) if one.deviation is not None and one.runs > 1]
+    if not known:
+        return None
+    # A mean of nobody knows how many runs is taken as it is.
+    variances = known[0][0], known[-1][0]
+    parts = [part / one.runs if one.runs else 0.0 for part, one in zip(variances, (ours, theirs), strict=True)]
+    error = math.sqrt(sum(parts))
+    degrees = float(sum(freedom for _, freedom in known))
+    if len(known) == 2 and error:
+        degrees = sum(parts) ** 2 / sum(part**2 / own for part, (_, own) in zip(parts, known, strict=True))
+    half = student_quantile(degrees) * error + (ours.unit + theirs.unit) / 2
+    difference = ours.mean - theirs.mean
+    return difference - half, difference + half
 
 
 def last_unit(number: str) -> float:

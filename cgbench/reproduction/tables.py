@@ -170,17 +170,12 @@ class Table:
         return row.benchmark if row.benchmark in self.left_out and row.system not in self.left_out else row.system
 
     def _why(self, benchmark: str, system: str) -> str:
-        for name in (system, benchmark):
-            if name in self.left_out:
-                return self.left_out[name]
-        if self.why:
-            return self.why
-        assert self.parts(benchmark, system), f"{self.name}: nothing runs {system} on {benchmark}"
-        return ""
+        why = self.left_out.get(system) or self.left_out.get(benchmark) or self.why
+        assert why or self.parts(benchmark, system), f"{self.name}: nothing runs {system} on {benchmark}"
+        return why
 
     def _init(self, benchmark: str, system: str) -> str:
-        known = all_benchmarks()[benchmark].systems if benchmark in all_benchmarks() else {}
-        return next((known[part].init for part in self.parts(benchmark, system)), "")
+        return next((all_benchmarks()[benchmark].systems[part].init for part in self.parts(benchmark, system)), "")
 
     def parts(self, benchmark: str, system: str) -> list[str]:
         """The systems that are run for a row; several where the paper shows the best of them."""
@@ -195,7 +190,8 @@ class Table:
     @property
     def systems(self) -> list[str]:
         """The names of the systems that can be run, in order; for one that is the best of others, these."""
-        return list(dict.fromkeys(name for row in self.rows if not row.why for name in self.parts(*_key(row))))
+        runnable = (row for row in self.rows if not row.why)
+        return list(dict.fromkeys(name for row in runnable for name in self.parts(row.benchmark, row.system)))
 
     def seeds_of(self, benchmark: str) -> list[int]:
         """The seeds of a benchmark: the paper's where they are known, else from 1, as many as it had runs."""
@@ -203,10 +199,6 @@ class Table:
             return list(self.seeds[benchmark])
         counts = [int(figure.runs) for figure in self.figures if figure.benchmark == benchmark and figure.runs]
         return list(range(1, max(counts, default=1) + 1))
-
-
-def _key(row: Row) -> tuple[str, str]:
-    return row.benchmark, row.system
 
 
 def _of_text(row: PublishedRow) -> list[PublishedScore]:

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-
 from cgbench.benchmark.divergence.forms import FORMS, anonymous
 from cgbench.benchmark.divergence.graphs import Graph, atoms_and_compounds
 from cgbench.benchmark.divergence.ngrams import words_and_ngrams
@@ -154,11 +152,6 @@ class _Templates(Sequence[str]):
 
     def __getitem__(self, number: int) -> str:  # type: ignore[override]
         return anonymous(self.lines[number])
-
-
-def part(found: Elements, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The counts of atoms and of compounds of some examples (bool ``[examples]``)."""
-    return found.atoms.counts(chosen), found.compounds.counts(chosen)
 
 
 def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:

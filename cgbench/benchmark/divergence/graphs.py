@@ -13,8 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import Numbering, Occurrences, from_entries, from_weights
-from cgbench.benchmark.divergence.specificity import occurrence_weights
+from cgbench.benchmark.divergence.occurrences import (
+    Numbering,
+    Occurrences,
+    from_entries,
+    from_weights,
+    occurrence_weights,
+)
 
 
 @dataclass
@@ -60,7 +65,7 @@ class Graph:
 def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences, list[str]]:
     """Atoms, compounds and templates of graphs, a row a graph.
 
-    :param specific: weight the compounds (:mod:`cgbench.benchmark.divergence.specificity`), the greatest weight in a
+    :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a
         graph; else each occurrence counts 1.
     """
     atom_names, compound_names = Numbering(), Numbering()

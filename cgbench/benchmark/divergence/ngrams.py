@@ -6,8 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.divergence.occurrences import Numbering, Occurrences, from_entries, from_weights
-from cgbench.benchmark.divergence.specificity import occurrence_weights
+from cgbench.benchmark.divergence.occurrences import (
+    Numbering,
+    Occurrences,
+    from_entries,
+    from_weights,
+    occurrence_weights,
+)
 from cgbench.text.plain_text import words_of
 
 
@@ -54,7 +59,7 @@ def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: b
     """Atoms and compounds of texts, a row a line.
 
     :param orders: lengths of the n-grams that are compounds.
-    :param specific: weight them (:mod:`cgbench.benchmark.divergence.specificity`), the greatest weight in a line; else
+    :param specific: weight them (:func:`occurrence_weights`), the greatest weight in a line; else
         each occurrence counts 1.
     """
     names, found, lengths = Numbering(), [], []

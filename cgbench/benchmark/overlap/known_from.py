@@ -14,7 +14,7 @@ import numpy as np
 from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD, KnownNgrams
 from cgbench.benchmark.known_ngrams.learning import grow
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
-from cgbench.benchmark.overlap.saved import KnownOfTest, check_count
+from cgbench.benchmark.overlap.saved import KnownOfTest, check_count, not_within
 from cgbench.benchmark.overlap.units import Words
 from cgbench.machine import check_memory
 from cgbench.text.blocks import Block
@@ -92,14 +92,8 @@ def _ends(
 
 
 def _spans(ids: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The n-grams that end at words and go on neither to the next word nor from the one before, each ended by -1.
-
-    :param ends: int32 ``[words]``, the words of the longest known one that ends at each.
-    """
-    longest = np.ones(len(ids), bool)
-    longest[:-1] = ends[1:] != ends[:-1] + 1
-    longest[np.cumsum(lengths[lengths > 0]) - 1] = True
-    last = np.flatnonzero(longest & (ends > 1))  # single words are known by their counts
+    """The longest known n-grams that are within no other, each ended by -1."""
+    last = np.flatnonzero(not_within(lengths, ends) & (ends > 1))  # single words are known by their counts
     sizes = ends[last].astype(np.int64) + 1
     behind = np.cumsum(sizes)
     places = np.repeat(last + 2 - behind, sizes) + np.arange(int(sizes.sum()))

@@ -117,13 +117,8 @@ class KnownOfTest:
         """
         ids, lengths, ends = self.ends(lines, min_count)
         words = [self.words.word(number) for number in ids.tolist()]
-        last = np.zeros(len(ids), bool)
-        last[np.cumsum(lengths[lengths > 0]) - 1] = True
-        found, position = [], 0
-        for position, end in enumerate(ends.tolist()):
-            if end and (last[position] or ends[position + 1] != end + 1):
-                found.append(" ".join(words[position + 1 - end : position + 1]))
-        return found
+        last = np.flatnonzero(not_within(lengths, ends) & (ends > 0)) + 1
+        return [" ".join(words[end - size : end]) for end, size in zip(last, ends[last - 1], strict=True)]
 
     def unknown(self, row: str) -> InputError:
         """What to say of a row that is not in the text that this is of."""
@@ -184,6 +179,17 @@ def check_words_alike(folder: Path, units: dict[str, Any], settings: dict[str, A
             f"{folder}: made with other words ({', '.join(differ)}); give {argument('tokenize')}, "
             f"{argument('lowercase')} and such as cgbench overlap had them"
         )
+
+
+def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Whether the longest known n-gram that ends at each word is within none that ends at the next, bool ``[words]``.
+
+    :param ends: int32 ``[words]``, the words of that n-gram.
+    """
+    found = np.ones(len(ends), bool)
+    found[:-1] = ends[1:] != ends[:-1] + 1
+    found[np.cumsum(lengths[lengths > 0]) - 1] = True
+    return found
 
 
 def _begins(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:

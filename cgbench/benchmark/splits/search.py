@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cgbench.benchmark.divergence.chernoff import ATOM_ALPHA, COMPOUND_ALPHA, divergence
 from cgbench.benchmark.divergence.elements import Elements
+from cgbench.benchmark.divergence.measure import ATOM_ALPHA, COMPOUND_ALPHA, divergence
 from cgbench.benchmark.divergence.occurrences import Occurrences
 from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.benchmark.splits.search_kernels import ElementCounts, exchange, grow

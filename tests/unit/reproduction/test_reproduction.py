@@ -12,10 +12,9 @@ from cgbench.data_recipes.geca import mixed
 from cgbench.errors import InputError
 from cgbench.models.config.presets import list_presets, load_preset
 from cgbench.models.training.schedule import learning_rate
-from cgbench.reproduction.difference import Sample, interval
 from cgbench.reproduction.measures import Translated, measure
 from cgbench.reproduction.plan import scaled
-from cgbench.reproduction.report import Result, compare, markdown, rows_of
+from cgbench.reproduction.report import Result, Sample, compare, interval, markdown, rows_of
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
 

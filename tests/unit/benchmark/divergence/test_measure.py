@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins_split import chernoff
 
-from cgbench.benchmark.divergence.chernoff import chernoff_coefficient, divergence
 from cgbench.benchmark.divergence.elements import kind_of
-from cgbench.benchmark.divergence.measure import text_divergences
+from cgbench.benchmark.divergence.measure import chernoff_coefficient, divergence, text_divergences
 from cgbench.errors import InputError
 
 counts = st.integers(1, 8).flatmap(
