@@ -69,21 +69,6 @@ def test_a_table_is_listed_by_row(run):
     assert "not run: examples" in run("reproduce", "list", "lexicon-1").stdout
 
 
-def test_seeds_are_the_papers_on_each_benchmark(run):
-    def seeds(table, *words):
-        names = [line.split()[0] for line in run("reproduce", "run", table, "--dry-run", *words).stdout.splitlines()]
-        found = {}
-        for name in names:
-            benchmark, _, _, seed = name.split(".")
-            found.setdefault(benchmark, []).append(int(seed.removeprefix("seed-")))
-        return found
-
-    found = seeds("lexicon-3", "--systems", "LSTM")
-    assert found["colors"] == list(range(1, 21)) and found["scan-jump"] == found["cogs-gen"] == list(range(1, 11))
-    assert seeds("r-dangle-5", "--systems", "Transformer 12+12") == {"cognition": [1, 2, 3, 4, 5], "react": [1, 2, 3]}
-    assert seeds("composition-3", "--systems", "COMPOSITION E only") == {"cognition": [1, 7, 77, 777, 7777, 77777]}
-
-
 def test_a_part_of_the_schedule_by_its_updates(run):
     words = ("reproduce", "run", "devil-3", "--systems", "Universal PED", "--seeds", "1", "--dry-run")
     (line,) = run(*words, "--benchmarks", "COGS gen", "--scale", "short", "--updates", "1200").stdout.splitlines()
@@ -329,6 +314,5 @@ def test_every_system_of_every_benchmark_has_a_preset():
         for system in benchmark.systems.values():
             assert bool(system.preset) != (system.name == "test set"), (benchmark.name, system.name)
             for scale in ("full", "short", "smoke") if system.preset else ():
-                run = Run(benchmark, system, scale, 1)
-                assert run.preset.training.max_updates >= 1
-                assert run.step({}).config["system"] == system.name
+                config = Run(benchmark, system, scale, 1).step({}).config
+                assert config["system"] == system.name and config["training.max_updates"] >= 1

@@ -348,7 +348,12 @@ def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
 
 
 def test_seeds_are_those_that_a_paper_or_its_code_names():
+    from cgbench.reproduction.plan import plan
+
     tables = all_tables()
+    runs = plan(tables["lexicon-3"], ["LSTM"], None, "full")
+    seeds = {name: [run.seed for run in runs if run.benchmark.name == name] for name in ("Colors", "COGS gen")}
+    assert seeds == {"Colors": list(range(1, 21)), "COGS gen": list(range(1, 11))}
     for name in ("composition-1", "composition-7", "lrf-1", "lrf-4"):
         assert tables[name].seeds_of("CoGnition") == [1, 7, 77, 777, 7777, 77777]
     for name in ("r-dangle-4", "r-dangle-5"):  # "5 random runs on CoGnition and 3 random runs on ReaCT"
