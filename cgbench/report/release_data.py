@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cgbench.benchmark.candidates.selection import seeded_hash
+from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.overlap.known_from import ngrams_of_pool
@@ -24,7 +25,6 @@ from cgbench.benchmark.release.release import SIDES, Release
 from cgbench.benchmark.release.tables import sides_of
 from cgbench.benchmark.stats.novelty import novel_ngrams
 from cgbench.benchmark.stats.of_release import ReleaseOrigin, check_input, open_release, training_text
-from cgbench.benchmark.stats.rows import phrases_of
 from cgbench.benchmark.stats.texts import Text
 from cgbench.errors import InputError
 from cgbench.files import read_json
@@ -99,7 +99,7 @@ def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> Know
     if origin.phrases is None:
         return _of(KnownNgrams, training, min_count=origin.min_count, **words)
     known = _of(Vocabulary, training, min_count=words["word_min_count"])
-    return KnownNgrams.from_phrases(phrases_of(origin.phrases, change), known)
+    return KnownNgrams.from_phrases(read_phrases(origin.phrases, change or str), known)
 
 
 def _of(kind: Any, text: Text, **counts: int) -> Any:

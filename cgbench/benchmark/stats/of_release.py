@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.overlap.saved import KnownOfTest, sums_of
 from cgbench.benchmark.release.manifest import SPLIT
 from cgbench.benchmark.release.release import Release
 from cgbench.benchmark.stats.pos import Tags
-from cgbench.benchmark.stats.rows import KnownTraining, StatsRow, Training, Wanted, measure, phrases_of
+from cgbench.benchmark.stats.rows import KnownTraining, StatsRow, Training, Wanted, measure
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
 from cgbench.errors import InputError, argument
 from cgbench.shapes import check_shape
@@ -114,7 +115,7 @@ def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Tex
         return KnownTraining(KnownOfTest.load(folder), [test], origin.min_count)
     listed = origin.phrases if name == origin.degree_side else None
     return Training(
-        training_text(origin, name, change), origin.min_count, phrases_of(listed, change) if listed else None
+        training_text(origin, name, change), origin.min_count, read_phrases(listed, change or str) if listed else None
     )
 
 

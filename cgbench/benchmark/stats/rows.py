@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cgbench.benchmark.known_ngrams.degree import read_phrases
 from cgbench.benchmark.known_ngrams.known import KnownNgrams
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 from cgbench.benchmark.metrics.metric import Signature
 from cgbench.benchmark.overlap.saved import KnownOfTest
+from cgbench.benchmark.release.manifest import summary
 from cgbench.benchmark.stats.novelty import NovelNgrams, Novelty, novel_ngrams, novel_tag_ngrams
-from cgbench.benchmark.stats.texts import Change, Text, check_sentences, read_text, text_digest
+from cgbench.benchmark.stats.texts import Text, check_sentences, read_text, text_digest
 from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from cgbench.benchmark.divergence.measure import Divergences
     from cgbench.benchmark.stats.pos import Tags
 
-QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train": "tr", "test": "te"}
 
 
@@ -96,8 +95,7 @@ class StatsRow:
     @property
     def quantiles(self) -> dict[str, float]:
         """Minimum, quartiles and maximum of the degrees, as a release's manifest names them."""
-        points = np.quantile(self.degrees, QUANTILES)
-        return {f"q{int(100 * share)}": float(point) for share, point in zip(QUANTILES, points, strict=True)}
+        return {name: value for name, value in summary(self.degrees).items() if name != "mean"}
 
 
 class Training:
@@ -247,11 +245,6 @@ def _counts(found: NovelNgrams, wanted: Wanted) -> NovelCounts:
     )
 
 
-def phrases_of(path: Path, change: Change | None) -> list[str]:
-    """A given list of known n-grams, normalised as the text is."""
-    return read_phrases(path, change or str)
-
-
 @dataclass(frozen=True)
 class PublishedRow:
     """A row of a published table: novel n-grams by order, over words and tags; ``source`` is the paper and table."""
@@ -265,12 +258,10 @@ class PublishedRow:
 
     def as_dict(self) -> dict[str, Any]:
         """The row as JSON, in the keys of ``cgbench stats``."""
+        novel = {"novel_words": self.words, "novel_pos": self.pos}
         return {
-            "name": self.name,
-            "examples": self.examples,
-            "degree": self.degree,
-            "novel_words": {str(order): count for order, count in self.words.items()},
-            "novel_pos": {str(order): count for order, count in self.pos.items()},
+            **{"name": self.name, "examples": self.examples, "degree": self.degree},
+            **{name: {str(order): count for order, count in counts.items()} for name, counts in novel.items()},
             "source": self.source,
         }
 
