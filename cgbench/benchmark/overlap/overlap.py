@@ -50,15 +50,16 @@ def overlap(request: OverlapRequest) -> Overlap:
     tokenizer = as_path(request.tokenizer) if request.tokenizer else None
     rules = UnitRules(request.normalisation, tokenizer, request.column, request.skip_bad, max(3, request.min_count))
     sides = _sides(request.test, request.normalisation)
-    orders = tuple(sorted(set(request.orders)))
     if request.infini_gram is not None:
-        return _of_index(request, rules, sides, orders)
+        lines = [line for side in sides.values() for line in side]
+        return _result(request, rules, list(sides), *_ask_index(request, rules, lines))
     corpus = [request.corpus] if is_path(request.corpus) else list(request.corpus or ())
     shards = cut_files(find_files([local(str(one)) for one in corpus], request.column), request.shard_bytes or SHARD)
     with _folder(request.out) as folder, request.engine or Local() as engine:
         engine.share(folder)
         with locked(folder / STEPS / "lock", wait=False):
-            found = _of_corpus(folder, sides, shards, rules, orders, request.min_count, engine)
+            read = _read_corpus(folder, sides, shards, rules, request.min_count, engine)
+            found = _result(request, rules, list(sides), *read)
             if request.out is not None:
                 for leftover in folder.glob(".*.tmp"):  # of a run that was killed; nobody else writes here
                     leftover.unlink()
@@ -67,33 +68,22 @@ def overlap(request: OverlapRequest) -> Overlap:
     return found
 
 
-def _of_index(
-    request: OverlapRequest, rules: UnitRules, sides: dict[str, list[str]], orders: tuple[int, ...]
-) -> Overlap:
-    """The same from what counts n-grams elsewhere."""
+def _ask_index(request: OverlapRequest, rules: UnitRules, lines: list[str]) -> tuple[Any, ...]:
+    """Units, ids, lengths, ends and corpus, from what counts n-grams elsewhere."""
     for name in ("out", "tokenizer", "skip_bad"):
         if getattr(request, name):
             raise InputError(f"{argument(name)} belongs to {argument('corpus')}")
     source: Any = request.infini_gram
     source = InfiniGram.named(source) if isinstance(source, str) else source
-    lines = [line for side in sides.values() for line in side]
-    units, ids, sizes = units_of(lines, rules)
     ends = ends_from(source, [words_of(line) for line in lines], request.min_count)
-    corpus: dict[str, Any] = {"source": source.name, "documents": 0, "words": 0, "bytes": 0, "skipped": 0, "files": []}
-    return _result(
-        measure_sides(list(sides), ids, sizes, ends, orders, units), rules, orders, request.min_count, corpus
-    )
+    corpus = {"source": source.name, "documents": 0, "words": 0, "bytes": 0, "skipped": 0, "files": []}
+    return *units_of(lines, rules), ends, corpus
 
 
-def _of_corpus(
-    folder: Path,
-    sides: dict[str, list[str]],
-    shards: list[Shard],
-    rules: UnitRules,
-    orders: tuple[int, ...],
-    min_count: int,
-    engine: Engine,
-) -> Overlap:
+def _read_corpus(
+    folder: Path, sides: dict[str, list[str]], shards: list[Shard], rules: UnitRules, min_count: int, engine: Engine
+) -> tuple[Any, ...]:
+    """The same from a corpus, whose n-grams are kept in ``folder``."""
     workspace = Workspace(folder / STEPS)
 
     def build(made: Path) -> None:
@@ -108,30 +98,24 @@ def _of_corpus(
     automaton, units = Automaton.load(test), load_units(test, rules.tokenizer)
     ids, lengths = np.load(test / "ids.npy"), np.load(test / "lengths.npy")
     ends, _ = automaton.ends(ids, lengths, automaton.known(matches, min_count))
-    found = measure_sides(list(sides), ids, lengths, ends, orders, units)
     save_known(folder / "known", test, matches, rules)
-    return _result(found, rules, orders, min_count, _corpus(shards, counts))
+    return units, ids, lengths, ends, _corpus(shards, counts)
 
 
 def _result(
-    sides: list[SideOverlap], rules: UnitRules, orders: tuple[int, ...], min_count: int, corpus: dict[str, Any]
-) -> Overlap:
-    settings = {"min_count": min_count, "units": rules.units, "orders": list(orders)}
-    return Overlap(tuple(sides), orders, min_count, "ids" if rules.tokenizer else "words", corpus, settings)
-
-
-def measure_sides(
+    request: OverlapRequest,
+    rules: UnitRules,
     names: Sequence[str],
+    units: Words | TokenIds,
     ids: np.ndarray,
     lengths: np.ndarray,
     ends: np.ndarray,
-    orders: tuple[int, ...],
-    units: Words | TokenIds,
-) -> list[SideOverlap]:
-    """The figures of the sides of a text, which stand one behind the other in ``ids``, ``lengths`` and ``ends``."""
+    corpus: dict[str, Any],
+) -> Overlap:
+    """The overlap of the sides of a text, which stand one behind the other in ``ids``, ``lengths`` and ``ends``."""
     from cgbench.benchmark.overlap.automaton_kernels import measure
 
-    size = len(lengths)
+    size, orders = len(lengths), tuple(sorted(set(request.orders)))
     known = np.zeros((size, len(orders)), np.int32)
     pieces, covered, longest, longest_end = (np.zeros(size, np.int32) for _ in range(4))
     measure(ends, lengths, np.array(orders, np.int32), known, pieces, covered, longest, longest_end)
@@ -146,7 +130,8 @@ def measure_sides(
         spans, around = [text[1] for text in texts[part]], [(text[0], text[2]) for text in texts[part]]
         figures = lengths[part], known[part], pieces[part], covered[part], longest[part]
         found.append(SideOverlap(name, *figures, spans, around))
-    return found
+    settings = {"min_count": request.min_count, "units": rules.units, "orders": list(orders)}
+    return Overlap(tuple(found), orders, request.min_count, "ids" if rules.tokenizer else "words", corpus, settings)
 
 
 def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]:
