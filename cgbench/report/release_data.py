@@ -104,7 +104,7 @@ def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> Know
 
 def _of(kind: Any, text: Text, **counts: int) -> Any:
     """Known n-grams or words of a text."""
-    return kind.learn(text.path, **counts) if text.path is not None else kind.learn_lines(text.lines or [], **counts)
+    return kind.learn(text.lines or [] if text.path is None else text.path, **counts)
 
 
 def _pool_sample(origin: ReleaseOrigin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:

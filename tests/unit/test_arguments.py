@@ -32,7 +32,7 @@ def stats(**more):
 
 
 def learn(**more):
-    return cgbench.KnownNgrams.learn_lines(TRAIN, **more)
+    return cgbench.KnownNgrams.learn(TRAIN, **more)
 
 
 def cter(**more):

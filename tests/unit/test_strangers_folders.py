@@ -63,7 +63,7 @@ def folders(tmp_path):
     return {
         "model": (make_checkpoint, load_checkpoint),
         "": (make_ensemble, Ensemble.open),
-        "ngrams": (lambda: KnownNgrams.learn_lines(LINES, min_count=1).save(tmp_path / "x/ngrams"), KnownNgrams.load),
+        "ngrams": (lambda: KnownNgrams.learn(LINES, min_count=1).save(tmp_path / "x/ngrams"), KnownNgrams.load),
         "result": (
             lambda: overlap(LINES, write(tmp_path / "corpus", LINES), out=tmp_path / "x/result", engine=Local(1)),
             KnownOfTest.load,

@@ -31,9 +31,8 @@ def known_ngrams_of(
     change = normaliser(normalisation, normalisation.languages[1])
 
     def learn(kind: Any, text: Path) -> Any:
-        if normalisation.is_identity:
-            return kind.learn(text, min_count=min_count)
-        return kind.learn_lines(map(change, read_text(text)), min_count=min_count)
+        lines = text if normalisation.is_identity else map(change, read_text(text))
+        return kind.learn(lines, min_count=min_count)
 
     if phrases:
         known = KnownNgrams.from_phrases(read_phrases(phrases, change), learn(Vocabulary, train) if train else None)

@@ -36,24 +36,25 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
 import numpy as np
 
 from cgbench.benchmark.known_ngrams import saved as saved_ngrams
-from cgbench.benchmark.known_ngrams.learning import Learnt, empty_slots, learn_blocks
-from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
+from cgbench.benchmark.known_ngrams.learning import empty_slots, learn_blocks
+from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, blocks_of
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
 from cgbench.requests import check
-from cgbench.text.blocks import Block, join_blocks, read_blocks, release_memory, sentences
+from cgbench.text.blocks import Block, join_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import WordCounter, estimate_words
 
+_SIZES = {"closed": bool, "longest": int, "min_count": int, "ngrams": int}  # in ngrams.json
 BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
 LARGER = f"count a larger text with cgbench overlap, and give its output folder as {argument('known_from')}"
 
@@ -62,20 +63,18 @@ LARGER = f"count a larger text with cgbench overlap, and give its output folder 
 class KnownNgrams:
     """A set of known n-grams with its vocabulary; ``closed`` under substrings unless it is a phrase list.
 
-    ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words.
+    ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words; ``slots``
+    and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout above.
     Two are equal that hold the same n-grams of words numbered alike, as one text always gives.
     """
 
     words: Vocabulary
-    slots: np.ndarray
     min_count: int
     closed: bool
+    slots: np.ndarray
     ngrams: int
     longest: int
-    tail_nodes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
-    tail_starts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
-    tail_lengths: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
-    tail_text: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    tails: tuple[np.ndarray, ...] = (np.zeros(0, np.int32),) * 4
 
     @classmethod
     def learn(
@@ -91,40 +90,18 @@ class KnownNgrams:
         :param text: the name of a plain text file, one sentence per line; or a list of sentences.
         :param word_min_count: a word below this count is rare (default: ``min_count``).
         :param jobs: threads (default: one a core); the result does not depend on it.
-        :raises InputError: the file is missing or not UTF-8, or a threshold is below 1; there are more n-grams than the
-            index can hold, more words than can be numbered, or less memory than they need.
-        """
-        if not isinstance(text, (str, os.PathLike)):
-            return cls.learn_lines(text, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
-        check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
-        words = estimate_words(Path(text)) or 0
-        check_memory(f"{text}: learning the n-grams of about {words:,} words", BYTES_A_WORD * words, LARGER)
-        ngrams = cls._learn(read_blocks(Path(text)), min_count, word_min_count, jobs)
-        release_memory()
-        return ngrams
-
-    @classmethod
-    def learn_lines(
-        cls, lines: Iterable[str], *, min_count: int = 3, word_min_count: int | None = None, jobs: int | None = None
-    ) -> KnownNgrams:
-        """The same for sentences in memory.
-
-        :raises InputError: ``lines`` is a string, or holds something else than strings.
+        :raises InputError: the file is missing or not UTF-8, the list holds something else than strings, or a threshold
+            is below 1; there are more n-grams than the index can hold, more words than can be numbered, or less memory
+            than they need.
         """
         check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
-        return cls._learn(join_blocks(sentences(lines)), min_count, word_min_count, jobs)
-
-    @classmethod
-    def _learn(
-        cls, blocks: Iterator[Block], min_count: int, word_min_count: int | None, jobs: int | None
-    ) -> KnownNgrams:
+        if isinstance(text, (str, os.PathLike)):
+            size = estimate_words(Path(text)) or 0
+            check_memory(f"{text}: learning the n-grams of about {size:,} words", BYTES_A_WORD * size, LARGER)
         least = min_count if word_min_count is None else word_min_count
-        return cls.of(*learn_blocks(blocks, min_count, least, jobs), min_count)
-
-    @classmethod
-    def of(cls, words: Vocabulary, found: Learnt, min_count: int) -> KnownNgrams:
-        """Those that were learned, over their vocabulary."""
-        return cls(words, found.slots, min_count, True, found.ngrams, found.longest, *found.tails)
+        words, found = learn_blocks(blocks_of(text), min_count, least, jobs)
+        release_memory()
+        return cls(words, min_count, True, *found)
 
     @classmethod
     def from_phrases(
@@ -141,8 +118,7 @@ class KnownNgrams:
         if words is not None:
             for block in join_blocks(words.word(i) for i in range(len(words))):
                 state.read(block, keep=False)
-        named = isinstance(phrases, (str, os.PathLike))
-        for block in read_blocks(Path(phrases)) if named else join_blocks(phrases):  # type: ignore[arg-type]
+        for block in blocks_of(phrases):
             state.read(block, keep=True)
         size = state.words
         arena, starts, table = word_kernels.order_words(state.arena, state.starts, np.arange(size))
@@ -165,7 +141,7 @@ class KnownNgrams:
             usable=words.usable if words is not None else size,
         )
         longest = max([int(size > 0), *np.diff(bounds).tolist()])
-        return cls(vocabulary, trie, 1, False, size + int(np.count_nonzero(trie & np.uint64(1))), longest)
+        return cls(vocabulary, 1, False, trie, size + int(np.count_nonzero(trie & np.uint64(1))), longest)
 
     @property
     def word_min_count(self) -> int:
@@ -180,10 +156,7 @@ class KnownNgrams:
             return NotImplemented
         if self._sizes() != other._sizes():
             return False
-        ours, theirs = (
-            [one.slots, one.tail_nodes, one.tail_starts, one.tail_lengths, one.tail_text, *one.words.arrays()]
-            for one in (self, other)
-        )
+        ours, theirs = ([one.slots, *one.tails, *one.words.arrays()] for one in (self, other))
         return all(map(np.array_equal, ours, theirs))
 
     def __hash__(self) -> int:
@@ -289,8 +262,7 @@ class KnownNgrams:
         begins = np.empty(len(ids), np.uint8)
         size = len(self.words)
         if self.closed:
-            tails = self.tail_nodes, self.tail_starts, self.tail_lengths, self.tail_text
-            cover_kernels.cover_greedy(ids, lengths, size, self.slots, *tails, begins, pieces)
+            cover_kernels.cover_greedy(ids, lengths, size, self.slots, *self.tails, begins, pieces)  # type: ignore[call-arg]
         else:
             cover_kernels.cover_least(ids, lengths, size, self.slots, begins, pieces)
         return pieces, begins
@@ -299,14 +271,9 @@ class KnownNgrams:
         """Write the arrays and, last, ``ngrams.json`` into ``folder``: the layout is in the module's docstring."""
         folder = Path(folder)
         self.words.save(folder)
-        sizes = {
-            "closed": self.closed,
-            "longest": self.longest,
-            "min_count": self.min_count,
-            "ngrams": self.ngrams,
-            "slots": len(self.slots),
-        }
-        tails = {f"tail.{name}.npy": getattr(self, f"tail_{name}") for name in saved_ngrams.TAIL_ARRAYS}
+        sizes = {name: getattr(self, name) for name in _SIZES} | {"slots": len(self.slots)}
+        names = [f"tail.{name}.npy" for name in saved_ngrams.TAIL_ARRAYS]
+        tails = dict(zip(names, self.tails, strict=True))
         saved_ngrams.save(folder, "ngrams.json", sizes, {"trie.slots.npy": self.slots, **tails})
 
     @classmethod
@@ -316,8 +283,7 @@ class KnownNgrams:
         :raises InputError: something is missing, damaged or of another format version.
         """
         folder = Path(folder)
-        fields = {"closed": bool, "longest": int, "min_count": int, "ngrams": int, "slots": int}
-        sizes = saved_ngrams.read_sizes(folder / "ngrams.json", fields)
+        sizes = saved_ngrams.read_sizes(folder / "ngrams.json", {**_SIZES, "slots": int})
         slots = saved_ngrams.read_array(folder / "trie.slots.npy", "uint64")
         if len(slots) != sizes["slots"]:
             raise InputError(f"{folder}: ngrams.json and trie.slots.npy do not belong together; save it again")
@@ -327,15 +293,7 @@ class KnownNgrams:
         }
         words = Vocabulary.load(folder)
         saved_ngrams.check_trie(folder, len(words), sizes["closed"], slots, tails)
-        return cls(
-            words,
-            slots,
-            sizes["min_count"],
-            sizes["closed"],
-            sizes["ngrams"],
-            sizes["longest"],
-            *tails.values(),
-        )
+        return cls(words, slots=slots, tails=tuple(tails.values()), **{name: sizes[name] for name in _SIZES})
 
 
 def learn_sides(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,22 +17,13 @@ from cgbench.text.word_counts import LARGEST, longer
 _PARTITION = 1 << 18
 
 
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """Known n-grams as :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams` holds them, its vocabulary apart.
-
-    ``tails``: tail_nodes, tail_starts, tail_lengths, tail_text.
-    """
-
-    slots: np.ndarray
-    ngrams: int
-    longest: int
-    tails: tuple[np.ndarray, ...]
+Found: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
+"""Known n-grams of a vocabulary: the last fields of :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams`."""
 
 
 def learn_blocks(
     blocks: Iterator[Block], min_count: int, word_min_count: int, jobs: int | None
-) -> tuple[Vocabulary, Learnt]:
+) -> tuple[Vocabulary, Found]:
     """The vocabulary and the known n-grams of a text.
 
     :param jobs: threads; the result does not depend on it.
@@ -55,7 +46,7 @@ def grow(
     ends: np.ndarray,
     min_count: int,
     jobs: int | None = None,
-) -> Learnt:
+) -> Found:
     """The known n-grams of what ``trie_kernels.collapse`` gave of a text.
 
     :param size: words of the vocabulary; the first ``known_words`` of them are known n-grams.
@@ -89,7 +80,7 @@ def grow(
         raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
     longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
     ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # those of one word; with their tails
-    return Learnt(slots, ngrams, max(longest, min(known_words, 1)), tuple(tails))
+    return slots, ngrams, max(longest, min(known_words, 1)), tuple(tails)
 
 
 def _grow_words(given: Sequence[np.ndarray], low: int, high: int, known_words: int, min_count: int) -> np.ndarray:

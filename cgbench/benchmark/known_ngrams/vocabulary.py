@@ -37,19 +37,10 @@ class Vocabulary:
         """Count the words of a text (blank-separated, one sentence per line; see ``text/blocks.py``).
 
         :param text: the name of a file, or a list of sentences.
-        :raises InputError: the file is missing or not UTF-8, or ``min_count`` is below 1.
+        :raises InputError: the file is missing or not UTF-8, the list holds something else than strings, or
+            ``min_count`` is below 1.
         """
-        if not isinstance(text, (str, os.PathLike)):
-            return cls.learn_lines(text, min_count=min_count)
-        return read_training(read_blocks(Path(text)), min_count, min_count, keep=False)[0]
-
-    @classmethod
-    def learn_lines(cls, lines: Iterable[str], *, min_count: int = 3) -> Vocabulary:
-        """Count the words of sentences in memory.
-
-        :raises InputError: ``lines`` is a string, or holds something else than strings.
-        """
-        return read_training(join_blocks(sentences(lines)), min_count, min_count, keep=False)[0]
+        return read_training(blocks_of(text), min_count, min_count, keep=False)[0]
 
     def arrays(self) -> tuple[np.ndarray, ...]:
         """All there is, with ``min_count`` and ``usable``."""
@@ -125,6 +116,14 @@ class Vocabulary:
         }
         saved_ngrams.check_words(folder, sizes["words"], sizes["usable"], arrays)
         return cls(**arrays, min_count=sizes["min_count"], usable=sizes["usable"])
+
+
+def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
+    """The blocks of a file, or of a list of sentences.
+
+    :raises InputError: the file is missing or not UTF-8, or the list holds something else than strings.
+    """
+    return read_blocks(Path(text)) if isinstance(text, (str, os.PathLike)) else join_blocks(sentences(text))
 
 
 def read_training(

@@ -119,7 +119,7 @@ def _degree(name: str, inputs: FeatureInputs, n: int) -> Feature:
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     text = _text(inputs, name)
-    known = KnownNgrams.learn_lines(training_lines(inputs.train), min_count=inputs.min_count)
+    known = KnownNgrams.learn(training_lines(inputs.train), min_count=inputs.min_count)
     pieces, sizes = known.measure(text.values)
     return Feature(name, pieces / np.maximum(sizes, 1))
 
@@ -130,7 +130,7 @@ def _counts(name: str, inputs: FeatureInputs) -> list[np.ndarray]:
         raise InputError(f"{argument('by', name)} needs the training text; give {argument('train')}")
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
-    known = Vocabulary.learn_lines(training_lines(inputs.train), min_count=1)
+    known = Vocabulary.learn(training_lines(inputs.train), min_count=1)
     counts = np.append(known.counts, 0)
     return [counts[np.minimum(known.ids(words_of(line)), len(known))] for line in _text(inputs, name).values]
 

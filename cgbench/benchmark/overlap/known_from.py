@@ -52,7 +52,7 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     del parts
     text, weights, ends = trie_kernels.collapse(tokens, np.arange(len(vocabulary), dtype=np.int32), True)
     known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
-    return KnownNgrams.of(vocabulary, grow(len(vocabulary), known_words, text, weights, ends, 1), min_count)
+    return KnownNgrams(vocabulary, min_count, True, *grow(len(vocabulary), known_words, text, weights, ends, 1))
 
 
 def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:

@@ -142,7 +142,7 @@ def units_of(lines: Sequence[str], rules: UnitRules) -> tuple[Words | TokenIds, 
         known, numbers = np.unique(_joined([ids for ids, _ in found], np.int64), return_inverse=True)
         lengths = _joined([sizes for _, sizes in found], np.int32)
         return TokenIds(rules.tokenizer, known), numbers.astype(np.int32), lengths
-    words = Words(Vocabulary.learn_lines(lines, min_count=1))
+    words = Words(Vocabulary.learn(lines, min_count=1))
     return words, *words.read_lines(lines)
 
 

@@ -134,7 +134,7 @@ def _table(
     pieces = degrees = [None] * len(here)
     if which == "test":
         side = SIDES.index(manifest["configuration"]["degree_side"])
-        known = KnownNgrams.learn_lines(list(texts["train"][side]), min_count=NGRAM_MIN_COUNT)
+        known = KnownNgrams.learn(list(texts["train"][side]), min_count=NGRAM_MIN_COUNT)
         pieces = known.measure(list(texts["test"][side]))[0].tolist()
         degrees = [count / max(1, length) for count, length in zip(pieces, (source, target)[side], strict=True)]
     columns = {

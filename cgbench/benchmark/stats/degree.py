@@ -70,7 +70,7 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     change = normaliser(normalisation, request.language)
-    known = KnownNgrams.learn_lines(map(change, as_column(train, "train").values), min_count=min_count)
+    known = KnownNgrams.learn(map(change, as_column(train, "train").values), min_count=min_count)
     if not len(known.words):
         raise InputError(f"{argument('train')}: none of its words occurs {min_count} times; lower min_count")
     return degrees(known, lines, normalisation)

@@ -97,7 +97,7 @@ def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> Nov
 
     Words are what ASCII white space separates, as everywhere in cgbench.
     """
-    words = Words(Vocabulary.learn_lines(test, min_count=1))
+    words = Words(Vocabulary.learn(test, min_count=1))
     texts = (words.read(block) for block in train)
     return _novel(*words.read_lines(test), len(words), order, texts, words.vocabulary.word)
 

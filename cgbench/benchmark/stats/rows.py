@@ -121,11 +121,10 @@ class Training:
         return [" ".join(words) for words in self.text.sentences()]
 
     def _learn(self, phrases: Sequence[str] | None) -> KnownNgrams:
-        path, lines, count = self.text.path, self.text.lines or [], self.min_count
+        text, count = self.text.path or self.text.lines or [], self.min_count
         if phrases is not None:
-            words = Vocabulary.learn(path, min_count=count) if path else Vocabulary.learn_lines(lines, min_count=count)
-            return KnownNgrams.from_phrases(phrases, words)
-        return KnownNgrams.learn(path, min_count=count) if path else KnownNgrams.learn_lines(lines, min_count=count)
+            return KnownNgrams.from_phrases(phrases, Vocabulary.learn(text, min_count=count))
+        return KnownNgrams.learn(text, min_count=count)
 
 
 class KnownTraining(Training):

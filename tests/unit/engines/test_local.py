@@ -124,7 +124,7 @@ def test_cores_where_the_system_does_not_tell(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     assert usable_cores() == default_jobs(None) == 3
-    assert len(KnownNgrams.learn_lines(["a b", "a b"], min_count=2)) == 3
+    assert len(KnownNgrams.learn(["a b", "a b"], min_count=2)) == 3
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert usable_cores() == 1
     assert default_jobs(4) == 4

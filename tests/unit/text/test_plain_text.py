@@ -60,7 +60,7 @@ def test_strings_bytes_and_the_compiled_loops_agree(line):
     """The known n-grams count and cover what the loops over bytes read; the models' text is cut as bytes."""
     words = words_of(line)
     assert [word.decode() for word in word_bytes(line)] == words
-    known = KnownNgrams.learn_lines([line], min_count=1)
+    known = KnownNgrams.learn([line], min_count=1)
     assert {known.words.word(i) for i in range(len(known.words))} == set(words)
     assert known.measure([line])[1].tolist() == [len(words)]
     assert sum(known.cover(line), ()) == tuple(words)

@@ -22,8 +22,8 @@ def test_words_are_counted_in_training(words):
     rarest = [min((counts.get(word, 0) for word in line), default=0) for line in words]
     means = [twins.covariates(line, line, [counts, counts])[2] if line else 0.0 for line in lines]
     for vocabulary in (
-        Vocabulary.learn_lines(training, min_count=2),
-        KnownNgrams.learn_lines(training, min_count=2).words,
+        Vocabulary.learn(training, min_count=2),
+        KnownNgrams.learn(training, min_count=2).words,
     ):
         found = word_frequency(vocabulary, lines)
         assert found.rarest.tolist() == rarest and found.log_count.tolist() == means

@@ -37,7 +37,7 @@ def corpora(draw: st.DrawFn) -> list[str]:
 @settings(deadline=None, max_examples=300)
 @given(corpora(), st.lists(lines(), max_size=6), st.integers(1, 4), st.integers(1, 4))
 def test_covers_are_least_and_made_of_known_ngrams(training, sentences, min_count, word_min_count):
-    ngrams = KnownNgrams.learn_lines(training, min_count=min_count, word_min_count=word_min_count, jobs=1)
+    ngrams = KnownNgrams.learn(training, min_count=min_count, word_min_count=word_min_count, jobs=1)
     known = twins.known_ngrams(training, min_count)
     assert len(ngrams) == len(known)
     assert ngrams.longest == max(map(len, known), default=0)
@@ -77,14 +77,14 @@ def test_greedy_is_not_least_for_a_phrase_list():
 
 
 def test_a_phrase_list_takes_its_rare_words_from_a_vocabulary():
-    words = Vocabulary.learn_lines(["a a a b b b c"], min_count=3)
+    words = Vocabulary.learn(["a a a b b b c"], min_count=3)
     ngrams = KnownNgrams.from_phrases(["a b", "b z"], words)
     assert not ngrams.is_rare("a") and ngrams.is_rare("c") and ngrams.is_rare("z")
     assert ngrams.cover("a b z c") == [("a", "b"), ("z",), ("c",)] or ngrams.pieces("a b z c") == 3
 
 
 def test_an_example_to_check_by_eye():
-    ngrams = KnownNgrams.learn_lines(["the cat sat on the mat", "the dog sat on the mat"], min_count=2)
+    ngrams = KnownNgrams.learn(["the cat sat on the mat", "the dog sat on the mat"], min_count=2)
     assert ngrams.cover("the mat sat on the cat") == [("the", "mat"), ("sat", "on", "the"), ("cat",)]
     assert ngrams.degree("the mat sat on the cat") == 0.5
     assert ngrams.degree("") == 0.0
@@ -92,7 +92,7 @@ def test_an_example_to_check_by_eye():
 
 
 def test_ngrams_end_with_their_sentence():
-    ngrams = KnownNgrams.learn_lines(["a b", "c d"] * 3)
+    ngrams = KnownNgrams.learn(["a b", "c d"] * 3)
     assert ngrams.cover("a b c d") == [("a", "b"), ("c", "d")]
 
 
@@ -114,15 +114,15 @@ def test_the_length_of_ngrams_lines_and_words_has_no_limit(tmp_path: Path):
 def test_repeated_lines_cost_one_node_a_word():
     rng = np.random.default_rng(0)
     lines = [" ".join(f"w{number}" for number in rng.integers(0, 50, 100)) for _ in range(40)]
-    few = KnownNgrams.learn_lines(lines * 4)
+    few = KnownNgrams.learn(lines * 4)
     assert len(few) > 150_000
     assert len(few.slots) < 40 * 100 * 5
-    near = KnownNgrams.learn_lines([f"{line} {ending}" for line in lines for ending in "abcde"])
+    near = KnownNgrams.learn([f"{line} {ending}" for line in lines for ending in "abcde"])
     assert len(near.slots) < 40 * 100 * 5
 
 
 def test_a_sentence_that_ends_within_a_long_ngram_leaves_no_trace():
-    ngrams = KnownNgrams.learn_lines(["x " * 30] * 3)
+    ngrams = KnownNgrams.learn(["x " * 30] * 3)
     pieces, lengths = ngrams.measure(["x x x x"] * 100 + ["", "x y x"])
     assert pieces.tolist() == [1] * 100 + [0, 3]
     assert lengths.tolist() == [4] * 100 + [0, 3]
@@ -130,7 +130,7 @@ def test_a_sentence_that_ends_within_a_long_ngram_leaves_no_trace():
 
 def test_saved_ngrams_are_mapped_and_equal(tmp_path: Path):
     lines = ["the cat sat on the mat with the other cat"] * 3 + ["the dog sat on the mat"] * 2
-    ngrams = KnownNgrams.learn_lines(lines, word_min_count=2)
+    ngrams = KnownNgrams.learn(lines, word_min_count=2)
     ngrams.save(tmp_path / "one")
     loaded = KnownNgrams.load(tmp_path / "one")
     assert loaded.cover("the dog sat on the cat") == ngrams.cover("the dog sat on the cat")
@@ -144,14 +144,14 @@ def test_the_bytes_do_not_depend_on_the_number_of_threads(tmp_path: Path, monkey
     monkeypatch.setattr("cgbench.benchmark.known_ngrams.learning._PARTITION", 100)
     rng = np.random.default_rng(1)
     lines = [" ".join(f"w{number}" for number in rng.integers(0, 30, 12)) for _ in range(500)]
-    KnownNgrams.learn_lines(lines, jobs=1).save(tmp_path / "1")
-    KnownNgrams.learn_lines(lines, jobs=3).save(tmp_path / "3")
+    KnownNgrams.learn(lines, jobs=1).save(tmp_path / "1")
+    KnownNgrams.learn(lines, jobs=3).save(tmp_path / "3")
     for path in sorted((tmp_path / "1").iterdir()):
         assert path.read_bytes() == (tmp_path / "3" / path.name).read_bytes()
 
 
 def test_a_vocabulary_is_saved_and_counts(tmp_path: Path):
-    words = Vocabulary.learn_lines(["b a a", "a b c"], min_count=2)
+    words = Vocabulary.learn(["b a a", "a b c"], min_count=2)
     assert [words.word(i) for i in range(len(words))] == ["a", "b"]
     assert (words.count("a"), words.count("c"), "b" in words, words.is_rare("c")) == (3, 0, True, True)
     words.save(tmp_path)
@@ -169,7 +169,7 @@ def test_both_sides_are_learnt_side_by_side(tmp_path: Path):
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "version"])
 def test_a_damaged_index_is_refused(tmp_path: Path, damage: str):
-    KnownNgrams.learn_lines(["a b c"] * 3).save(tmp_path)
+    KnownNgrams.learn(["a b c"] * 3).save(tmp_path)
     path = tmp_path / "trie.slots.npy"
     if damage == "missing":
         path.unlink()
@@ -190,18 +190,18 @@ def test_bad_input_is_named(tmp_path: Path):
     with pytest.raises(InputError, match="bad, line 3: not UTF-8"):
         KnownNgrams.learn(bad)
     with pytest.raises(InputError, match="min_count=0: it must be a whole number, at least 1"):
-        KnownNgrams.learn_lines([], min_count=0)
+        KnownNgrams.learn([], min_count=0)
 
 
 def test_an_empty_corpus_knows_nothing():
-    ngrams = KnownNgrams.learn_lines([])
+    ngrams = KnownNgrams.learn([])
     assert len(ngrams) == 0 and ngrams.longest == 0
     assert ngrams.cover("a b") == [("a",), ("b",)]
 
 
 def test_equality_hash_and_repr(tmp_path):
     lines = ["a b c", "a b c", "a b d"]
-    one, same = (KnownNgrams.learn_lines(lines, min_count=2) for _ in range(2))
+    one, same = (KnownNgrams.learn(lines, min_count=2) for _ in range(2))
     assert one == same
     assert hash(one) == hash(same)
     assert one.words == same.words
@@ -209,10 +209,10 @@ def test_equality_hash_and_repr(tmp_path):
     (tmp_path / "text").write_text("".join(f"{line}\n" for line in lines))
     one.save(str(tmp_path / "saved"))
     assert KnownNgrams.load(str(tmp_path / "saved")) == one == KnownNgrams.learn(str(tmp_path / "text"), min_count=2)
-    assert one == KnownNgrams.learn_lines(["a b c", "a b c", "b a d"], min_count=2)  # the same is known of it
+    assert one == KnownNgrams.learn(["a b c", "a b c", "b a d"], min_count=2)  # the same is known of it
     others = (
-        KnownNgrams.learn_lines(lines, min_count=1),
-        KnownNgrams.learn_lines(["a b x", "a b x", "a b d"], min_count=2),  # sizes are the same
+        KnownNgrams.learn(lines, min_count=1),
+        KnownNgrams.learn(["a b x", "a b x", "a b d"], min_count=2),  # sizes are the same
         KnownNgrams.from_phrases(["a b c"]),
     )
     for other in others:
@@ -235,8 +235,6 @@ def test_phrases_of_a_file(tmp_path):
 def test_a_list_is_a_list_of_sentences():
     """It was read as the words of one sentence, of which none is known: degree 1.0."""
     known = KnownNgrams.learn(["the cat sat", "the cat ran", ""], min_count=2)
-    assert known == KnownNgrams.learn_lines(["the cat sat", "the cat ran", ""], min_count=2)
-    assert Vocabulary.learn(["a b", "a"], min_count=1) == Vocabulary.learn_lines(["a b", "a"], min_count=1)
     several = ["the cat sat", "the cat", ""]
     assert known.degree(several) == [known.degree(one) for one in several] == [2 / 3, 1 / 2, 0.0]
     assert known.cover(several) == [[("the", "cat"), ("sat",)], [("the", "cat")], []]
@@ -245,16 +243,12 @@ def test_a_list_is_a_list_of_sentences():
     assert ("the", "cat") in known  # an n-gram, not a text, may be given as its words
 
 
-@pytest.mark.parametrize("learn", [KnownNgrams.learn_lines, Vocabulary.learn_lines])
-def test_the_name_of_a_file_is_no_list_of_sentences(learn):
-    """It was read character by character."""
-    with pytest.raises(InputError, match="'train.en': a list of sentences is needed"):
-        learn("train.en")
-
-
 @pytest.mark.parametrize("method", ["degree", "cover", "pieces", "measure"])
 def test_other_things_are_no_sentences(method):
-    known = KnownNgrams.learn_lines(["a b", "a b"], min_count=1)
+    known = KnownNgrams.learn(["a b", "a b"], min_count=1)
+    for kind in (KnownNgrams, Vocabulary):
+        with pytest.raises(InputError, match="sentence 1 is 1, where a string is needed"):
+            kind.learn([1])
     with pytest.raises(InputError, match="sentence 2 is \\['a', 'b'\\], where a string is needed"):
         getattr(known, method)(["a b", ["a", "b"]])
     with pytest.raises(InputError, match="sentence 1 is nan"):

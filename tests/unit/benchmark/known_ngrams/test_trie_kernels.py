@@ -58,7 +58,7 @@ def test_the_example_of_learning():
 
 
 def test_the_example_of_covering():
-    ngrams = KnownNgrams.learn_lines(LINES, min_count=2)
+    ngrams = KnownNgrams.learn(LINES, min_count=2)
     assert [ngrams.words.word(i) for i in range(5)] == list("abcde")
     sentence = "a b c x b c d e a"
     ids = ngrams.words.ids(sentence.split())

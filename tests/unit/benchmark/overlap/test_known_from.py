@@ -51,13 +51,13 @@ def known_of(pool, corpus, tmp_path):
 def test_of_the_pool_it_is_what_is_learned_from_the_corpus(pool, corpus, min_count, word_min_count):
     known = known_of(pool, corpus, None)
     counts = {"min_count": min_count, "word_min_count": word_min_count}
-    learned = KnownNgrams.learn_lines(corpus, **counts)
+    learned = KnownNgrams.learn(corpus, **counts)
     found = ngrams_of_pool(known, [("pool", join_blocks(pool))], **counts)
     for ours, theirs in zip(found.measure(pool), learned.measure(pool), strict=True):
         assert ours.tolist() == theirs.tolist()
     assert [found.cover(line) for line in pool] == [learned.cover(line) for line in pool]
     words = words_of_pool(known, [("pool", join_blocks(pool))], word_min_count)
-    usual = Vocabulary.learn_lines(corpus, min_count=word_min_count)
+    usual = Vocabulary.learn(corpus, min_count=word_min_count)
     for word in {word for line in pool for word in line.split()}:
         assert found.is_rare(word) == words.is_rare(word) == learned.is_rare(word)
         assert found.words.count(word) == min(MOST, learned.words.count(word))

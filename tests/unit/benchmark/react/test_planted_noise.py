@@ -24,7 +24,7 @@ def planting(monkeypatch):
 def planted(planting, kind, monkeypatch):
     monkeypatch.setattr(planting, "FUNCTION_WORDS", 4)
     pairs = [(SOURCE, TARGET), ("er schläft jetzt", "he sleeps now"), ("a b c d e f g h", "i j k l m n o p")]
-    words = Vocabulary.learn_lines([target for _, target in pairs] * 3 + ["the do two not"] * 9, min_count=3)
+    words = Vocabulary.learn([target for _, target in pairs] * 3 + ["the do two not"] * 9, min_count=3)
     text = planting.Text(pairs, [["a pair beside it"], [], []], words)
     return planting.KINDS[kind](0, text, random.Random(1))
 
@@ -78,6 +78,6 @@ def test_other_kinds(planting, monkeypatch):
     ],
 )
 def test_negations(planting, target, expected):
-    text = planting.Text([("x", target)], [[]], Vocabulary.learn_lines([target], min_count=1))
+    text = planting.Text([("x", target)], [[]], Vocabulary.learn([target], min_count=1))
     found = planting.negation(0, text, random.Random(1))
     assert found == (None if expected is None else ("x", expected))
