@@ -249,6 +249,16 @@ def check(hint: Any, least: float | None = None, **given: Any) -> None:
             raise InputError(f"{shown}: it must be {describe(hint, limits)}") from None
 
 
+def check_path(**given: Any) -> None:
+    """Check that arguments of a function that has no request are names of files or folders.
+
+    :raises InputError: one is not.
+    """
+    for name, value in given.items():
+        if not _is_path(value):
+            raise InputError(f"{argument(name, _short(value))}: it must be the name of a file or folder")
+
+
 def _short_text(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:80]}..."
 

@@ -178,7 +178,7 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
         (("translate", "source", *system, "--uncertainty", "-o", "o"), "cgbench uncertainty has it"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate belongs to --model"),
         (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt belongs to --system"),
-        (("uncertainty", "source", "-o", "o"), "--member: give one at least"),
+        (("uncertainty", "source", "-o", "o"), "--member: it is missing"),
         (("uncertainty", "source", "--member", "nowhere", "-o", "o"), "nowhere: no such checkpoint folder"),
     ):
         assert said in run(*words, status=2).stderr, words

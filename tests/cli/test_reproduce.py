@@ -225,17 +225,17 @@ def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):
     import threading
 
     from cgbench.locks import locked
-    from cgbench.reproduction.plan import plan
-    from cgbench.reproduction.running import run_all
-    from cgbench.reproduction.tables import find_table
+    from cgbench.reproduction.plan import ReproduceRequest
+    from cgbench.reproduction.running import reproduce
 
     out = tmp_path / "shared"
-    runs = plan(find_table("lexicon-8"), ["LSTM+Lex Simple"], [1], "smoke")
     said = []
+    system = {"systems": ["LSTM+Lex Simple"], "seeds": [1], "scale": "smoke", "device": "cpu", "jobs": 1}
+    request = ReproduceRequest("lexicon-8", **system, out=out, offline=True, say=said.append)
     path = next(folder.glob("runs/colors.lstm-lex-simple.smoke.seed-1/*/"))
     lock = out / path.relative_to(folder).with_name(path.name + ".lock")
     with locked(lock, wait=False):
-        thread = threading.Thread(target=run_all, args=(runs, out), kwargs={"offline": True, "say": said.append})
+        thread = threading.Thread(target=reproduce, args=(request,))
         thread.start()
         while not any("other processes" in line for line in said):
             thread.join(0.05)

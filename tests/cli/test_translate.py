@@ -110,7 +110,7 @@ def test_options_of_the_search_reach_it(model, run, monkeypatch):
     assert seen == [{"beam": 3, "length_penalty": 0.5, "max_length_ratio": 0.0, "max_length_extra": 2}]
     assert all(len(line.split()) <= 2 for line in out.splitlines())
     greedy = run("translate", "--model", model, "--beam", "1", input=TEXT).stdout
-    assert len(seen) == 1 and greedy.count("\n") == 3
+    assert seen[1:] and seen[1]["beam"] == 1 and greedy.count("\n") == 3
 
 
 def test_batches_change_nothing(model, run):

@@ -1,5 +1,9 @@
-"""Public functions refuse an argument of the wrong kind with one line: its name, what was given, what is allowed."""
+"""Public functions refuse an argument of the wrong kind with one line: its name, what was given, what is allowed.
 
+The fields of requests are walked in test_requests.py.
+"""
+
+import inspect
 import math
 import warnings
 
@@ -7,8 +11,8 @@ import numpy as np
 import pytest
 
 import cgbench
-from cgbench import arguments
 from cgbench.errors import InputError
+from cgbench.requests import check
 
 TRAIN = ["the cat saw a dog", "a dog ran", "the dog ran"] * 3
 TEST = ["the cat ran", "a dog saw the cat", "the dog saw a cat", "a cat ran"]
@@ -20,7 +24,6 @@ BELOW_0 = (-1, *NOT_WHOLE)
 NO_FLAG = ("no", 1, 0, 2.5)
 NO_NUMBER = (0, -1, 1.5, True, math.nan, math.inf, "x", [2])  # of requests, which read "3" as 3
 NO_TRUTH = ("perhaps", 2, 2.5, [True])
-NO_LIST = (2, "2", [], [0], [-1], [1.5], [True], [math.nan])
 
 
 def evaluate(**more):
@@ -59,16 +62,8 @@ def score():
     return lambda **more: ensemble.score([], [], **more)
 
 
-def validate(**more):
-    return cgbench.validate("no such release", **more)
-
-
 def import_scores(**more):
     return cgbench.import_scores({"mine": [0.5, 1.0], "base": [0.1, 0.2]}, **more)
-
-
-def load_data(**more):
-    return cgbench.load_data("scan", **more)
 
 
 def report(**more):
@@ -117,28 +112,7 @@ CASES = [
     (import_scores, "preset", {}, ("sacrebleu",)),
     (report, "form", {}, ("txt", "", 1)),
     (report, "width", {}, NO_NUMBER[1:]),
-    (stats, "side", {}, ("src", "", 1)),
-    (stats, "orders", {}, NO_LIST),
-    (stats, "curve", {}, BELOW_0),
-    (stats, "show", {}, BELOW_0),
-    (stats, "min_count", {}, BELOW_1),
-    (stats, "tags", {"pos": "conllu:a,b"}, ("pos", 1)),
-    (stats, "weights", {"divergence": "words:2"}, ("foo", 1)),
-    (stats, "divergence", {}, ("foo", 5)),
-    (stats, "lowercase", {}, NO_FLAG),
-    (stats, "detokenize", {}, NO_FLAG),
-    (stats, "published", {}, NO_FLAG),
-    (stats, "trust", {}, NO_FLAG),
     (stats_report, "form", {}, ("txt", 1)),
-    (stats_report, "histogram", {}, BELOW_0),
-    ("overlap", "orders", {}, NO_LIST),
-    ("overlap", "min_count", {}, BELOW_1),
-    ("overlap", "documents", {}, BELOW_0),
-    ("overlap", "shard_bytes", {}, BELOW_1),
-    ("overlap", "lowercase", {}, NO_FLAG),
-    ("overlap", "detokenize", {}, NO_FLAG),
-    ("overlap", "skip_bad", {}, NO_FLAG),
-    ("overlap", "tokenize", {}, ("foo", 5)),
     ("overlap_report", "form", {}, ("txt", 1)),
     (learn, "min_count", {}, BELOW_1),
     (learn, "word_min_count", {}, BELOW_1),
@@ -151,14 +125,6 @@ CASES = [
     ("search", "length_penalty", {}, (math.nan, math.inf, True, "1")),
     ("score", "longest", {}, BELOW_1),
     ("score", "batch_tokens", {}, BELOW_1),
-    (validate, "metric", {}, ("comet", 1)),
-    (validate, "samples", {}, BELOW_1),
-    (validate, "seed", {}, BELOW_0),
-    (validate, "draws", {}, BELOW_0),
-    (validate, "sample", {}, BELOW_1),
-    (load_data, "split", {}, ("foo", 5)),
-    (load_data, "jobs", {}, BELOW_1),
-    (load_data, "offline", {}, NO_FLAG),
 ]
 
 
@@ -207,13 +173,39 @@ def test_a_device_and_a_lexicon(tmp_path):
     assert len(cgbench.Lexicon.of({"dax": {"RED": 6, "BLUE": 0.5}, "lug": {}})) == 2
 
 
-def test_numbers_of_numpy_are_numbers():
-    arguments.check_whole(1, a=np.int64(3), b=np.uint8(1), c=None)
-    arguments.check_wholes(1, a=np.array([1, 2]), b=range(1, 3))
-    arguments.check_number(0, a=np.float32(0.5), b=np.int64(1), c=0)
-    arguments.check_flag(a=np.bool_(True), b=False)
-    for check, value in ((arguments.check_whole, np.bool_(True)), (arguments.check_whole, np.float64(1.0))):
-        with pytest.raises(InputError, match="must be a whole number, at least 1"):
-            check(1, a=value)
-    with pytest.raises(InputError, match="paired='McNemar': it must be one of bootstrap, mcnemar"):
-        arguments.check_choice(("bootstrap", "mcnemar"), paired="McNemar")
+def test_what_has_no_request_checks_alike():
+    check(int, 1, a=np.int64(3), b=np.uint8(1), c=None)
+    check(float, 0, a=np.float32(0.5), b=np.int64(1), c=0)
+    check(bool, a=np.bool_(True), b=False)
+    for value in (np.bool_(True), 1.5, "3", [2], math.nan):
+        with pytest.raises(InputError, match="it must be a whole number, at least 1"):
+            check(int, 1, a=value)
+
+
+class Strange:
+    """A value that nothing takes."""
+
+
+def test_folders_are_names():
+    for opened in (cgbench.Release.open, cgbench.Lexicon.load, cgbench.KnownNgrams.load):
+        for wrong in (Strange(), None, 5, ""):
+            with pytest.raises(InputError, match="it must be the name of a file or folder"):
+                opened(wrong)
+
+
+@pytest.mark.parametrize("name", cgbench.__all__)
+def test_no_public_function_ends_in_an_error_of_python(name):
+    """Whatever is given for one argument, it is an InputError."""
+    function = getattr(cgbench, name)
+    if not inspect.isfunction(function):
+        return
+    fields = inspect.signature(function).parameters
+    needed = [one for one in fields.values() if one.default is inspect.Parameter.empty]
+    for wrong in (one for one in fields if fields[one].kind.name != "VAR_KEYWORD"):
+        given = {one.name: TEST for one in needed if one.kind.name.startswith("POSITIONAL_OR")}
+        with warnings.catch_warnings(), pytest.raises(InputError):
+            warnings.simplefilter("ignore")
+            function(**{**given, wrong: Strange()})
+    if hasattr(function, "__wrapped__"):
+        with pytest.raises(InputError):
+            function(**{one.name: TEST for one in needed}, no_such_argument=1)

@@ -49,7 +49,7 @@ from cgbench.benchmark.known_ngrams.learning import empty_slots, learn_blocks
 from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary, blocks_of
 from cgbench.errors import InputError, argument
 from cgbench.machine import check_memory
-from cgbench.requests import check
+from cgbench.requests import check, check_path
 from cgbench.text.blocks import Block, join_blocks, release_memory, sentences
 from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import WordCounter, estimate_words
@@ -282,6 +282,7 @@ class KnownNgrams:
 
         :raises InputError: something is missing, damaged or of another format version.
         """
+        check_path(folder=folder)
         folder = Path(folder)
         sizes = saved_ngrams.read_sizes(folder / "ngrams.json", {**_SIZES, "slots": int})
         slots = saved_ngrams.read_array(folder / "trie.slots.npy", "uint64")

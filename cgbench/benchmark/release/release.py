@@ -32,6 +32,7 @@ from cgbench.benchmark.release.work_folder import default_work, find_input, read
 from cgbench.errors import InputError, argument, require
 from cgbench.files import ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
+from cgbench.requests import check_path
 from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
 from cgbench.text.formats import is_language
@@ -79,6 +80,7 @@ class Release:
         :param work: where it was built, if that is not ``folder.work``; it may be gone.
         :raises InputError: this is no release, or one of a later version of cgbench.
         """
+        check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
         working = any(root.is_dir() for root in work_roots(path, beside))

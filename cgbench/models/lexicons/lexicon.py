@@ -26,6 +26,7 @@ from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, ibm
 from cgbench.models.lexicons.bayesian import BayesianSettings, bayesian
 from cgbench.models.lexicons.bitext import Bitext
 from cgbench.models.lexicons.counting import PMISettings, SimpleSettings, pmi, simple
+from cgbench.requests import check_path
 from cgbench.settings import apply_settings, did_you_mean
 from cgbench.text.formats import Pair
 from cgbench.text.streams import read_lines
@@ -90,6 +91,7 @@ class Lexicon:
 
         :raises InputError: the file is missing, damaged, of another form, or has no entry.
         """
+        check_path(path=path)
         path = Path(path)
         check_suffix(path)
         ordinary_file(path, link=True)

@@ -13,7 +13,7 @@ from cgbench.errors import InputError
 from cgbench.models.config.presets import list_presets, load_preset
 from cgbench.models.training.schedule import learning_rate
 from cgbench.reproduction.measures import Translated, measure
-from cgbench.reproduction.plan import scaled
+from cgbench.reproduction.plan import ReproduceRequest, plan, scaled
 from cgbench.reproduction.report import Result, Sample, compare, interval, markdown, rows_of
 from cgbench.reproduction.tables import all_benchmarks, all_tables
 from cgbench.reproduction.texts import held_out
@@ -226,7 +226,7 @@ def test_data_are_released_generated_or_refused(tmp_path):
     prepare(jump, tmp_path, None, True, said.append)
     folder = tmp_path / "data" / "scan"
     record = read_json(folder / RECORD)
-    assert generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"] and "--mirror" in said[-1]
+    assert generated_splits(record, jump) == ["addprim_jump/train", "addprim_jump/test"] and "give a mirror" in said[-1]
     lines = (folder / "template_around_right" / "train.src").read_text().splitlines()
     assert any(" and " in line for line in lines[-len(lines) // 5 :])  # not in the order of the grammar, where it ends
     for split in jump.splits:
@@ -234,16 +234,16 @@ def test_data_are_released_generated_or_refused(tmp_path):
     write_json(folder / RECORD, record)
     prepare(jump, tmp_path, None, True, said.append)  # unchanged: taken as it is
     (folder / "addprim_jump" / "test.src").write_text("run\n")
-    with pytest.raises(InputError, match="name them with --mirror, or remove the folder"):
+    with pytest.raises(InputError, match="name them with mirror, or remove the folder"):
         prepare(jump, tmp_path, None, True, said.append)
     assert (folder / "addprim_jump" / "test.src").read_text() == "run\n"
 
 
 def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
     from cgbench.reproduction import running
-    from cgbench.reproduction.plan import plan
 
-    runs = plan(all_tables()["lexicon-8"], ["LSTM", "GECA"], [1], "smoke")
+    some = {"systems": ["LSTM", "GECA"], "seeds": [1], "scale": "smoke"}
+    request = ReproduceRequest("lexicon-8", **some, out=tmp_path, offline=True, device="cpu", jobs=1)
     execute = running.execute
 
     def fails(run, *others):
@@ -252,16 +252,14 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(tmp_path, monkeypatch):
         execute(run, *others)
 
     monkeypatch.setattr(running, "execute", fails)
-    failed = running.run_all(runs, tmp_path, offline=True)
+    failed = running.reproduce(request)
     assert len(failed) == 1 and failed[0].startswith("colors.geca.smoke.seed-1: RuntimeError: no memory")
     assert "Traceback" in next(tmp_path.glob("runs/colors.geca.smoke.seed-1/*.error")).read_text()
     assert len(list(tmp_path.glob("runs/colors.lstm.smoke.seed-1/*/result.json"))) == 1
 
 
 def test_two_names_of_a_system_share_its_runs():
-    from cgbench.reproduction.plan import plan
-
-    names = [run.system.name for run in plan(all_tables()["composition-1"], [], None, "full")]
+    names = [run.system.name for run in plan(ReproduceRequest("composition-1"))]
     assert len(names) == 15 * 6
     names = names[:15]
     assert "R-Dangle_sep o=1" in names and "R-Dangle_sep [70M]" not in names and len(names) == len(set(names))
@@ -271,10 +269,10 @@ def test_two_names_of_a_system_share_its_runs():
 
 
 def test_a_new_version_makes_new_settings():
-    from cgbench.reproduction.plan import plan
     from cgbench.reproduction.running import settings_of
 
-    first, second = (run.step({"f": "a"}) for run in plan(all_tables()["lexicon-8"], ["GECA"], [1, 2], "full"))
+    request = ReproduceRequest("lexicon-8", systems=["GECA"], seeds=[1, 2])
+    first, second = (run.step({"f": "a"}) for run in plan(request))
     assert settings_of(first) == settings_of(second)
     assert settings_of(first) != settings_of(replace(first, revision=first.revision + 1))
     assert settings_of(first) != settings_of(replace(first, inputs={"f": "b"}))
