@@ -55,7 +55,7 @@ def learn_command(request: LexiconRequest, show: Path | None, words: str | None,
         try:
             save(draw_heatmaps([lexicon_heatmap(lexicon, words.split(",") if words else ())], "source", "target"), show)
         except InputError as error:
-            raise InputError(f"{error}; the lexicon is in {out}, the picture was not drawn") from None
+            raise InputError(f"{error.message}; the lexicon is in {out}, the picture was not drawn") from None
     figures = {
         "out": str(out),
         "method": request.method,

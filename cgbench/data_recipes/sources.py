@@ -23,7 +23,7 @@ from typing import Any
 from cgbench.data_recipes.archives import unpack
 from cgbench.data_recipes.download import ATTEMPTS, DownloadError, NotFoundError, download
 from cgbench.engines import Engine, Local
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import read_json, write_json
 from cgbench.locks import locked
 from cgbench.shapes import check_shape
@@ -177,11 +177,12 @@ class Sources:
         self._folders = [Path(name) for name in mirrors if not name.startswith(("http://", "https://"))]
         if offline and self._remote:
             raise InputError(
-                f"--mirror {self._remote[0]}: an address, which --offline forbids; leave one of the two out"
+                f"{argument('mirror', self._remote[0])}: an address, which {argument('offline')} forbids; leave "
+                f"one of the two out"
             )
         for root in self._folders:
             if not root.is_dir():
-                raise InputError(f"--mirror {root}: no such folder")
+                raise InputError(f"{argument('mirror', root)}: no such folder")
 
     def __enter__(self) -> Sources:
         shutil.rmtree(self.work, ignore_errors=True)  # what a killed command has left
@@ -329,7 +330,7 @@ class Sources:
         place = f"{source.folder or self.folder}/{source.name}"
         what = source.by_hand or f"download {source.url}"
         other = self._others.get(source.name)
-        return f"{what} and put it at {self.downloads / place} (or name a folder that holds {place} with --mirror" + (
+        return f"{what} and put it at {self.downloads / place} (or give a mirror that holds {place}" + (
             f"; {other} is another file)" if other else ")"
         )
 

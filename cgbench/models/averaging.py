@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import write_json
 from cgbench.models.checkpoints import MODEL, CheckpointConfig, check_finite, read_config, read_tensors, save_checkpoint
 from cgbench.models.config.common import to_dict
@@ -46,7 +46,7 @@ def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
     :raises InputError: they do not fit together, or ``out`` is there already.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: is there already; give a new folder with --out")
+        raise InputError(f"{out}: is there already; give a new folder with {argument('out')}")
     configs = _fitting(folders)
     tensors = _mean(folders)
     record = [
@@ -68,7 +68,7 @@ def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
 def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
     """The configurations of checkpoints that have the same parameters and dictionaries."""
     if len(folders) < 2:
-        raise InputError("an average needs two checkpoints or more; of one run: --last N")
+        raise InputError(f"an average needs two checkpoints or more; of one run: {argument('last')} N")
     configs = [read_config(folder) for folder in folders]
     first = configs[0]
     for folder, config in zip(folders[1:], configs[1:], strict=True):

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cgbench.checksums import SUMS, check_recorded, digests_of, first_damaged, write_sums
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import atomic_path, ordinary_file, ordinary_folder, read_json, to_json, write_atomic, write_json
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
 from cgbench.models.config.lexical import LexicalConfig
@@ -172,8 +172,8 @@ def check_native(folder: Path, config: CheckpointConfig) -> None:
     if config.model.architecture in OUTSIDE:
         name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
         raise InputError(
-            f"{folder}: is a Hugging Face model, trained further; name it {name} (translate --system, "
-            "uncertainty --member, train --init)"
+            f"{folder}: is a Hugging Face model, trained further; name it {name} (translate {argument('system')}, "
+            f"uncertainty {argument('member')}, train {argument('init')})"
         )
 
 

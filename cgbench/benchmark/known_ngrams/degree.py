@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.text.columns import read_text
 from cgbench.text.normalisation import Normalisation, normaliser
 from cgbench.text.plain_text import words_of
@@ -42,7 +42,7 @@ def known_ngrams_of(
     if not len(known.words):
         raise InputError(
             f"{shown(train or phrases or '')}: the corpus is empty, or none of its words occurs {min_count} times "
-            "(--min-count)"
+            f"({argument('min_count')})"
         )
     return known
 

@@ -164,7 +164,7 @@ def check_count(folder: Path, known: int, min_count: int, name: str = "min_count
     if min_count > known:
         raise InputError(
             f"{folder}: counts are known up to {known}, and {argument(name, min_count)} asks for more; run cgbench "
-            f"overlap with --min-count {min_count}"
+            f"overlap with {argument('min_count')} {min_count}"
         )
 
 

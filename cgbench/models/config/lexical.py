@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.settings import setting
 
 WITH_FILE = ("hard", "soft", "learned")
@@ -58,11 +58,14 @@ def check_lexicon(model: object, given: object, init: object = None) -> None:
     """
     needed = isinstance(model, LexicalConfig) and model.needs_lexicon
     if given is not None and init is not None:
-        raise InputError(f"{given}: a model that starts from {init} has its lexicon; leave --lexicon or --init out")
+        raise InputError(
+            f"{given}: a model that starts from {init} has its lexicon; leave {argument('lexicon')} or "
+            f"{argument('init')} out"
+        )
     if needed and given is None and init is None:
         raise InputError(
             f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn and "
-            "give it to cgbench train or train-ensemble with --lexicon"
+            f"give it to cgbench train or train-ensemble with {argument('lexicon')}"
         )
     if given is not None and not needed:
         raise InputError(f"{given}: this model reads no lexicon; set model.lexicon to {', '.join(WITH_FILE)}")

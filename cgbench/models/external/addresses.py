@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 
 FORM = "hf:ID@REVISION, hf:FOLDER, or the folder of a checkpoint of cgbench"
@@ -53,7 +53,7 @@ def parse_address(text: str) -> Address:
     if rest.startswith("openai:"):
         raise InputError(
             f"{text}: a server gives hypotheses and no distributions, so it can only translate: cgbench translate "
-            f"--system; write {FORM}"
+            f"{argument('system')}; write {FORM}"
         )
     kind = "hf" if rest.startswith("hf:") else "own"
     rest = rest.removeprefix("hf:")
@@ -123,7 +123,7 @@ def template_of(address: Address, prompt: str | None) -> str | None:
     :raises InputError: the file cannot be read, or the sentence has no place in the template.
     """
     if (file := address.options.get("prompt")) is None:
-        return None if prompt is None else read_template(prompt, "--prompt")
+        return None if prompt is None else read_template(prompt, f"{argument('prompt')}")
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

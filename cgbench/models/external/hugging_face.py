@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Translation
 from cgbench.models.external.addresses import PLACE
@@ -59,7 +59,8 @@ class HuggingFaceMember:
         self._encodes = bool(config.is_encoder_decoder)
         if not self._encodes and template is None:
             raise InputError(
-                f"{shown}: a model without an encoder reads the sentence in a prompt: give one with --prompt, such as "
+                f"{shown}: a model without an encoder reads the sentence in a prompt: give one with "
+                f"{argument('prompt')}, such as "
                 f"'German: {PLACE}\\nEnglish:', or prompt=FILE behind a ?"
             )
         ends = settings.eos_token_id if settings.eos_token_id not in (None, []) else tokenizer.eos_token_id
@@ -277,7 +278,7 @@ class HuggingFaceMember:
         if float((found - expected).abs().max()) > near * max(1.0, float(expected.abs().max())):
             raise InputError(
                 f"{self._shown}: its logits are more than its last layer makes of its states; members of that kind "
-                "are not supported for uncertainty (they translate: translate --system)"
+                f"are not supported for uncertainty (they translate: translate {argument('system')})"
             )
 
     # Search.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, argument, require
 from cgbench.files import read_json
 from cgbench.models.external.addresses import PLACE, Address, read_template
 from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
@@ -49,7 +49,8 @@ def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
     """
     if template is None:
         raise InputError(
-            f"{address.text}: a chat model is asked in words; give them with --prompt, such as 'Translate German into "
+            f"{address.text}: a chat model is asked in words; give them with {argument('prompt')}, such as "
+            f"'Translate German into "
             f"English: {PLACE}', or prompt=FILE behind a ?"
         )
     if not getattr(tokenizer, "chat_template", None):

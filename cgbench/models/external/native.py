@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.checkpoints import check_native, ensemble_identity, read_config
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
@@ -123,7 +123,7 @@ class NativeMember:
         if not isinstance(states, Tensor):
             raise InputError(
                 f"{self._shown}: a model with a lexicon makes its distribution of more than its states; give such "
-                "models together (--ensemble, translate --uncertainty)"
+                f"models together ({argument('ensemble')}, translate {argument('uncertainty')})"
             )
         return states
 
@@ -140,4 +140,6 @@ class NativeMember:
             head = Head(weight.detach().float(), None if bias is None else bias.detach().float())
             if torch.allclose(head.logits(probe), self._model.project(probe), rtol=1e-4, atol=1e-4):
                 return head
-        raise InputError(f"{self._shown}: its last layer is no linear map; give such models together (--ensemble)")
+        raise InputError(
+            f"{self._shown}: its last layer is no linear map; give such models together ({argument('ensemble')})"
+        )

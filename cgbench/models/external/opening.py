@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError, require
+from cgbench.errors import InputError, argument, require
 from cgbench.models.external.addresses import Address, parse_address, template_of
 from cgbench.steps import hash_value
 
@@ -158,7 +158,7 @@ def check_together(members: Sequence[Planned]) -> None:
             raise InputError(
                 f"{other.address.text}: has another vocabulary than {one.address.text}, so that their distributions "
                 "over tokens cannot be compared; for members of different tokenisers there are measures in text space "
-                "(cgbench uncertainty --text-space)"
+                f"(cgbench uncertainty {argument('text_space')})"
             )
         if one.size != other.size:
             raise InputError(

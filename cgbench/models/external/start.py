@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.files import read_json
 from cgbench.models.config.common import TextConfig
 from cgbench.models.config.encoders import OFFSET, OverEncoderConfig
@@ -106,23 +106,31 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
     whole = preset.model.architecture in OUTSIDE
     if not whole and not needs_encoder(preset):
         raise InputError(
-            f"--init {text}: a model from outside; leave --model and --arch out to train it as it is, or name a preset "
+            f"{argument('init', text)}: a model from outside; leave {argument('model')} and {argument('arch')} "
+            f"out to train it as it is, or name a preset "
             f"over such a model (cgbench models), or set model.encoder; {preset.model.architecture} has an encoder of "
             "its own"
         )
     planned = plan_member(text)
     config: Any = read_json(planned.folder / "config.json")
     if planned.address.seed is not None:
-        raise InputError(f"--init {text}: mc: has masks for translating; training draws its own: write hf:...")
+        raise InputError(
+            f"{argument('init', text)}: mc: has masks for translating; training draws its own: write hf:..."
+        )
     if whole and not config.get("is_encoder_decoder"):
         raise InputError(
-            f"--init {text}: {config['model_type']} is no encoder-decoder, and what is trained whole is one (T5, BART, "
+            f"{argument('init', text)}: {config['model_type']} is no encoder-decoder, and what is trained whole "
+            f"is one (T5, BART, "
             "Marian, NLLB); over an encoder there are presets of ours (cgbench models)"
         )
     if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
-        raise InputError(f"--init {text}: weights are trained in float32, on one device: leave dtype, device_map out")
+        raise InputError(
+            f"{argument('init', text)}: weights are trained in float32, on one device: leave dtype, device_map out"
+        )
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
-        raise InputError(f"--init {text}: an adapter over an adapter; leave adapter= or model.adapter_rank out")
+        raise InputError(
+            f"{argument('init', text)}: an adapter over an adapter; leave adapter= or model.adapter_rank out"
+        )
     values = _shape(config) if whole else _encoder_shape(text, config, preset)
     decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
     return Start(planned, whole, decodes), preset.replace({f"model.{name}": value for name, value in values.items()})
@@ -172,16 +180,21 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
     model = preset.model
     assert isinstance(model, OverEncoderConfig)
     if config["model_type"] not in _KINDS[model.encoder]:
-        raise InputError(f"--init {text}: {config['model_type']} is no {model.encoder} (model.encoder={model.encoder})")
+        raise InputError(
+            f"{argument('init', text)}: {config['model_type']} is no {model.encoder} (model.encoder={model.encoder})"
+        )
     for name, value in _WANTED[model.encoder].items():
         if config.get(name, value) != value:
             theirs = "BART" if model.encoder == "bart" else "RoBERTa"
-            raise InputError(f"--init {text}: its {name} is {config[name]}, and ours is {value}, as that of {theirs}")
+            raise InputError(
+                f"{argument('init', text)}: its {name} is {config[name]}, and ours is {value}, as that of {theirs}"
+            )
     layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
     if parts := model.layers_of_encoder() - model.encoder_layers:
         if model.layers_of_encoder() != layers:
             raise InputError(
-                f"--init {text}: has {layers} layers, and model.mixed_layers ({parts}) and model.encoder_layers "
+                f"{argument('init', text)}: has {layers} layers, and model.mixed_layers ({parts}) and "
+                f"model.encoder_layers "
                 f"({model.encoder_layers}) are {model.layers_of_encoder()} together"
             )
         layers = model.encoder_layers

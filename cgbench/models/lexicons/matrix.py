@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.lexicons.counting import Entries
 from cgbench.models.lexicons.lexicon import Lexicon
@@ -191,7 +191,7 @@ def lexicon_heatmap(lexicon: Lexicon, words: Sequence[str] = (), temperature: fl
     if max(len(rows), len(columns)) > LARGEST:
         raise InputError(
             f"{len(rows)} source and {len(columns)} target words are too many for a picture (at most {LARGEST}); "
-            "choose some with --words"
+            f"choose some with {argument('words')}"
         )
     values = np.array([[entries[word].get(target, -np.inf) for target in columns] for word in rows])
     weights = np.exp((values - values.max(1, keepdims=True)) / temperature)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
-from cgbench.errors import InputError
+from cgbench.errors import InputError, argument
 
 
 @contextlib.contextmanager
@@ -20,7 +20,7 @@ def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
     kind = torch.device(device).type
     devices = [torch.device(device)] if kind == "cuda" else []
     if kind == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {device}: no CUDA device is available; use --device cpu")
+        raise InputError(f"device {device}: no CUDA device is available; use {argument('device', 'cpu')}")
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     _keep_freed_memory()
     torch.set_num_threads(threads)

@@ -149,7 +149,7 @@ def test_a_language_that_is_forced_is_measured_nowhere(tmp_path):
 
 def test_members_that_share_no_vocabulary_are_compared_as_texts(own, tmp_path):
     members = (plan_member(str(own / "member-0")), plan_member(write_model(tmp_path / "m", "marian")))
-    with pytest.raises(InputError, match=r"another vocabulary than .*--text-space"):
+    with pytest.raises(InputError, match=r"another vocabulary than .*text_space"):
         check_together(members)
     with pytest.raises(InputError, match="the same member as"):
         check_together((members[0], plan_member(str(own / "member-0"))))
@@ -226,7 +226,7 @@ def test_a_chat_model_reads_a_message(tmp_path):
 
 def test_what_a_chat_model_needs(tmp_path):
     address = chat_model(tmp_path / "m")
-    with pytest.raises(InputError, match="a chat model is asked in words; give them with --prompt"):
+    with pytest.raises(InputError, match="a chat model is asked in words; give them with prompt"):
         plan_member(f"{address}?chat=yes")
     with pytest.raises(InputError, match="chat is yes, or left out"):
         plan_member(f"{address}?chat=no", "{source}")

@@ -175,5 +175,5 @@ def test_bad_names_of_servers(text, said):
 
 @pytest.mark.parametrize("text", ["openai:http://x/v1?model=m", "mc:openai:http://x/v1?model=m"])
 def test_a_server_is_no_member(text):
-    with pytest.raises(InputError, match="no distributions, so it can only translate: cgbench translate --system"):
+    with pytest.raises(InputError, match="no distributions, so it can only translate: cgbench translate system"):
         parse_address(text)
