@@ -169,10 +169,9 @@ def compare(
     found = iter(metric.all_statistics([run for system in systems for run in system.runs]))
     statistics = [np.stack([next(found) for _ in system.runs]) for system in systems]
     confidence = comparison.confidence or bool(comparison.paired)
-    rule = as_sacrebleu(metric, systems) and comparison.paired == "bootstrap"
     names = [system.name for system in systems]
-    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, rule, names).parts(baseline)
-    binned = [_Slice(metric, statistics, one.rows, comparison, True, rule, names).parts(baseline) for one in bins]
+    wholes = _Slice(metric, statistics, np.arange(metric.n), comparison, confidence, names).parts(baseline)
+    binned = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(baseline) for one in bins]
     wholes = _adjust([wholes])[0]
     binned = _adjust(binned)
     return [
@@ -196,14 +195,8 @@ def parts_of(
     compared with a baseline.
     """
     statistics, names = [result.statistics for result in results], [result.system for result in results]
-    rule = metric.as_sacrebleu and all(result.runs == 1 for result in results) and comparison.paired == "bootstrap"
-    parts = [_Slice(metric, statistics, one.rows, comparison, True, rule, names).parts(None) for one in bins]
+    parts = [_Slice(metric, statistics, one.rows, comparison, True, names).parts(None) for one in bins]
     return _adjust(parts)
-
-
-def as_sacrebleu(metric: Metric, systems: Sequence[System]) -> bool:
-    """Whether p-values of the bootstrap are by sacrebleu's rule: for its own metrics, of single runs."""
-    return metric.as_sacrebleu and all(len(system.runs) == 1 for system in systems)
 
 
 def _check_sizes(metric: Metric, systems: Sequence[System], bins: Sequence[Bin]) -> None:
@@ -257,7 +250,7 @@ class _Slice:
     """Every system over the same examples: statistics of units, figures of runs, and the bootstrap's samples.
 
     ``rows`` int64: the examples; ``names`` of the systems; ``samples``: None where there is nothing to resample, or
-    nobody asked; ``sacrebleu_p``: the rule of the bootstrap's p-values.
+    nobody asked; ``sacrebleu_p``: whether p-values of the bootstrap are by sacrebleu's rule, for its own metrics.
     """
 
     def __init__(
@@ -267,11 +260,10 @@ class _Slice:
         rows: np.ndarray,
         comparison: Comparison,
         confidence: bool,
-        sacrebleu_p: bool,
         names: Sequence[str],
     ) -> None:
-        self.sacrebleu_p, self.names = sacrebleu_p, names
-        self.metric, self.comparison = metric, comparison
+        self.metric, self.comparison, self.names = metric, comparison, names
+        self.sacrebleu_p = metric.as_sacrebleu and comparison.paired == "bootstrap"  # which is of single runs
         self._randomized: dict[tuple[int, int], list[float | None]] = {}
         self.rows = rows = metric.counted(rows)
         self.statistics = statistics

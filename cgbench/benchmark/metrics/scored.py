@@ -16,7 +16,6 @@ from cgbench.benchmark.metrics.comparison import (
     Score,
     SystemScores,
     TestName,
-    as_sacrebleu,
     compare,
 )
 from cgbench.benchmark.metrics.contrast import FEWEST_UNITS
@@ -214,7 +213,7 @@ def _signature(
     test: str | None = comparison.test
     if test == CALIBRATED:
         test = calibrated_test([len(system.runs) for system in systems])
-    if test == "bootstrap" and not as_sacrebleu(metric, systems):
+    if test == "bootstrap" and not metric.as_sacrebleu:
         items["paired"] = "two-sided"
     if test == SEVERAL_RUNS:
         items["paired"] = "components"
