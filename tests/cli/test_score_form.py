@@ -41,12 +41,3 @@ def test_a_pilot_of_power_is_checked_too(run, texts):
     words = ("power", "--ref", texts / "ref", "--hyp", f"A={texts / 'raw'}", "--hyp", f"B={texts / 'b'}")
     assert "error: A: cased" in run(*words, status=2).stderr
     assert "warning: A: cased" in run(*words, "--accept-text").stderr
-
-
-def test_an_unknown_normalisation_is_one_line(run, texts):
-    words = ("score", "bleu", "--ref", texts / "ref", "--hyp", f"A={texts / 'raw'}")
-    assert (
-        "error: --normalise mosse: there is no tokeniser 'mosse'"
-        in run(*words, "--normalise", "mosse", status=2).stderr
-    )
-    assert "such as --normalise en=moses" in run(*words, "--normalise", "moses", status=2).stderr

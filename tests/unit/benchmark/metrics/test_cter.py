@@ -252,18 +252,18 @@ def test_bad_lexicons(tmp_path, text, message):
         TranslationLexicon.read(str(tmp_path / "lexicon"), "regex")
 
 
-def test_bad_atoms(tmp_path):
-    (tmp_path / "atoms").write_text("NOUN\tdog\tdog\n")
-    with pytest.raises(InputError, match="line 1: type 'NOUN'; there is ADJ, DET"):
-        Atoms.read(str(tmp_path / "atoms"))
-    (tmp_path / "atoms").write_text("N\tdog\tdog\nV\tdog\tto dog\n")
-    with pytest.raises(InputError, match="line 2: 'dog' or 'to dog' is another atom above"):
-        Atoms.read(str(tmp_path / "atoms"))
-    (tmp_path / "atoms").write_text("N\thot dog\thot dog\n")
-    with pytest.raises(InputError, match="line 1: the name 'hot dog' holds a blank"):
-        Atoms.read(str(tmp_path / "atoms"))
-    (tmp_path / "atoms").write_text("N\tdog\n")
-    with pytest.raises(InputError, match="line 1: a row is type, name and words"):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("NOUN\tdog\tdog\n", "line 1: type 'NOUN'; there is ADJ, DET"),
+        ("N\tdog\tdog\nV\tdog\tto dog\n", "line 2: 'dog' or 'to dog' is another atom above"),
+        ("N\thot dog\thot dog\n", "line 1: the name 'hot dog' holds a blank"),
+        ("N\tdog\n", "line 1: a row is type, name and words"),
+    ],
+)
+def test_bad_atoms(tmp_path, text, message):
+    (tmp_path / "atoms").write_text(text)
+    with pytest.raises(InputError, match=message):
         Atoms.read(str(tmp_path / "atoms"))
 
 
@@ -311,10 +311,7 @@ def test_every_flag_of_the_published_evaluator(kind):
     assert metric.value(statistics) == pytest.approx([instance, aggregate], abs=5e-4)
     found = agreement(rows, read_column(f"{table}:human_correct"), metric.groups)
     assert (100 * found["instance"], 100 * found["aggregate"]) == pytest.approx(HUMAN[kind], abs=5e-4)
-    assert (found["precision"], found["recall"]) == (
-        pytest.approx(precision, abs=5e-5),
-        pytest.approx(recall, abs=5e-5),
-    )
+    assert [found["precision"], found["recall"]] == pytest.approx([precision, recall], abs=5e-5)
     assert set(metric.kinds) == {kind}
 
 

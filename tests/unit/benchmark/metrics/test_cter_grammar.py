@@ -118,27 +118,44 @@ DE = (GERMAN, EN, GERMAN_ORDER)
 FR = (FRENCH, EN_FRENCH, FRENCH_ORDER)
 
 
+IN_GERMAN = [
+    ("the small dog", "gestern bellte der kleine Hund .", "", ""),
+    ("the small dog", "gestern bellte der Hund , der kleine .", "", "ADJ<N"),
+    ("the small dog", "gestern bellte der Hund .", "small", ""),
+    ("the small dog", "gestern bellten hundert kleine Hunde .", "dog", ""),  # forms that the lexicon lacks
+    ("every old dog", "Jeder alte Hund bellt .", "every", ""),  # the case of letters counts
+    ("the small old dog", "der alte Hund", "small", ""),  # each adjective counts: repeated all
+    ("the small old dog", "der kleine alte Hund", "", ""),
+    ("the small old dog", "der alte Hund , kleine", "", "ADJ<N"),
+    ("saw the small dog", "dass sie den kleinen Hund sah", "", ""),  # verbs may stand last
+    ("saw the small dog", "sie sah den kleinen Hund", "", ""),
+    ("behind the old house", "der Hund lag hinter dem alten Haus .", "", ""),
+    ("behind the old house", "das alte Haus hinter dem Hund .", "", "P<N"),
+    ("the dog he liked", "der Hund , den er mochte , bellt", "", ""),
+    ("the dog he liked", "den er mochte der Hund", "", "N<REL"),
+]
+IN_FRENCH = [
+    ("the small dog", "hier le petit chien aboie .", "", ""),
+    ("the small dog", "hier le chien petit aboie .", "", "PRE<N"),
+    ("the red house", "la maison rouge", "", ""),
+    ("the red house", "la rouge maison", "", "N<POST"),
+    ("the small red house", "la petite maison rouge", "", ""),
+    ("the small red house", "la maison rouge", "small", ""),
+    ("every old house", "chaque vieille maison", "", ""),
+    ("every old house", "une vieille maison", "every", ""),
+    ("behind the old house", "derrière la vieille maison", "", ""),
+    ("saw the red dog", "il a vu le chien rouge", "", ""),
+    ("saw the red dog", "il a souvent vu le chien rouge", "saw", ""),  # a word between the two of a form
+    ("the dog", "les chiens", "dog", ""),  # as words; "chien" is in "chiens" as characters
+]
+
+
 @pytest.mark.parametrize(
-    ("compound", "hypothesis", "missing", "order"),
-    [
-        ("the small dog", "gestern bellte der kleine Hund .", "", ""),
-        ("the small dog", "gestern bellte der Hund , der kleine .", "", "ADJ<N"),
-        ("the small dog", "gestern bellte der Hund .", "small", ""),
-        ("the small dog", "gestern bellten hundert kleine Hunde .", "dog", ""),  # forms that the lexicon lacks
-        ("every old dog", "Jeder alte Hund bellt .", "every", ""),  # the case of letters counts
-        ("the small old dog", "der alte Hund", "small", ""),  # each adjective counts: repeated all
-        ("the small old dog", "der kleine alte Hund", "", ""),
-        ("the small old dog", "der alte Hund , kleine", "", "ADJ<N"),
-        ("saw the small dog", "dass sie den kleinen Hund sah", "", ""),  # verbs may stand last
-        ("saw the small dog", "sie sah den kleinen Hund", "", ""),
-        ("behind the old house", "der Hund lag hinter dem alten Haus .", "", ""),
-        ("behind the old house", "das alte Haus hinter dem Hund .", "", "P<N"),
-        ("the dog he liked", "der Hund , den er mochte , bellt", "", ""),
-        ("the dog he liked", "den er mochte der Hund", "", "N<REL"),
-    ],
+    ("tables", "compound", "hypothesis", "missing", "order"),
+    [*((DE, *row) for row in IN_GERMAN), *((FR, *row) for row in IN_FRENCH)],
 )
-def test_german_compounds_in_a_context(judge, compound, hypothesis, missing, order):
-    found = judge(DE, f"yesterday {compound} was there .", compound, hypothesis)
+def test_compounds_in_a_context(judge, tables, compound, hypothesis, missing, order):
+    found = judge(tables, f"yesterday {compound} was there .", compound, hypothesis)
     assert (" ".join(found.missing), " ".join(found.order)) == (missing, order)
     assert found.wrong == bool(missing or order)
 
@@ -162,29 +179,6 @@ def test_german_limits(judge):
     assert judge(DE, "the dog", "the dog", "die Hunde bellen").missing == ("dog",)
     assert judge(DE, "the dog", "the dog", "der Hund.").missing == ("dog",)
     assert judge(DE, "every dog", "every dog", "Jeder Hund", lowercase=True).missing == ()
-
-
-@pytest.mark.parametrize(
-    ("compound", "hypothesis", "missing", "order"),
-    [
-        ("the small dog", "hier le petit chien aboie .", "", ""),
-        ("the small dog", "hier le chien petit aboie .", "", "PRE<N"),
-        ("the red house", "la maison rouge", "", ""),
-        ("the red house", "la rouge maison", "", "N<POST"),
-        ("the small red house", "la petite maison rouge", "", ""),
-        ("the small red house", "la maison rouge", "small", ""),
-        ("every old house", "chaque vieille maison", "", ""),
-        ("every old house", "une vieille maison", "every", ""),
-        ("behind the old house", "derrière la vieille maison", "", ""),
-        ("saw the red dog", "il a vu le chien rouge", "", ""),
-        ("saw the red dog", "il a souvent vu le chien rouge", "saw", ""),  # a word between the two of a form
-        ("the dog", "les chiens", "dog", ""),  # as words; "chien" is in "chiens" as characters
-    ],
-)
-def test_french_compounds_in_a_context(judge, compound, hypothesis, missing, order):
-    found = judge(FR, f"yesterday {compound} was there .", compound, hypothesis)
-    assert (" ".join(found.missing), " ".join(found.order)) == (missing, order)
-    assert found.wrong == bool(missing or order)
 
 
 def test_words_side_by_side(judge):
