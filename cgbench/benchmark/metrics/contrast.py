@@ -23,7 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-CONFIDENCE, LEVEL = 0.95, 0.05
+from cgbench.benchmark.metrics.intervals import CONFIDENCE
+from cgbench.benchmark.metrics.significance import LEVEL
+
 LEAST = 1e-16
 """The smallest p-value that is told from zero."""
 FEWEST_UNITS = 6
