@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ SAMPLED = 4  # files of a corpus
 
 @click.command("overlap", cls=Resumable)
 @click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]")
-@takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges})
+@takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda given: [*chain(*given)]})
 @click.option("--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side.")
 @click.option("--report", "page", type=PATH, metavar="FILE.html", help="Write an HTML report.")
 @engine_options
