@@ -78,9 +78,9 @@ def test_verify_sees_a_change(release, tmp_path, name):
 
 
 def test_train_takes_its_training_set(release):
-    from cgbench.commands.options import corpus as spec
+    from cgbench.commands.options import corpus_words
 
-    assert [path.name for path in spec((release.folder,), None).paths] == ["train.in", "train.out"]
+    assert [path.name for path in corpus_words((release.folder,)).paths] == ["train.in", "train.out"]
 
 
 def test_a_training_set_that_is_given(corpus, tmp_path):
