@@ -296,10 +296,10 @@ def test_bad_input_has_one_line(run, tmp_path, monkeypatch, words, said):
 
 def test_seeds_by_number_or_by_name():
     for seeds, found in (("2", [1, 2]), ("3,7", [3, 7]), ("6-8", [6, 7, 8]), ("4-4", [4])):
-        assert _seeds(seeds) == found
+        assert _seeds((seeds,)) == found
     for wrong in ("0", "²", "9" * 5000):
         with pytest.raises(InputError, match="write how many"):
-            _seeds(wrong)
+            _seeds((wrong,))
 
 
 def test_data_that_cannot_be_had_is_said_with_what_to_do(run, tmp_path):

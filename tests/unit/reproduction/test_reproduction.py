@@ -346,10 +346,10 @@ def test_rows_over_roberta_are_tested_with_the_beam_of_their_code():
 
 
 def test_seeds_are_those_that_a_paper_or_its_code_names():
-    from cgbench.reproduction.plan import plan
+    from cgbench.reproduction.plan import ReproduceRequest, plan
 
     tables = all_tables()
-    runs = plan(tables["lexicon-3"], ["LSTM"], None, "full")
+    runs = plan(ReproduceRequest("lexicon-3", systems=("LSTM",)))
     seeds = {name: [run.seed for run in runs if run.benchmark.name == name] for name in ("Colors", "COGS gen")}
     assert seeds == {"Colors": list(range(1, 21)), "COGS gen": list(range(1, 11))}
     for name in ("composition-1", "composition-7", "lrf-1", "lrf-4"):
