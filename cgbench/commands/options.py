@@ -324,13 +324,6 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
 format_option = click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="What is printed."
 )
-member_option = click.option(
-    "--member", "members", type=ModelType(), multiple=True, metavar="MODEL",
-    help="hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first translates.",
-)  # fmt: skip
-prompt_option = click.option(
-    "--prompt", metavar="TEXT", help="What a model from outside reads; {source} is the sentence."
-)
 work_option = click.option(
     "--work", type=click.Path(path_type=Path), metavar="FOLDER",
     help="Where the release is built: texts, models, finished steps (default: beside it, OUT.work).",
