@@ -1,0 +1,56 @@
+"""What a translation is asked for."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from cgbench.models.search_options import SearchOptions
+from cgbench.requests import KW_ONLY, File, Files, Model, Text, option, request
+
+NAMED = 5  # lines named in a warning
+
+
+@request
+class TranslateRequest(SearchOptions):
+    """What :func:`~cgbench.models.translation.translate` is asked for."""
+
+    sources: Text = option(help="Sentences to translate", python_only=True)
+    model: Files = option(
+        default=(), help="Files or ensembles, whose mean distribution translates", metavar="FOLDERS",
+        group="Models",
+    )  # fmt: skip
+    _: KW_ONLY
+    system: Model | None = option(
+        default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
+    )
+    output: File | None = option(default=None, help="Write to this file, complete or not at all")
+    format: Literal["text", "json"] = option(
+        default="text", help="One translation per line, or one JSON object with its scores"
+    )
+    length_penalty: float = option(
+        default=1.0, help="A score is log-probability / tokens^penalty; below 1 favours short translations",
+        group="Search",
+    )  # fmt: skip
+    nbest: int | None = option(default=None, help="List the N best hypotheses (format json)", least=1, group="Search")
+    truncate: bool = option(default=False, help="Truncate long sentences instead of failing")
+    uncertainty: bool = option(
+        default=False, help="Add the knowledge uncertainty (RMI) after a tab; format json: all measures"
+    )
+    batch_tokens: int | None = option(
+        default=None, help="Source tokens per batch (default: by the device)", least=1, group="Search"
+    )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """The arguments of a search."""
+        return {"beam": self.beam, "length_penalty": self.length_penalty, **super().search}
+
+    @property
+    def is_server(self) -> bool:
+        """Whether a server translates."""
+        return str(self.system or "").startswith("openai:")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 line``, ``2 lines``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
