@@ -101,9 +101,9 @@ class Field:
 
 
 def option(
-    default: Any = dataclasses.MISSING,
     *,
     help: str,
+    default: Any = dataclasses.MISSING,
     group: str = "",
     unit: str = "",
     least: float | None = None,
@@ -113,7 +113,7 @@ def option(
     python_only: bool = False,
     is_setting: bool = False,
 ) -> Any:
-    """A field of a request.
+    """A field of a request; every argument is named, since type checkers know a default by its name alone (PEP 681).
 
     :param help: an imperative or a noun phrase that stands alone, as ``--help`` shows it.
     :param group: the heading that ``--help`` and the reference put it under.

@@ -22,14 +22,14 @@ from cgbench.requests import KW_ONLY, File, Text, accepts, changed_fields, field
 class Job:
     source: Text = option(help="A text")
     _: KW_ONLY
-    mode: Literal["fast", "slow"] = option("fast", help="How", group="Speed")
-    beam: int = option(5, help="Size of the beam", least=1, most=100, unit="hypotheses", group="Speed")
-    rate: float | None = option(None, help="A rate", least=0)
-    orders: list[int] = option((2, 3), help="Lengths", least=1)
-    names: tuple[str, ...] = option((), help="Names")
-    deep: bool = option(False, help="Whether deep")
-    table: File | None = option(None, help="A table", flag="rows")
-    merges: int = option(10, help="Merges", is_setting=True)
+    mode: Literal["fast", "slow"] = option(default="fast", help="How", group="Speed")
+    beam: int = option(default=5, help="Size of the beam", least=1, most=100, unit="hypotheses", group="Speed")
+    rate: float | None = option(default=None, help="A rate", least=0)
+    orders: list[int] = option(default=(2, 3), help="Lengths", least=1)
+    names: tuple[str, ...] = option(default=(), help="Names")
+    deep: bool = option(default=False, help="Whether deep")
+    table: File | None = option(default=None, help="A table", flag="rows")
+    merges: int = option(default=10, help="Merges", is_setting=True)
 
 
 @accepts(Job)
