@@ -6,25 +6,20 @@ import random
 import numpy as np
 import pytest
 from small_build import SMALL, copy_build
+from small_release import build_release
 
 from cgbench.benchmark.release.release import Release
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, corpora, demo):
+def folder(tmp_path_factory, small_release, corpora, demo):
     """A release whose candidates are ranked by a difficulty, measured with RMI over the n-best list."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
-
     folder = tmp_path_factory.mktemp("difficulty")
     lines = (demo / "pool.en").read_text().count("\n")
     values = [random.Random(number).uniform(-1, 1) for number in range(lines)]
     (folder / "easy.txt").write_text("".join(f"{value!r}\n" for value in values))
-    words = ["build-react", *corpora, *SMALL, "--difficulty", folder / "easy.txt", "--out", folder / "release"]
-    words += ["--set", "select_by=easiness", "--set", "uncertainty=rmi_nbest"]
-    result = CliRunner().invoke(main, [str(word) for word in words])
-    assert result.exit_code == 0, result.output + result.stderr
+    words = ("--difficulty", folder / "easy.txt", "--set", "select_by=easiness", "--set", "uncertainty=rmi_nbest")
+    _, result = build_release(corpora, copy_build(small_release.folder, folder / "release"), *words)
     assert "difficulty of the test set" in result.output
     return folder
 

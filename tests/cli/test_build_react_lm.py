@@ -6,27 +6,24 @@ import shutil
 import numpy as np
 import pyarrow.parquet
 import pytest
-from small_build import CANDIDATES, SMALL
+from small_build import CANDIDATES, SMALL, copy_build
+from small_release import build_release
 
 pytest.importorskip("kenlm")
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory, corpora, demo):
+def built(tmp_path_factory, small_release, corpora, demo):
     """A build with a language model of the target side; (release, the model); tests only read it."""
-    from click.testing import CliRunner
-
-    from cgbench.cli import main
     from cgbench.lm.training import train
 
     folder = tmp_path_factory.mktemp("lm")
     train(demo / "train.en", folder / "en.binary", order=3)
-    words = ["build-react", *corpora, *SMALL, "--lm", folder / "en.binary", "--set", "drop_perplexity=1/10"]
-    words += ["--set", "drop=1/30", "--set", "drop_reference=0"]
-    result = CliRunner().invoke(main, [str(word) for word in [*words, "--out", folder / "release", "--jobs", "2"]])
-    assert result.exit_code == 0, result.output + result.stderr
+    words = ["--lm", folder / "en.binary", "--set", "drop_perplexity=1/10", "--set", "drop=1/30"]
+    out = copy_build(small_release.folder, folder / "release")
+    _, result = build_release(corpora, out, *words, "--set", "drop_reference=0")
     (folder / "screen").write_text(result.stdout)
-    return folder / "release", folder / "en.binary"
+    return out, folder / "en.binary"
 
 
 @pytest.fixture
@@ -85,12 +82,11 @@ def test_the_other_side_without_a_cut_and_without_an_ensemble(corpora, built, ru
     )
 
 
-def test_without_a_model_nothing_speaks_of_one(corpora, run, tmp_path):
-    run("build-react", *corpora, *SMALL, "--out", tmp_path / "out", "--until", "candidates")
+def test_without_a_model_nothing_speaks_of_one(small_release):
     for name in ("manifest.json", "README.md"):
-        text = (tmp_path / "out" / name).read_text()
-        assert "perplexity" not in text and "lm_side" not in text and "--lm" not in text and "kenlm" not in text
-    assert "perplexity" not in pyarrow.parquet.read_table(tmp_path / "out" / CANDIDATES).column_names
+        text = (small_release.folder / name).read_text()
+        assert not any(word in text for word in ("drop_perplexity", "lm_side", "--lm", "kenlm"))
+    assert "perplexity" not in small_release.table().column_names
 
 
 def test_verify_draws_the_split_again(release, run):
