@@ -25,7 +25,7 @@ from cgbench.reproduction.plan import ReproduceRequest
 from cgbench.requests import changed
 
 if TYPE_CHECKING:
-    from cgbench.reproduction.tables import Row, Table
+    from cgbench.reproduction.tables import PublishedTable, Row
 
 PATH = click.Path(path_type=Path)
 MOST_SEEDS = 10_000
@@ -81,7 +81,7 @@ def list_command(name: str | None, form: str) -> None:
     )
 
 
-def _as_json(table: Table) -> dict[str, Any]:
+def _as_json(table: PublishedTable) -> dict[str, Any]:
     return {
         "table": table.name,
         "title": table.title,
@@ -104,7 +104,7 @@ def _as_json(table: Table) -> dict[str, Any]:
     }
 
 
-def _seed_counts(table: Table) -> str:
+def _seed_counts(table: PublishedTable) -> str:
     """``10 seeds (Colors: 20)``."""
     counts = {name: len(table.seeds_of(name)) for name in table.benchmarks}
     usual = max(counts.values(), key=lambda count: (list(counts.values()).count(count), -count))
@@ -112,7 +112,7 @@ def _seed_counts(table: Table) -> str:
     return _count(usual, "seed") + (f" ({others})" if others else "")
 
 
-def _details(table: Table) -> str:
+def _details(table: PublishedTable) -> str:
     """Every row, what --systems and --benchmarks can name, and how many figures it has."""
     from cgbench.reproduction.tables import all_benchmarks
     from cgbench.tables import render
@@ -138,7 +138,7 @@ def _details(table: Table) -> str:
     return "\n".join(lines)
 
 
-def _how(table: Table, row: Row) -> str:
+def _how(table: PublishedTable, row: Row) -> str:
     from cgbench.reproduction.plan import hub_name
 
     parts, system = table.parts(row.benchmark, row.system), row.system

@@ -15,7 +15,7 @@ from cgbench.benchmark.metrics.differences import (
     outputs_of,
 )
 from cgbench.benchmark.metrics.drop import Drop
-from cgbench.benchmark.metrics.ranks import Pairs, compare_all
+from cgbench.benchmark.metrics.ranks import AllPairs, compare_all
 from cgbench.benchmark.metrics.report import span
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
 from cgbench.benchmark.metrics.scored import ScoredSystems
@@ -178,7 +178,7 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     return as_table(f"{name}, control set", caption, head, rows), chart
 
 
-def _pairs(scored: ScoredSystems, pairs: Pairs) -> dict[str, Any]:
+def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
     """The matrix of differences, best system first, and the clusters."""
     names, signed = [result.system for result in scored.results], _forms(scored)[1]
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1

@@ -16,7 +16,7 @@ from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.errors import InputError
 from cgbench.files import read_json
 from cgbench.reproduction.running import RESULT, RUNS
-from cgbench.reproduction.tables import Table, all_benchmarks, all_tables
+from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
 from cgbench.shapes import check_shape
 
 IID = "IID exact match"
@@ -125,7 +125,7 @@ _RESULT = {name + "?" * (name in _OPTIONAL): kind for name, kind in get_type_hin
 _RESULT |= {"figures": {str: _is_figure}, "generated?": [str]}
 
 
-def compare(results: Iterable[Result], scale: str, tables: Sequence[Table] = ()) -> list[Line]:
+def compare(results: Iterable[Result], scale: str, tables: Sequence[PublishedTable] = ()) -> list[Line]:
     """Every published figure of ``tables`` (all that can be run if empty) for which there is a run at ``scale``."""
     runs: dict[tuple[str, str], list[Result]] = defaultdict(list)
     for result in results:
@@ -151,7 +151,7 @@ def extra_lines(results: Iterable[Result], scale: str, lines: Sequence[Line]) ->
     return found
 
 
-def _line(table: Table, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
+def _line(table: PublishedTable, row: PublishedScore, runs: dict[tuple[str, str], list[Result]]) -> Line | None:
     metric, _, statistic = row.metric.partition(" (")  # exact match (median)
     found: list[tuple[float, list[Result], str]] = []
     for name in table.best_of.get(row.system, (row.system,)):

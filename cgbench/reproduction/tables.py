@@ -108,7 +108,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """A table of a paper.
 
     :param source: the published figures that it shows, as the table of published results names their source.
@@ -232,16 +232,16 @@ def all_benchmarks() -> dict[str, Benchmark]:
 
 
 @cache
-def all_tables() -> dict[str, Table]:
+def all_tables() -> dict[str, PublishedTable]:
     """Every table by name (``lexicon-3``), in the order of the file."""
     file = resources.files("cgbench.reproduction").joinpath("tables.yaml")
     return {
-        name: make_settings(Table, {"name": name, **values}, name)
+        name: make_settings(PublishedTable, {"name": name, **values}, name)
         for name, values in load_yaml(file, aliases=True).items()
     }
 
 
-def find_table(name: str) -> Table:
+def find_table(name: str) -> PublishedTable:
     """A table that can be run.
 
     :raises InputError: there is none of that name, or nothing of it can be run.
@@ -253,7 +253,7 @@ def find_table(name: str) -> Table:
     return table
 
 
-def named_table(name: str) -> Table:
+def named_table(name: str) -> PublishedTable:
     """A table, whether it can be run or not.
 
     :raises InputError: there is none of that name.

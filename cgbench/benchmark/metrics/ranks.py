@@ -22,7 +22,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class AllPairs:
     """All systems against all, best first: ``order`` and ``clusters`` hold their numbers.
 
     ``difference`` and ``p_star`` (:attr:`~cgbench.benchmark.metrics.comparison.Pair.p_star`) by (first, second); a
@@ -35,7 +35,7 @@ class Pairs:
     p_star: dict[tuple[int, int], float | None]
 
 
-def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> Pairs | None:
+def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScores]) -> AllPairs | None:
     """All systems against all by the headline figure; None where there are no pairs, or a system has no figure."""
     estimates = [part.figures[metric.figures[0]] for part in parts]
     if any(one.value is None for one in estimates) or not any(one.pairs for one in estimates):
@@ -50,7 +50,7 @@ def compare_all(metric: Metric, names: Sequence[str], parts: Sequence[SubsetScor
             p_star[number, other] = p_star[other, number] = pair.p_star
     sign = 1 if metric.lower_is_better else -1
     order = sorted(numbers.values(), key=lambda one: (sign * float(estimates[one].value or 0), one))
-    return Pairs(order, clusters(order, p_star), difference, p_star)
+    return AllPairs(order, clusters(order, p_star), difference, p_star)
 
 
 def ranks(metric: Metric, results: Sequence[SystemScores]) -> list[Rank]:

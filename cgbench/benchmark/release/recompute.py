@@ -63,7 +63,7 @@ def recompute(release: Release, number: int, *, seed: int | None = None) -> Iter
     if any(len(lines) != len(rows) for lines in texts):
         yield Check("made again", False, f"{folder} holds another number of candidates than {len(rows):,}")
         return
-    sample = Sample(release, rows, texts, chosen)
+    sample = RecomputedSample(release, rows, texts, chosen)
     yield sample.check_texts()
     yield sample.check_degrees()
     if release.until != "candidates":
@@ -80,7 +80,7 @@ def _lines(path: Path) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Sample:
+class RecomputedSample:
     """Candidates to make again: all rows of the table, their sources and targets, and which rows are chosen."""
 
     release: Release

@@ -19,14 +19,14 @@ def test_translations_are_made_again_within_the_limit_of_the_build(tmp_path, mon
         step=lambda name: tmp_path,
     )
     rows = [{"hypothesis": "a", "rmi": 0.5, "line": 1}]
-    assert recompute.Sample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok
+    assert recompute.RecomputedSample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok
     options = {"beam": 1, "device": "cpu", "max_length_ratio": 3.0}
     assert said == [(None, options)]  # a release of an earlier version has no figures of the reference
     rows[0]["reference_rmi"] = 2.0
-    assert recompute.Sample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok
+    assert recompute.RecomputedSample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok
     assert said[1:] == [(["b"], options)]
     rows[0]["reference_rmi"] = 2.1
-    assert recompute.Sample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok is False
+    assert recompute.RecomputedSample(release, rows, [["a"], ["b"]], [0]).check_uncertainty().ok is False
 
 
 def test_a_translation_that_hangs_on_its_shard_is_made_again_as_it_was(tmp_path, monkeypatch):
@@ -44,5 +44,5 @@ def test_a_translation_that_hangs_on_its_shard_is_made_again_as_it_was(tmp_path,
             return [{"hypothesis": "a" if len(lines) == right else "other", "rmi": 0.5} for _ in lines]
 
         monkeypatch.setattr(recompute, "measure_sources", measure)
-        assert recompute.Sample(release, rows, texts, [7, 20, 555]).check_uncertainty().ok is ok
+        assert recompute.RecomputedSample(release, rows, texts, [7, 20, 555]).check_uncertainty().ok is ok
         assert sizes[0] == 3 and set(sizes[1:]) <= {100, 500}
