@@ -74,6 +74,7 @@ class Child:
                 answer, more = json.loads(self._read(sizes[0])), self._read(sizes[1])
             except (OSError, EOFError, ValueError):
                 self._process.kill()
+                self._process.wait()  # or it would count as alive for a moment
                 raise InputError(died) from None
         if "error" in answer:
             raise InputError(answer["error"])

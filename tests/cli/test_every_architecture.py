@@ -125,9 +125,9 @@ def test_an_architecture_has_its_own_defaults_and_a_preset_keeps_its_numbers(run
     run(*words, "--model", "tiny", "--arch", "universal", "--set", "text.merges=50")
     config = json.loads((tmp_path / "m/config.json").read_text())
     assert (config["model"]["architecture"], config["model"]["width"], config["preset"]) == ("universal", 32, "tiny")
-    from cgbench.commands.train import chosen_preset
+    from cgbench.models.training.request import TrainRequest, begin
 
-    assert chosen_preset(None, "universal", None, None, ()).model == UniversalConfig()
+    assert begin(TrainRequest("corpus", "out", arch="universal")).preset.model == UniversalConfig()
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "none"])
@@ -166,7 +166,7 @@ def test_a_benchmark_is_built_with_any_architecture_and_method(corpora, run, tmp
         (("--arch", "lrf", "--set", "model.interval=2"), "model.interval: not a setting of architecture lrf"),
         (("--arch", "dlcl", "--set", "model.attention_heads=3"), "model.attention_heads=3: must be a divisor"),
         (("--model", "tiny", "--set", "text.unit=syllables"), "text.unit: 'syllables' is not one of subwords, words"),
-        (("--model", "tiny", "--max-time", "soon"), "--max-time soon: write a time such as 90m"),
+        (("--model", "tiny", "--max-time", "soon"), "--max-time soon: it must be a time such as 90m"),
         (("--model", "tiny", "--subwords", "nowhere"), "nowhere"),
         (("--model", "tiny", "--init", "nowhere"), "nowhere: no such checkpoint folder"),
     ],

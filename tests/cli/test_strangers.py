@@ -81,6 +81,7 @@ def full(monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")  # as a write gives it: without a file
 
     monkeypatch.setattr(Path, "write_text", write)
+    monkeypatch.setattr(Path, "write_bytes", write)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc")

@@ -211,6 +211,6 @@ def imports():
         "--format",
         "json",
     )
-    for statistic in ("rms", "harmonic"):
+    for statistic in ("mean", "share:0.5"):
         more = (*words, "--statistic", statistic)
         yield Target(f"score import {statistic}", "plain", plain, "a", m.text, more, _finite(*more))

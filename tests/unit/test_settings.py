@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from cgbench.data_recipes import geca
 from cgbench.errors import InputError
 from cgbench.models.config.architectures import ARCHITECTURES
 from cgbench.models.config.common import TextConfig, TrainingConfig, to_dict
@@ -15,7 +14,7 @@ from cgbench.settings import apply_settings, help_texts, make_settings, parse_as
 SHOWN = [
     *(entry.config for entry in (*ARCHITECTURES.values(), *METHODS.values())),
     *(type(learner.settings) for learner in LEARNERS.values()),
-    *(TrainingConfig, TextConfig, geca.Settings),
+    *(TrainingConfig, TextConfig),
 ]
 
 

@@ -121,6 +121,8 @@ def begin(request: TrainingOptions, usual: str = "") -> Beginning:
     init = None if request.init is None else str(request.init)
     external = init is not None and init.startswith("hf:")
     checkpoint = Path(init) if init and not external else None
+    if checkpoint:
+        read_config(checkpoint)  # is it one? Its parameters are read when the training begins
     if request.model or request.arch:
         preset = load_preset(request.model) if request.model else architecture_preset(str(request.arch))
     elif init:

@@ -256,7 +256,7 @@ def test_an_optional_file_that_cannot_be_fetched_is_missing_and_stops_no_one(tmp
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"mirror": "nowhere"}, "no such folder"), ({"mirror": "http://x", "offline": True}, "--offline forbids")],
+    [({"mirror": "nowhere"}, "no such folder"), ({"mirror": "http://x", "offline": True}, "offline forbids")],
 )
 def test_a_mirror_that_cannot_be(tmp_path, options, message):
     with pytest.raises(InputError, match=message):
