@@ -266,7 +266,7 @@ def measure_rates(plan: Plan, engine: Engine) -> Rates:
 
 
 def _look(text: PlannedText) -> tuple[int, int, float, list[Pair]]:
-    """Pairs and bytes of a text, of a packed one about so many; seconds to normalise a pair; a sample, normalised."""
+    """Pairs and bytes of a text (estimates, if compressed); seconds to normalise a pair; a normalised sample."""
     read = list(islice(read_pairs(text.spec), READ))
     pairs, count = len(read), sum(len(side.encode()) + 1 for pair in read for side in pair)
     if text.plain:
@@ -350,7 +350,7 @@ def _time_models(
             found["subwords"] = (time.monotonic() - began) / len(train)
 
             def spent(updates: int) -> float:
-                """Seconds that a run of so many updates takes."""
+                """Seconds that a run of this number of updates takes."""
                 warm_up = min(updates, preset.training.warmup_updates)
                 short = preset.replace({"training.max_updates": updates, "training.warmup_updates": warm_up})
                 began = time.monotonic()

@@ -156,7 +156,7 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
     assert "references of the control set are needed: --control-ref (or --release of one" in said
     other = words[3].replace("A=", "B=", 1)
     said = run("score", "bleu", "--release", built, *words[:2], "--control-hyp", other, status=2).stderr
-    assert "--control-hyp: B is none of the systems" in said
+    assert "--control-hyp: B is not one of the systems" in said
     said = run("score", "bleu", "--release", built, *words, "--control-hyp", words[3], status=2).stderr
     assert "--control-hyp A=" in said and "given twice" in said
     said = run("score", "bleu", "--release", built, *words[:2], "--control-ref", files[1], status=2).stderr

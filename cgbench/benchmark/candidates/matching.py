@@ -49,7 +49,7 @@ class Frequency(NamedTuple):
 def log_counts(counts: np.ndarray) -> np.ndarray:
     """The natural logarithms of counts, float64 ``[n]``, of 0 as of 1: exact to 0.011, and by whole numbers alone.
 
-    A library's logarithm may differ in its last digit from one processor to the next, and a draw that goes by it, too.
+    A library's logarithm may differ in its last digit between processors, and so would a draw that depends on it.
     """
     return _steps(counts) * _STEP
 

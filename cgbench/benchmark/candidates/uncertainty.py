@@ -56,8 +56,8 @@ def uncertainty_of_candidates(
     engine: Engine,
     limits: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write ``out/part-*.jsonl``: a line a candidate with its hypothesis and every sequence measure of it and of the
-    reference.
+    """Write ``out/part-*.jsonl``: one line per candidate with its hypothesis and every sequence measure of it and
+    of the reference.
 
     :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
     :param limits: how candidates are translated, where that is not the search's own way (:func:`search_settings`).
@@ -218,7 +218,7 @@ def check_reverse(ensemble: Path, train: ParallelText) -> None:
 
 
 def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine) -> None:
-    """Write ``out/part-*.jsonl``: a line a candidate with :data:`REVERSE_LIKELIHOOD`.
+    """Write ``out/part-*.jsonl``: one line per candidate with :data:`REVERSE_LIKELIHOOD`.
 
     :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
     """

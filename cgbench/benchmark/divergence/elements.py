@@ -1,7 +1,7 @@
 """Which atoms and compounds each example has, as a user asks for them: words, syntax, logical forms, a table.
 
 ``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are of the text
-itself; ``triples:FILE`` and ``lemmas:FILE`` are of a CoNLL-U file with a sentence an example,
+itself; ``triples:FILE`` and ``lemmas:FILE`` read a CoNLL-U file with one sentence per example,
 ``table:FILE`` of a table of one's own, a row an example. ``triples:spacy:PIPELINE`` and so on are what a spaCy pipeline
 says of the texts, word by word as they are.
 """

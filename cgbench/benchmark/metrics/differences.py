@@ -136,7 +136,7 @@ def find_differences(
 
 
 def outputs_of(metric: Metric, systems: Sequence[System]) -> list[tuple[Sequence[str], ...]]:
-    """What every system said, run by run; of scores from elsewhere nothing, unless its outputs were given, too."""
+    """The outputs of every system, run by run; empty for external scores that came without outputs."""
     return [system.texts or (system.runs if metric.of_texts else ()) for system in systems]
 
 

@@ -112,7 +112,7 @@ def _same_systems(request: ScoreRequest) -> Any:
     strange = [name for name in given if name not in systems]
     lacking = [name for name in systems if name not in given]
     if strange or lacking:
-        what = f"{strange[0]} is none of the systems" if strange else f"{lacking[0]} is missing"
+        what = f"{strange[0]} is not one of the systems" if strange else f"{lacking[0]} is missing"
         raise InputError(
             f"{argument('control_systems')}: {what}; the same systems answer the test set ({', '.join(systems)}) "
             "and the control set"

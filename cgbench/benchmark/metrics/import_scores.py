@@ -269,10 +269,10 @@ def _table_of(column: ScoreColumn) -> AnyPath | None:
 
 
 def read_score_columns(given: Mapping[str, Any], ids: str | None = None) -> dict[str, list[ScoreColumn]]:
-    """The scores of every system, a column a run.
+    """The scores of every system, one column per run.
 
-    :param given: by the name of a system a file, a list of numbers, or a list of either, one a run; files among these
-        are :class:`pathlib.Path`. Under an empty name a file that holds several systems.
+    :param given: by the name of a system: a file, a list of numbers, or a list of either, one per run; files among
+        these are :class:`pathlib.Path`. Under an empty name a file that holds several systems.
     :param ids: the column of tables that says which example a row is of.
     :raises InputError: a file is not what its name says, or a system is given twice.
     """

@@ -27,8 +27,9 @@ from cgbench.text.inputs import AnyPath
 def validate(request: ValidateRequest) -> Validity:
     """Ask of a release whether it is what it claims to be.
 
-    Hypotheses have a line a candidate, in the order of ``candidates.parquet``; with ``control_systems`` a line a pair
-    of the test set, and these of the control set. A system is of the family that its name begins with, up to a ``/``.
+    Hypotheses have one line per candidate, in the order of ``candidates.parquet``; with ``control_systems`` one line
+    per pair of the test set, and these of the control set. A system is of the family that its name begins with, up to a
+    ``/``.
 
     :raises InputError: the releases are not of the same candidates, files have other lengths, fewer than three systems,
         fewer than three members, or something that is needed is not here.

@@ -161,7 +161,7 @@ def test_every_form():
 @pytest.mark.parametrize(
     ("test", "control", "message"),
     [
-        ({"A": [1]}, {"B": [1]}, "control_systems: B is none of the systems"),
+        ({"A": [1]}, {"B": [1]}, "control_systems: B is not one of the systems"),
         ({"A": [1], "B": [1]}, {"A": [1]}, "control_systems: B is missing; the same systems"),
         ({"A": [1, 2]}, {"A": [1]}, "A: 2 runs on the test set and 1 on the control set"),
     ],
