@@ -1,4 +1,4 @@
-"""Writing files so that they appear whole or not at all; reading files that may come from anybody."""
+"""Write files whole or not at all; read files that may come from anybody, and check the shape of their JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cgbench.errors import InputError
@@ -230,3 +230,78 @@ def _decoder(pairs: Callable[[list[tuple[str, Any]]], Any], infinite: bool = Fal
 
 
 _STRICT = _decoder(_unique)  # made once: rows of a corpus are many
+
+
+def check_shape(value: Any, shape: Any, where: object, remedy: str) -> None:
+    """Check types, lists, fields and file names of JSON before a program relies on them.
+
+    :param shape: a type (``int`` excludes bool; ``float`` is any finite number); a tuple of alternatives (``None`` may
+        be one); ``[shape]``, a list; ``{str: shape}``, an object with any names (or names that match what replaces
+        ``str``); ``{"name": shape}``, an object with at least these names, where ``{"name?": shape}`` may be missing;
+        a function that tells whether a value is valid.
+    :param where: the file that the value is from.
+    :raises InputError: the value has another shape; the message names the first wrong field.
+    """
+    if fault := _fault(value, shape, ""):
+        raise InputError(f"{where}: {fault}; {remedy}")
+
+
+def file_name(value: Any) -> bool:
+    """Whether ``value`` names a file inside a folder: relative, with no ``..`` and nothing that a system reads
+    otherwise."""
+    if not isinstance(value, str) or not value or "\0" in value or "\\" in value:
+        return False
+    path = PurePosixPath(value)
+    return not path.is_absolute() and ".." not in path.parts and str(path) == value != "."
+
+
+def _fault(value: Any, shape: Any, name: str) -> str:
+    """The first thing that is wrong, in words; nothing if the shape fits."""
+    if isinstance(shape, tuple):
+        return "" if any(not _fault(value, one, name) for one in shape) else _wrong(value, name)
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return _wrong(value, name)
+        faults = (_fault(one, shape[0], f"{name}[{number}]") for number, one in enumerate(value))
+        return next(filter(None, faults), "")
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return _wrong(value, name)
+        if names := next((key for key in shape if not isinstance(key, str)), None):
+            faults = (
+                _fault(key, names, name) or _fault(one, shape[names], _join(name, key)) for key, one in value.items()
+            )
+            return next(filter(None, faults), "")
+        for key, inner in shape.items():
+            key, optional = key.removesuffix("?"), key.endswith("?")
+            if key not in value:
+                if optional:
+                    continue
+                return f"there is no {_join(name, key)}"
+            if fault := _fault(value[key], inner, _join(name, key)):
+                return fault
+        return ""
+    return "" if _fits(value, shape) else _wrong(value, name)
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    if shape is None:
+        return value is None
+    if shape is Any:
+        return True
+    if shape is int:
+        return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
+    if shape is float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return abs(value) < 1 << 63 if isinstance(value, int) else math.isfinite(value)
+    return isinstance(value, shape) if isinstance(shape, type) else bool(shape(value))
+
+
+def _join(name: str, key: str) -> str:
+    return f"{name}.{key}" if name else key
+
+
+def _wrong(value: Any, name: str) -> str:
+    text = repr(value)
+    return f"{name or 'its content'} is {text if len(text) <= 40 else text[:39] + '…'}, which it cannot be"

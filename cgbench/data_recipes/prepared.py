@@ -16,10 +16,9 @@ from cgbench.data_recipes.sources import DOWNLOADS, LOCKS, Sources
 from cgbench.data_recipes.writer import GENERATED, RELEASED, Writer
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, sync_file, sync_folder, write_json
+from cgbench.files import check_shape, file_name, read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
 from cgbench.requests import KW_ONLY, AnyEngine, AnyFunction, Folder, Paths, as_path, option, request
-from cgbench.shapes import check_shape, file_name
 from cgbench.steps import hash_file
 
 RECORD = "recipe.json"

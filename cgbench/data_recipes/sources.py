@@ -24,9 +24,8 @@ from cgbench.data_recipes.archives import unpack
 from cgbench.data_recipes.download import ATTEMPTS, DownloadError, NotFoundError, download
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
-from cgbench.files import read_json, write_json
+from cgbench.files import check_shape, read_json, write_json
 from cgbench.locks import locked
-from cgbench.shapes import check_shape
 from cgbench.text.limits import MOST_DOWNLOAD, MOST_OF_GITHUB
 from cgbench.text.streams import open_bytes
 

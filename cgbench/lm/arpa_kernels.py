@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cgbench.compiled import inlined, kernel, part
+from cgbench.engines.compiled import inlined, kernel, part
 from cgbench.text.word_kernels import load64
 
 LINE = 64  # room for the figures of a line and for copies that run over a word's end

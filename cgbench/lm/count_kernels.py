@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 
 UNKNOWN, BEGIN, END = 0, 1, 2
 """Ids of ``<unk>``, ``<s>`` and ``</s>``."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 from cgbench.lm.arpa_kernels import MILLIONTHS, to_millionths
 from cgbench.text.word_kernels import load64
 

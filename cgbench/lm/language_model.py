@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from cgbench.child import Answer, Child
+from cgbench.engines.child import Answer, Child
 from cgbench.errors import InputError, require
 from cgbench.files import ordinary_file
 from cgbench.text.plain_text import words_of

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import inlined, kernel
+from cgbench.engines.compiled import inlined, kernel
 
 PRUNED = np.uint32(1 << 31)
 """Marks the count of an n-gram that is pruned."""

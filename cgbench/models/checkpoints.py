@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench.checksums import SUMS, check_recorded, digests_of, first_damaged, write_sums
 from cgbench.errors import InputError, argument
-from cgbench.files import atomic_path, ordinary_file, ordinary_folder, read_json, to_json, write_atomic, write_json
+from cgbench.files import (
+    atomic_path,
+    check_shape,
+    ordinary_file,
+    ordinary_folder,
+    read_json,
+    to_json,
+    write_atomic,
+    write_json,
+)
 from cgbench.models.config.common import MethodConfig, ModelConfig, TrainingConfig, to_dict
 from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.config.outside import OUTSIDE
@@ -28,7 +37,6 @@ from cgbench.models.config.presets import method_config, model_config, training_
 from cgbench.models.registry import build_model
 from cgbench.models.text.subwords import FILE as SUBWORDS
 from cgbench.models.text.subwords import Subwords
-from cgbench.shapes import check_shape
 from cgbench.steps import hash_file, hash_value
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cgbench.compiled import inlined, sums_kernel
+from cgbench.engines.compiled import inlined, sums_kernel
 
 TILE = 512
 LANES = 8  # rows of the scratch table of kernels

@@ -14,10 +14,9 @@ from typing import Any, get_type_hints
 from cgbench.benchmark.metrics.intervals import student_quantile
 from cgbench.benchmark.metrics.published import PublishedScore
 from cgbench.errors import InputError
-from cgbench.files import read_json
+from cgbench.files import check_shape, read_json
 from cgbench.reproduction.running import RESULT, RUNS
 from cgbench.reproduction.tables import PublishedTable, all_benchmarks, all_tables
-from cgbench.shapes import check_shape
 
 IID = "IID exact match"
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cgbench.child import Answer, Child
+from cgbench.engines.child import Answer, Child
 from cgbench.errors import InputError
 from cgbench.text.limits import PARQUET_FOOTER, PARQUET_MEMORY, PARQUET_MESSAGE, Budget
 

@@ -32,7 +32,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cgbench.compiled import inlined, kernel, part
+from cgbench.engines.compiled import inlined, kernel, part
 
 PAD = 16
 UNKNOWN = 0x7FFFFFFE

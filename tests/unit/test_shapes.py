@@ -1,7 +1,7 @@
 import pytest
 
 from cgbench.errors import InputError
-from cgbench.shapes import check_shape, file_name
+from cgbench.files import check_shape, file_name
 
 SHAPE = {"a": int, "b?": [str], "c": {file_name: (float, None)}}
 RIGHT = {"a": 1, "b": ["x"], "c": {"sub/x": 0.5, "y": None}, "more": object()}

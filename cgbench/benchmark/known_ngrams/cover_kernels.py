@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import BUCKET, entry_of, find_entry, home_slot, match_bucket
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 from cgbench.text.word_kernels import _0, _1, trailing_zeros
 
 NOWHERE = 0x7FFFFFFD

@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from cgbench.benchmark.known_ngrams.trie_table import enter, entry_of, find_entry
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 from cgbench.errors import InputError
 from cgbench.text.word_counts import LARGEST
 from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix

@@ -23,7 +23,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from cgbench.compiled import part
+from cgbench.engines.compiled import part
 from cgbench.text.word_kernels import _MIX, _0, _1, _29, _32, trailing_zeros
 
 BUCKET = 8

@@ -94,7 +94,7 @@ def normalisation_of(given: str, release: AnyPath | None) -> Normalisation:
 
 
 def _of_release(release: Release) -> Normalisation:
-    from cgbench.shapes import check_shape
+    from cgbench.files import check_shape
     from cgbench.text.normalisation import Normalisation
 
     given = argument("normalise", RELEASE)

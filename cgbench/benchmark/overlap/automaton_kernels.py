@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 
 ALONE = -1
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  # no key: states and words are below 2^31

@@ -18,9 +18,8 @@ from cgbench.benchmark.overlap.automaton import Automaton, read_array
 from cgbench.benchmark.overlap.units import TokenIds, UnitRules, Words, load_units
 from cgbench.engines import Engine, Local
 from cgbench.errors import InputError
-from cgbench.files import read_json, write_json
+from cgbench.files import check_shape, read_json, write_json
 from cgbench.progress import bar, working
-from cgbench.shapes import check_shape
 from cgbench.steps import Step, Workspace, hash_value
 from cgbench.text.shards import Faults, Shard, hash_shard, read_shard
 

@@ -21,8 +21,7 @@ from cgbench.benchmark.overlap.automaton import ARRAYS, Automaton, read_array
 from cgbench.benchmark.overlap.units import UnitRules, Words
 from cgbench.checksums import SUMS, check_recorded, digests_of, known_digest, write_sums
 from cgbench.errors import InputError, argument
-from cgbench.files import ordinary_file, ordinary_folder, read_json, write_json
-from cgbench.shapes import check_shape
+from cgbench.files import check_shape, ordinary_file, ordinary_folder, read_json, write_json
 
 FORMAT = 1
 REMEDY = "run cgbench overlap --out again"

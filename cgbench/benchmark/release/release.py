@@ -30,10 +30,9 @@ from cgbench.benchmark.release.manifest import (
 from cgbench.benchmark.release.tables import TRANSLATION, sides_of
 from cgbench.benchmark.release.work_folder import default_work, find_input, read_written, work_roots
 from cgbench.errors import InputError, argument, require
-from cgbench.files import ordinary_file, ordinary_folder, parse_json, read_json
+from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
 from cgbench.requests import check_path
-from cgbench.shapes import check_shape, file_name
 from cgbench.steps import KEY_LENGTH, hash_file
 from cgbench.text.formats import is_language
 from cgbench.text.normalisation import Normalisation

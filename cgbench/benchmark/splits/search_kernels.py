@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 
 REFRESHED = 20_000  # steps between two fresh sums
 MOVED = 5  # steps between two tries to move an example from set to set (the code of Moisio et al. 2023: 20, or 1)

@@ -18,7 +18,7 @@ from cgbench.benchmark.stats.pos import Tags
 from cgbench.benchmark.stats.rows import KnownTraining, StatsRow, Training, Wanted, measure
 from cgbench.benchmark.stats.texts import SIDES, Text, read_text
 from cgbench.errors import InputError, argument
-from cgbench.shapes import check_shape
+from cgbench.files import check_shape
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import Normalisation, normalise_pairs, normaliser

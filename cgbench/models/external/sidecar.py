@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cgbench.errors import InputError
-from cgbench.files import read_json
-from cgbench.shapes import check_shape
+from cgbench.files import check_shape, read_json
 
 FORMAT = 1
 _REMEDY = "translate again, or remove the file: the translations are then scored without it"

@@ -13,10 +13,9 @@ from typing import Any
 
 from cgbench.checksums import known_digest
 from cgbench.errors import InputError, require
-from cgbench.files import ordinary_file, read_json
+from cgbench.files import check_shape, ordinary_file, read_json
 from cgbench.models.checkpoints import BEST, STATE
 from cgbench.models.external.addresses import Address
-from cgbench.shapes import check_shape
 from cgbench.steps import hash_value
 
 WEIGHTS = "*.safetensors"

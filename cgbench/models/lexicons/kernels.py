@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 
 
 @kernel

@@ -19,11 +19,10 @@ import numpy as np
 
 from cgbench.checksums import check_recorded
 from cgbench.errors import InputError
-from cgbench.files import ordinary_file, read_json, to_json, write_atomic
+from cgbench.files import check_shape, ordinary_file, read_json, to_json, write_atomic
 from cgbench.models.config.common import UNITS, TextConfig
 from cgbench.models.special_ids import BOS, EOS, PAD, SPECIALS, UNK
 from cgbench.models.text.bpe import END_OF_WORD, Merges, alphabet, learn_merges
-from cgbench.shapes import check_shape
 from cgbench.text.plain_text import word_bytes
 from cgbench.text.streams import read_lines
 

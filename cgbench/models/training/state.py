@@ -13,10 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from cgbench.errors import InputError, argument
+from cgbench.files import check_shape
 from cgbench.models.checkpoints import CONFIG, STATE, read_tensors, subset, write_tensors
 from cgbench.models.config.common import LENGTH
 from cgbench.models.training.distributed import Processes
-from cgbench.shapes import check_shape
 
 
 @dataclass

@@ -12,16 +12,19 @@ import numba
 import pytest
 
 import cgbench
-from cgbench import compiled, progress
+from cgbench import progress
+from cgbench.engines import compiled
 
 PACKAGE = Path(cgbench.__file__).parent
-KERNELS = sorted(path for path in PACKAGE.rglob("*.py") if "from cgbench.compiled import" in path.read_text("utf-8"))
+KERNELS = sorted(
+    path for path in PACKAGE.rglob("*.py") if "from cgbench.engines.compiled import" in path.read_text("utf-8")
+)
 SLOW = {"empty", "zeros", "full", "ones", "argsort", "concatenate"}  # numpy's functions that compile for a second
 
 SCRIPT = """
 import sys
 import numpy as np
-from cgbench.compiled import kernel, part
+from cgbench.engines.compiled import kernel, part
 
 @part
 def twice(number):
@@ -107,7 +110,7 @@ def test_warm_up_compiles_every_kernel():
         "import importlib\n"
         "from cgbench.cli import main\n"
         "main.main(['warm-up'], standalone_mode=False)\n"
-        "from cgbench import compiled\n"
+        "from cgbench.engines import compiled\n"
         f"for name in {modules}:\n"
         "    importlib.import_module(name)\n"
         "print(sorted(loop.py_func.__qualname__ for loop in compiled.KERNELS if not loop.signatures))\n"
