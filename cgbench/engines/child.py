@@ -37,7 +37,8 @@ class Child:
     """
 
     def __init__(self, handler: str, memory: int | None = None) -> None:
-        code = f"import sys; sys.path[:] = {sys.path!r}; from cgbench.engines.child import serve; serve({handler!r}, {memory!r})"
+        serve = f"from cgbench.engines.child import serve; serve({handler!r}, {memory!r})"
+        code = f"import sys; sys.path[:] = {sys.path!r}; {serve}"
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
