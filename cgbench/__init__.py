@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the table below is what runs
     from cgbench.models.translation import translate
     from cgbench.models.uncertainty import token_measures
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Ensemble",
