@@ -39,7 +39,7 @@ def power_command(
     """The smallest difference that a test set shows, and how many examples or seeds a difference needs.
 
     A pilot of two systems, as hypotheses or as scores, shows the variance; or --variance states it. Differences are
-    tested by the calibrated test (docs/significance.md).
+    tested by the calibrated test (docs/explanation/significance.md).
     """
     if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")

@@ -8,7 +8,7 @@ REMOVED = {
     "comet": "run `comet-score --to_json`, then `cgbench score import`",
     "external": "run the scorer, then `cgbench score import` with the file that it writes",
     "push": "`hf upload ORG/NAME FOLDER . --repo-type dataset`, as `cgbench export` prints it",
-    "tagger": "`python -m spacy train`; see docs/stats.md",
+    "tagger": "`python -m spacy train`; see docs/reference/stats.md",
     "lexicon learn --subwords": _LEARN,
     "overlap --documents": _OVERLAP_DOCUMENTS,
     "power --lower-is-better": "the direction of a score changes no power",

@@ -18,7 +18,7 @@ from cgbench.requests import KW_ONLY, File, accepts, as_path, option, request
 from cgbench.text.word_counts import estimate_words
 
 SUFFIXES = (".arpa", ".binary")
-BYTES_A_WORD = {".arpa": 27, ".binary": 35}  # of the text, in memory; measured for order 5 in docs/performance.md
+BYTES_A_WORD = {".arpa": 27, ".binary": 35}  # of the text, in memory; measured for order 5 in docs/lab/performance.md
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 ``config.json`` (written last: a folder that has it is complete), ``model.safetensors``, ``subwords.json``,
 ``SHA256SUMS`` (digests of these three; older checkpoints have none) and ``metrics.jsonl``; to go on with training,
 ``training_state.safetensors`` and, where the best model is kept, ``best.safetensors``, which are no part of the model.
-See ``docs/formats.md``.
+See ``docs/reference/formats.md``.
 """
 
 from __future__ import annotations

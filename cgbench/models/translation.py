@@ -27,7 +27,7 @@ def translate(request: TranslateRequest) -> list[Any]:
     A call with ``system`` needs an ``output`` and resumes when it is repeated.
 
     :returns: one translation per sentence, the best hypothesis; with ``format="json"`` a dictionary each
-        (docs/formats.md).
+        (docs/reference/formats.md).
     :raises InputError: a model cannot be read, a sentence is too long, or arguments do not fit together.
     """
     lines = translated(request)

@@ -1,4 +1,4 @@
-"""What tells noise from good pairs, and at what price: the figures of docs/noise.md.
+"""What tells noise from good pairs, and at what price: the figures of docs/lab/noise.md.
 
     python perf/noise demo WORK [--seeds 1,2,3] [--reverse] [--jobs 2]
     python perf/noise real WORK [--shared ../shared/data] [--reverse] [--updates 3000] [--members 2]

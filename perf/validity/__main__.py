@@ -10,7 +10,7 @@ is theirs. Every member of the second ensembles translates all candidates greedi
 no part in the first ensembles' selections.
 
 Prints what ``cgbench validate`` finds, and writes it to FOLDER/validity.json. Given again, it goes on where it was
-stopped. The figures in docs/validity.md are from here.
+stopped. The figures in docs/lab/validity.md are from here.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def test_a_pipeline_in_a_folder_needs_a_word(texts, run):
 
 
 def test_every_key_of_the_schema(texts, run):
-    """As docs/formats.md has it: an object, or a list of them."""
+    """As docs/reference/formats.md has it: an object, or a list of them."""
     Path("a=b.en").write_text("a bird can see\n")
     several = json.loads(run(*texts, "--test", "birds=a=b.en", "--test", "a=b.en", "--format", "json").stdout)
     assert [row["name"] for row in several] == ["test.en", "birds", "a=b.en"]
@@ -276,7 +276,7 @@ def test_cogs_as_in_table_2_of_the_r_dangle_paper(run):
     paper = found["published"][0]
     assert (found["examples"], found["novel_words"]) == (paper["examples"], paper["novel_words"])
     assert found["novel_words"] == {"2": 6097, "3": 24275}
-    assert round(found["degree"], 3) == 0.521  # the paper has 0.392; docs/stats.md
+    assert round(found["degree"], 3) == 0.521  # the paper has 0.392; docs/reference/stats.md
 
 
 def test_options_of_several_files_with_an_equals_sign(texts, run):

@@ -1,4 +1,4 @@
-"""A data recipe in a package of one's own; docs/add-a-recipe.md shows this file."""
+"""A data recipe in a package of one's own; docs/how-to/add-a-recipe.md shows this file."""
 
 from collections.abc import Iterator
 

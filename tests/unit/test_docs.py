@@ -1,4 +1,4 @@
-"""What docs/python.md shows is what comes out."""
+"""What docs/tutorial/python.md shows is what comes out."""
 
 import doctest
 import warnings
@@ -16,6 +16,6 @@ def test_python_page():
         pytest.importorskip(package)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        found = doctest.testfile(str(DOCS / "python.md"), module_relative=False)
+        found = doctest.testfile(str(DOCS / "tutorial/python.md"), module_relative=False)
     assert found.attempted > 15
     assert not found.failed

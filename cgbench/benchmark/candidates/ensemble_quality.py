@@ -3,7 +3,7 @@
 Knowledge uncertainty ranks pairs by where members disagree. It says nothing about whether they can translate: members
 that have hardly been trained disagree too, about which word to repeat. So a build also records the validation loss of
 each member, chrF and BLEU on pairs that no member has seen, and the shape of the translations, and it warns where
-these show that the uncertainties mean nothing (docs/build-react.md, "How well the ensemble translates").
+these show that the uncertainties mean nothing (docs/reference/build-react.md, "How well the ensemble translates").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Figures of a pair as a whole, which follow from figures of its two sides: what tells noise best (docs/noise.md).
+"""Scores of a pair as a whole, from the scores of its two sides: the best measures of noise (docs/how-to/noise.md).
 
 ``dual_cross_entropy`` is the dual conditional cross-entropy of Junczys-Dowmunt, "Dual Conditional Cross-Entropy
 Filtering of Noisy Parallel Corpora" (WMT 2018), section 2: how unlikely the sides are given each other, and how far the

@@ -4,8 +4,8 @@ The most uncertain candidates are mostly noise and are dropped; the benchmark is
 uncertain ones. The draw goes by a seeded hash of each pair's content, so it depends neither on the order of the
 candidates nor on a random generator's version. Before all that, candidates may be dropped for what uncertainty, which
 looks at the source alone, cannot see: those of the highest perplexity under a language model, and those with the
-references that the ensemble finds least likely (docs/noise.md), overall or among candidates of like degree and length
-(:func:`given_degree`).
+references that the ensemble finds least likely (docs/how-to/noise.md), overall or among candidates of like degree
+and length (:func:`given_degree`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How uncertain an ensemble is about each candidate: translate the source, then score the translation.
 
 The given translation, the reference, is scored in the same way: what the ensemble finds least likely of it is mostly
-noise (docs/noise.md). A second ensemble, which translates the other way round, says how likely each source is given its
-target: with that a pair has its dual conditional cross-entropy (:mod:`cgbench.benchmark.candidates.pair_measures`).
+noise (docs/how-to/noise.md). A second ensemble, which translates the other way round, says how likely each source is
+given its target: with that a pair has its dual conditional cross-entropy
+(:mod:`cgbench.benchmark.candidates.pair_measures`).
 
 Shards go to worker processes; a finished shard is a file, so a build that is stopped loses at most the shards in the
 making. What a shard holds depends on the candidates and the ensemble alone, never on how many workers there are.

@@ -10,7 +10,7 @@ with ``share`` the seeds' share of the variance and ``s`` their degrees of freed
 seeds vary differently, with 3 / (runs - 1) in place of his 2. With many seeds this is Satterthwaite's (1946) formula.
 With two or three it rejects less often, because a small variance of seeds is then often luck. Both constants were
 chosen on the normal model to keep the level between 3.5 and 6 % at 5 % for two to ten runs per system, whatever the
-share; ``perf/significance.py`` measures the levels and docs/significance.md has them.
+share; ``perf/significance.py`` measures the levels and docs/explanation/significance.md has them.
 
 A p-value is below 0.05 exactly where the 95 % interval leaves zero out: both are made from the same t. For levels below
 5 %, which Holm's correction asks for, see :func:`half_width`.

@@ -8,7 +8,7 @@ three runs know little of how runs vary, and the quantiles of means of draws fro
 The range is kept by Wilson's score interval (1927) with as many examples as the variance is worth, as survey statistics
 has it (Korn and Graubard 1998): the variance at a limit of the interval is that of a figure which stands there, so that
 it vanishes at 0 and at 100, and the interval reaches neither unless the figure does. How often such intervals hold the
-truth is measured by ``perf/interval_coverage.py``; docs/scoring.md has the figures.
+truth is measured by ``perf/interval_coverage.py``; docs/reference/score.md has the figures.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Metric(ABC):
     """A score of hypotheses against what it was made with (references, compounds).
 
     A metric of your own needs :meth:`statistics`; intervals, tests, bins, seeds and control sets come from these
-    (docs/add-a-metric.md). It may be more than the defaults here say:
+    (docs/how-to/add-a-metric.md). It may be more than the defaults here say:
 
     ``figures`` names what :meth:`compute` gives, in percent; the first is the headline. ``needs``: the texts that it is
     made for, ``references`` or ``sources``. ``joins_pieces``: marks of BPE pieces are removed. ``tokenises``: text is

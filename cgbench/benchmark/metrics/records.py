@@ -1,4 +1,4 @@
-"""Scores for other programs: the long table (``--format tsv``, pandas) and JSON; ``docs/formats.md`` has both."""
+"""Scores for other programs: the long table (``--format tsv``, pandas) and JSON (``docs/reference/formats.md``)."""
 
 from __future__ import annotations
 

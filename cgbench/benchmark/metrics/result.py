@@ -117,7 +117,7 @@ class Evaluation:
         return table
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The results as JSON values, one a system; ``docs/formats.md`` has the schema."""
+        """The results as JSON values, one a system; ``docs/reference/formats.md`` has the schema."""
         rows = as_json(self.scored)
         if not self.differences:
             return rows

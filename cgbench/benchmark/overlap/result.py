@@ -57,7 +57,7 @@ class Overlap:
     settings: dict[str, Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """The totals as JSON; the schema is in ``docs/formats.md``."""
+        """The totals as JSON; the schema is in ``docs/reference/formats.md``."""
         return {
             "settings": self.settings,
             "sides": {side.name: self._side(side) for side in self.sides},

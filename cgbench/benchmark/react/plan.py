@@ -71,9 +71,9 @@ class Plan:
 @dataclass(frozen=True)
 class Built:
     """What a build has found: its texts, the folder of the candidates' text, every candidate with all its figures
-    (a pyarrow table, from the highest degree down, see docs/formats.md), the number of pairs left at each stage,
-    how well the ensemble translates (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the control set, if
-    there is one."""
+    (a pyarrow table, from the highest degree down, see docs/reference/formats.md), the number of pairs left at
+    each stage, how well the ensemble translates (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the
+    control set, if there is one."""
 
     plan: Plan
     train: ParallelText

@@ -283,7 +283,7 @@ def published_rows() -> list[PublishedRow]:
 
 
 def as_json(row: StatsRow) -> dict[str, Any]:
-    """A row as JSON; the schema is in ``docs/formats.md``."""
+    """A row as JSON; the schema is in ``docs/reference/formats.md``."""
     return {
         "name": row.name,
         "train": row.train,

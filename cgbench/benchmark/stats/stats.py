@@ -56,7 +56,7 @@ class Statistics:
         return pandas.DataFrame(records)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The rows as JSON values; ``docs/formats.md`` has the schema."""
+        """The rows as JSON values; ``docs/reference/formats.md`` has the schema."""
         return list(map(as_json, self.rows))
 
     def to_latex(self) -> str:

@@ -428,6 +428,6 @@ def added_architectures() -> dict[str, Architecture]:
         except Exception as error:  # a stranger's module may raise anything
             raise InputError(f"{name} cannot be loaded ({error})") from None
         if not isinstance(entry, Architecture):
-            raise InputError(f"{name} is no Architecture (docs/add-architecture.md)")
+            raise InputError(f"{name} is no Architecture (docs/how-to/add-an-architecture.md)")
         found[point.name] = entry
     return found

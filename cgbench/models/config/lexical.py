@@ -30,7 +30,8 @@ class LexicalConfig:
         0.1, "temperature of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.", above=0
     )
     lexicon_rules: Literal["coded", "described"] = setting(
-        "coded", "how words without an entry are translated: as ``coded`` or as ``described`` (docs/lexicon.md)."
+        "coded",
+        "how words without an entry are translated: as ``coded`` or as ``described`` (see the page on lexicons).",
     )
 
     @property

@@ -30,7 +30,7 @@ def attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = No
     mask = None if mask is None else mask.to(query.dtype)
     if query.is_cuda or not torch.is_grad_enabled():
         return F.scaled_dot_product_attention(query, keys, values, attn_mask=mask, dropout_p=p)
-    # The same, spelt out: training on a CPU is faster so, because sentences are short (docs/performance.md).
+    # The same, spelt out: training on a CPU is faster so, because sentences are short (docs/lab/performance.md).
     logits = query @ keys.transpose(-1, -2) / math.sqrt(query.shape[-1])
     weights = torch.softmax(logits if mask is None else logits + mask, -1)
     return (dropout(weights, p) if p else weights) @ values

@@ -74,7 +74,7 @@ class Subwords:
 
     @classmethod
     def learn(cls, source: Path, target: Path, config: TextConfig) -> Subwords:
-        """Learn from two plain text files (see the text contract in ``docs/formats.md``).
+        """Learn from two plain text files (see the text contract in ``docs/reference/formats.md``).
 
         The same files give the same subwords, whatever the machine, the run or the number of threads.
 

@@ -147,7 +147,7 @@ def _run(
     """What a process does: join the others, work, report an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ |= places
-    # What PyTorch says of unused parameters is known and meant (docs/train.md).
+    # What PyTorch says of unused parameters is known and meant (docs/reference/train.md).
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and warned
     end_with_parent()  # at once: what is saved is enough to resume, and the same command may begin beside it

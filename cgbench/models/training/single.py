@@ -31,7 +31,7 @@ def train(request: TrainRequest) -> dict[str, Any]:
 
     Several processes (``torchrun``) share the work; one of them at a time makes the text and the subwords.
 
-    :returns: what ``cgbench train --format json`` prints (docs/formats.md); empty with ``dry_run``.
+    :returns: what ``cgbench train --format json`` prints (docs/reference/formats.md); empty with ``dry_run``.
     :raises InputError: an input, a setting or the folder is wrong.
     """
     return train_from(begin(request), request)

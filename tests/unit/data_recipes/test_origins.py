@@ -12,12 +12,12 @@ from cgbench.data_recipes.origins import HEAD, origins, released, source_table
 from cgbench.data_recipes.registry import built_in
 from cgbench.data_recipes.sources import Sources, digest_of
 
-DATA_PAGE = Path(__file__).parents[3] / "docs" / "data.md"
+DATA_PAGE = Path(__file__).parents[3] / "docs/reference/data.md"
 ALL = [(recipe, source) for recipe in built_in().values() for source in recipe.sources]
 
 
 def test_the_page_has_the_table_of_the_sources():
-    """After a change: python -m cgbench.data_recipes.origins, and put what it prints into docs/data.md."""
+    """After a change: python -m cgbench.data_recipes.origins, and put what it prints into docs/reference/data.md."""
     page = DATA_PAGE.read_text("utf-8")
     assert page.count(f"| {' | '.join(HEAD)} |") == 1
     assert source_table() in page

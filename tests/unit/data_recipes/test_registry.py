@@ -39,7 +39,7 @@ def test_a_recipe_of_a_package_is_listed_found_and_prepared(installed, run, tmp_
 
 
 def test_the_documentation_shows_the_example():
-    page = (EXAMPLES.parents[1] / "docs" / "add-a-recipe.md").read_text()
+    page = (EXAMPLES.parents[1] / "docs/how-to/add-a-recipe.md").read_text()
     assert (EXAMPLES / "own_recipe.py").read_text().split('"""\n\n', 1)[1] in page
 
 

@@ -2,7 +2,7 @@
 
 torch multiplies float32 matrices by MKL, which lays out the weights anew for every product and is the slower library on
 AMD's processors. oneDNN takes weights that were laid out once: beam search is 1.17 times as fast on an AMD EPYC, and
-within noise on an Intel Xeon, where nothing is packed (docs/performance.md). The second copy is an attribute of the
+within noise on an Intel Xeon, where nothing is packed (docs/lab/performance.md). The second copy is an attribute of the
 parameter: it lives as long, takes as much memory, and is made again where the parameter has changed.
 """
 

@@ -9,6 +9,8 @@ from cgbench.benchmark.metrics.features import FeatureInputs, make_feature
 from cgbench.errors import InputError
 from cgbench.text.columns import Column
 
+FORMATS = Path(__file__).parents[4] / "docs/reference/formats.md"
+
 
 def read(folder, text):
     (folder / "grammar.tsv").write_text(text)
@@ -58,9 +60,7 @@ def test_a_copy_of_the_grammar_of_cognition_is_the_same_one(tmp_path):
 
 
 def test_the_grammars_of_the_documentation(tmp_path):
-    page = (
-        (Path(__file__).parents[4] / "docs" / "formats.md").read_text().partition("\n## CTER")[2].partition("\n## ")[0]
-    )
+    page = FORMATS.read_text().partition("\n## CTER")[2].partition("\n## ")[0]
     ours, french = (read(tmp_path, block) for block in page.split("```\n")[1::2])
     own = cognition()
     parts = ("types", "rules", "phrases", "modifiers", "repeated")

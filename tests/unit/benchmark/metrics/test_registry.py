@@ -19,8 +19,8 @@ SYSTEMS = {"good": ["THE cat saw a dog", "a dog ran", "the dog ran", "a cat"] * 
 
 @pytest.fixture(autouse=True)
 def package(monkeypatch):
-    """A package with the example of docs/add-a-metric.md, one that cannot be imported, and one that is no metric."""
-    page = (Path(__file__).parents[4] / "docs" / "add-a-metric.md").read_text(encoding="utf-8")
+    """A package with the metric of docs/how-to/add-a-metric.md, one that cannot be imported, one without a metric."""
+    page = (Path(__file__).parents[4] / "docs/how-to/add-a-metric.md").read_text(encoding="utf-8")
     module = types.ModuleType("recall")
     exec(re.search("```python\n(.*?)```", page, re.DOTALL)[1], vars(module))
     monkeypatch.setitem(sys.modules, "recall", module)

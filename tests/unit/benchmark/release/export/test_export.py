@@ -100,7 +100,7 @@ def test_a_language_with_blanks_has_the_metrics_of_the_harness(pairs, tmp_path):
 
 
 def write_tsv(pairs, folder):
-    """The example of docs/add-export-target.md."""
+    """The example of docs/how-to/add-an-export-target.md."""
     with (folder / "pairs.tsv").open("w", encoding="utf-8") as file:
         print("source", "target", "degree", sep="\t", file=file)
         for row in pairs.rows:
