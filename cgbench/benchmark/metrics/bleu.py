@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER by sacrebleu itself, and presets that score as the papers did.
+"""BLEU, chrF and TER as sacrebleu computes them, and presets that score as the papers did.
 
 sacrebleu (Post 2018) extracts the statistics (of BLEU: ``bleu_matches.py``, the same counts) and computes every score;
 its strings and signatures are kept. A preset prepares the text or the statistics where a paper's script did something

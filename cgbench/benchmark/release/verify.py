@@ -289,7 +289,7 @@ def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], 
 
 
 def _check_sets(release: Release) -> str:
-    """The sets of a split: disjoint parts of its corpus, with as many sentences and rows as the manifest says."""
+    """The sets of a split: as many sentences and rows as the manifest says, and the test set that its list names."""
     counts, sets = release.manifest["counts"], release.sets()
     expected = {"pool": len(sets), "selected": sets.count(1), "neither": sets.count(-1)}
     if not release.manifest["inputs"]["given"]:
