@@ -5,64 +5,86 @@ from __future__ import annotations
 from importlib import import_module
 
 import click
+from click.shell_completion import CompletionItem
 
 from cgbench import __version__
 from cgbench.commands.options import Group
 
 COMMANDS = {
-    "augment": ("augment:augment_group", "Make new training pairs from those there are"),
-    "average": ("average:average_command", "Average the parameters of checkpoints of one run"),
-    "build-react": ("build_react:build_react_command", "Build a benchmark from the pairs of a pool"),
-    "clean": ("clean:clean_command", "Delete build results that the release does not use"),
-    "data": ("data:data_group", "Download data sets of the field in the form of the papers"),
-    "degree": ("degree:degree_command", "Measure the compositional degree of sentences"),
-    "demo": ("demo:demo_command", "Write a small German-English corpus with planted noise"),
-    "export": ("export:export_command", "Write a test set in the form of another program"),
-    "inspect": ("inspect:inspect_command", "Show what the layers of a model read"),
-    "lexicon": ("lexicon:lexicon_group", "Learn lexicons: translations of source words"),
-    "lm": ("lm:lm_group", "Train n-gram language models and score sentences"),
-    "models": ("models:models_command", "List architectures, training methods and presets"),
-    "overlap": ("overlap:overlap_command", "Measure how much of a test set is in a corpus"),
-    "power": ("power:power_command", "Compute how many examples and seeds are enough"),
-    "report": ("report:report_command", "Write a page about a release"),
-    "reproduce": ("reproduce:reproduce_group", "Reproduce published tables"),
-    "restore": ("restore:restore_command", "Restore the text of a text-free release"),
-    "score": ("score:score_group", "Score systems, with significance tests and breakdowns"),
-    "split": ("split:split_command", "Split a corpus for compositional generalisation"),
-    "stats": ("stats:stats_command", "Measure what is new in a test set"),
-    "train": ("train:train_command", "Train one model"),
-    "train-ensemble": ("train:train_ensemble_command", "Train models that differ only in their seed"),
-    "translate": ("translate:translate_command", "Translate sentences by beam search"),
-    "uncertainty": ("uncertainty:uncertainty_command", "Measure the uncertainty of an ensemble"),
-    "validate": ("validate:validate_command", "Check whether a release is compositional or only hard"),
-    "verify": ("verify:verify_command", "Recompute checksums, counts and split of a release"),
-    "warm-up": ("warm_up:warm_up_command", "Compile code before it is needed"),
+    "Build": {
+        "demo": ("demo:demo_command", "Build a test set from a synthetic corpus with known noise"),
+        "build-react": ("build_react:build_react_command", "Build a test set from a pool of sentence pairs"),
+        "split": ("split:split_command", "Split a corpus for compositional generalisation"),
+        "validate": ("validate:validate_command", "Check whether a test set is compositional or only hard"),
+        "report": ("report:report_command", "Write an HTML report on a release"),
+        "export": ("export:export_command", "Export a test set to the format of another tool"),
+    },
+    "Score": {
+        "score": ("score:score_group", "Score systems, with significance tests and breakdowns"),
+        "power": ("power:power_command", "Compute how many examples and seeds are enough"),
+        "reproduce": ("reproduce:reproduce_group", "Reproduce published tables"),
+    },
+    "Models": {
+        "models": ("models:models_command", "List architectures, training methods and presets"),
+        "train": ("train:train_command", "Train one model"),
+        "train-ensemble": ("train:train_ensemble_command", "Train models that differ only in their seed"),
+        "translate": ("translate:translate_command", "Translate sentences with one model or an ensemble"),
+        "uncertainty": ("uncertainty:uncertainty_command", "Measure the uncertainty of an ensemble per sentence"),
+        "average": ("average:average_command", "Average the checkpoints of a training run"),
+        "inspect": ("inspect:inspect_command", "Show which lower layers each layer of a model reads"),
+        "lm": ("lm:lm_group", "Train n-gram language models and score sentences"),
+        "lexicon": ("lexicon:lexicon_group", "Learn word-translation lexicons"),
+    },
+    "Data": {
+        "data": ("data:data_group", "Download and prepare published data sets"),
+        "augment": ("augment:augment_group", "Generate new training pairs"),
+        "stats": ("stats:stats_command", "Count novel n-grams and compounds in a test set"),
+        "degree": ("degree:degree_command", "Measure the compositional degree of sentences"),
+        "overlap": ("overlap:overlap_command", "Measure how much of a test set occurs in a corpus"),
+    },
+    "Maintain": {
+        "verify": ("verify:verify_command", "Check the checksums, counts and split of a release"),
+        "restore": ("restore:restore_command", "Restore text to a text-free release"),
+        "clean": ("clean:clean_command", "Delete unused build files"),
+        "warm-up": ("warm_up:warm_up_command", "Precompile and cache code"),
+    },
 }
-"""Where each command is (the file in ``commands/`` and the name in it), and what ``cgbench --help`` says of it."""
+"""By group of ``cgbench --help``: where each command is (the file in ``commands/`` and the name in it), its summary."""
+_ALL = {name: found for commands in COMMANDS.values() for name, found in commands.items()}
 
 
 class Commands(Group):
-    """The commands of :data:`COMMANDS`."""
+    """The commands of :data:`COMMANDS`; help and completion import none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
-        return list(COMMANDS)
+        return list(_ALL)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One of them; None where there is none of that name."""
-        if cmd_name not in COMMANDS:
+        """Import a command; None if there is none of that name."""
+        if cmd_name not in _ALL:
             return None
-        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        module, _, name = _ALL[cmd_name][0].partition(":")
         found: click.Command = getattr(import_module(f"cgbench.commands.{module}"), name)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        """List the commands by group."""
+        for group, commands in COMMANDS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name.ljust(max(map(len, _ALL))), text) for name, (_, text) in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command."""
+        found = [CompletionItem(name, help=text) for name, (_, text) in _ALL.items() if name.startswith(incomplete)]
+        return found or click.Command.shell_complete(self, ctx, incomplete)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    example="cgbench score bleu --ref test.en --hyp first=first.en --hyp second=second.en --paired",
+)
 @click.version_option(__version__)
 def main() -> None:
-    """Build benchmarks of compositional generalisation from real text, score systems, train the models."""
+    """Build benchmarks of compositional generalisation from real text, score systems, train models."""

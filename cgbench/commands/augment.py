@@ -1,4 +1,4 @@
-"""``cgbench augment``: new training pairs from those there are."""
+"""``cgbench augment``: generate new training pairs."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ from pathlib import Path
 
 import click
 
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, Group, corpora_words, corpus_words, format_option
 from cgbench.commands.requests import takes
 from cgbench.data_recipes.augmentation import AugmentRequest
 from cgbench.errors import InputError
 from cgbench.text.streams import form as form_of
 
+EXAMPLE = "cgbench augment geca train.de train.en --out new.de new.en --samples 500"
 
-@click.group("augment", cls=Group)
+
+@click.group("augment", cls=Group, example=EXAMPLE)
 def augment_group() -> None:
-    """New training pairs from those there are."""
+    """Generate new training pairs."""
 
 
-@augment_group.command("geca", cls=Command)
-@click.argument("corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...")
+@augment_group.command("geca", cls=Command, example=EXAMPLE)
+@click.argument(
+    "corpus", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="TRAIN...", shell_complete=files
+)
 @takes(AugmentRequest, read={"corpus": corpus_words, "tests": corpora_words})
 @format_option
 def geca_command(request: AugmentRequest, form: str) -> None:
-    """Make new pairs from TRAIN: swap fragments that occur in the same contexts.
+    """Generate pairs by swapping fragments that occur in the same contexts (GECA; Andreas, 2020).
 
-    TRAIN is two files (source, target), or one with both sides. The method is GECA (Andreas, 2020).
+    TRAIN is two files (source, target), or one with both sides.
     """
     from cgbench.data_recipes.augmentation import augment_corpus
 

@@ -7,19 +7,24 @@ from pathlib import Path
 
 import click
 
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
 
 
-@click.command("average", cls=Command)
-@click.argument("folders", type=PATH, nargs=-1, required=True, metavar="DIR...")
-@click.option("--last", type=click.IntRange(2), metavar="N", help="DIR is a run: average its last N checkpoints.")
-@click.option("--out", type=PATH, required=True, help="Folder of the new checkpoint.")
+@click.command("average", cls=Command, example="cgbench average models/run --last 5 --out models/averaged")
+@click.argument("folders", type=PATH, nargs=-1, required=True, metavar="CHECKPOINT...", shell_complete=files)
+@click.option("--last", type=click.IntRange(2), metavar="N", help="Average the last N checkpoints of a run")
+@click.option("--out", type=PATH, required=True, metavar="FOLDER", help="Folder of the new checkpoint")
 @format_option
 def average_command(folders: tuple[Path, ...], last: int | None, out: Path, form: str) -> None:
-    """Average the parameters of checkpoints of one run, which often translates a little better than the last one."""
+    """Average the parameters of checkpoints of one training run.
+
+    The average often translates slightly better than the last checkpoint. With --last, CHECKPOINT is the folder of
+    the run.
+    """
     from cgbench.models.averaging import average, last_checkpoints
 
     if last is not None:

@@ -9,11 +9,14 @@ import click
 
 from cgbench.benchmark.react.request import BuildRequest
 from cgbench.commands.options import (
+    DRY_RUN,
+    EXPLAIN,
     Resumable,
     corpora_words,
     corpus_words,
     engine_options,
     format_option,
+    grouped,
     log_every_option,
     note,
     say_if,
@@ -22,22 +25,25 @@ from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument, printable_json
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.cost import Forecast
     from cgbench.engines import Engine
 
 
-@click.command("build-react", cls=Resumable)
+@click.command(
+    "build-react",
+    cls=Resumable,
+    example="cgbench build-react --train train.de train.en --pool pool.de pool.en --out release --dry-run",
+)
 @engine_options
 @takes(BuildRequest, read={"train": corpus_words, "pools": corpora_words, "exclude": corpora_words})
-@click.option("--dry-run", is_flag=True, help="Print what would run, and why; write nothing.")
-@click.option("--explain", is_flag=True, help="Print for each step why it runs or is kept.")
+@grouped("Execution", "--dry-run", is_flag=True, help=DRY_RUN)
+@grouped("Advanced", "--explain", is_flag=True, help=EXPLAIN)
 @log_every_option
 @format_option
 def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, form: str) -> None:
-    """Build a benchmark: the pairs of a pool that combine known words in new ways and are hard for a model.
+    """Build a test set of pairs that combine known words in new ways and are hard for a model.
 
-    An interrupted build resumes when the same command is given again: finished steps are kept as long as nothing they
-    depend on has changed.
+    The pairs come from a pool that was not trained on. The same command resumes an interrupted build: it keeps
+    finished steps whose inputs have not changed.
     """
     from cgbench.benchmark.cost import estimates_wanted, forecast
     from cgbench.benchmark.react import build_react as build
@@ -53,9 +59,11 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
             found = {"estimate": cost.as_dict(), "advice": cost.advice} if cost else {}
             click.echo(json.dumps({"steps": lines, **found}, indent=1))
             return
-        note("\n".join(lines))
-    if cost:
-        _print_cost(cost)
+        click.echo("\n".join([*lines, *([f"\n{cost}"] if cost else [])]))
+    elif cost:
+        note(f"\n{cost}\n")
+    if cost and cost.advice:
+        note(f"warning: {cost.advice}")
     if dry_run:
         return
     release = build.run_build(plan, engine, say_if(explain))
@@ -75,9 +83,3 @@ def _check_members(request: BuildRequest) -> None:
     for name in ("members", "model", "arch", "method", "gpus_per_member"):
         if taken and given.get(name) is not None:
             raise InputError(f"{argument(taken)} takes members as they are; leave {argument(name)} out")
-
-
-def _print_cost(cost: Forecast) -> None:
-    note(f"\n{cost}\n")
-    if cost.advice:
-        note(f"warning: {cost.advice}")

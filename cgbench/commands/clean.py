@@ -1,4 +1,4 @@
-"""``cgbench clean``: delete what a finished release does not need."""
+"""``cgbench clean``: delete unused build results."""
 
 from __future__ import annotations
 
@@ -7,22 +7,26 @@ import json
 import click
 
 from cgbench.benchmark.release.clean import CleanRequest, clean
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
 
 
-@click.command("clean", cls=Command)
+@click.command("clean", cls=Command, example="cgbench clean release --dry-run")
 @takes(CleanRequest)
-@click.argument("folder", metavar="DIR")
+@click.argument("folder", metavar="FOLDER", shell_complete=files)
 @format_option
 def clean_command(request: CleanRequest, form: str) -> None:
-    """Remove results that a release is not made of (of other settings, partial ones), from where it was built."""
+    """Delete build results that the release does not use, such as those of other settings.
+
+    FOLDER is a release, its build folder, or the folder of a trained ensemble or model.
+    """
     removed, dry_run = clean(request), request.dry_run
     if form == "json":
         rows = [{"path": str(one.path), "bytes": one.size} for one in removed]
         click.echo(json.dumps({"removed": not dry_run, "found": rows}, ensure_ascii=False, indent=1))
         return
     for one in removed:
-        click.echo(f"{'would go' if dry_run else 'removed'}  {one.path} ({one.size:,} bytes)")
+        click.echo(f"{'would delete' if dry_run else 'deleted'}  {one.path} ({one.size:,} bytes)")
     total = sum(one.size for one in removed)
-    click.echo(f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to remove")
+    click.echo(f"{total:,} bytes {'to free' if dry_run else 'freed'}" if removed else "nothing to delete")

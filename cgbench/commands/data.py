@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgbench.commands.completion import names
 from cgbench.commands.options import Command, Group, Resumable, engine_options, format_option, note
 from cgbench.commands.requests import takes
 from cgbench.data_recipes.prepared import DataRequest
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 SHOWN = 6  # splits or files that are named one by one when many are missing
 
 
-@click.group("data", cls=Group)
+@click.group("data", cls=Group, example="cgbench data get scan --out data/scan")
 def data_group() -> None:
-    """Data sets of the field, in the form that the papers used."""
+    """Download and prepare published data sets."""
 
 
-@data_group.command("list", cls=Command)
+@data_group.command("list", cls=Command, example="cgbench data list")
 @format_option
 def list_command(form: str) -> None:
-    """Show every data set with its size and licence."""
+    """List the data sets with their size and licence."""
     from cgbench.data_recipes.registry import recipes
 
     if form == "json":
@@ -43,11 +44,11 @@ def list_command(form: str) -> None:
         click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-@data_group.command("describe", cls=Command)
-@click.argument("name")
+@data_group.command("describe", cls=Command, example="cgbench data describe scan")
+@click.argument("name", shell_complete=names("data set"))
 @format_option
 def describe_command(name: str, form: str) -> None:
-    """Show a data set's splits, sources, licence and citation."""
+    """Show the splits, sources, licence and citation of a data set."""
     from cgbench.data_recipes.registry import find_recipe
 
     recipe = find_recipe(name)
@@ -82,15 +83,15 @@ def describe_command(name: str, form: str) -> None:
         click.echo(f"    {', '.join(known) or 'no digest: recorded at first use'}; {seen}{where}")
 
 
-@data_group.command("get", cls=Resumable)
-@click.argument("name")
+@data_group.command("get", cls=Resumable, example="cgbench data get scan --out data/scan")
+@click.argument("name", shell_complete=names("data set"))
 @engine_options
 @takes(DataRequest)
 @format_option
 def get_command(request: DataRequest, form: str) -> None:
-    """Prepare the data set NAME: fetch or generate it, check it, write aligned plain text.
+    """Download or generate a data set, check it, and write it as aligned plain text.
 
-    Given again, the command resumes; a set that is there, complete and unchanged, is kept.
+    The same command resumes an interrupted download. A complete, unchanged data set is kept.
     """
     from cgbench.data_recipes.prepared import get_data
     from cgbench.data_recipes.registry import find_recipe

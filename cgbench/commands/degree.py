@@ -8,22 +8,23 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.degree import DegreeRequest, degree_rows
-from cgbench.commands.options import Command, format_option, warn_of
+from cgbench.commands.completion import files
+from cgbench.commands.options import Command, format_option, grouped, warn_of
 from cgbench.commands.requests import takes
 
 
-@click.command("degree", cls=Command)
+@click.command("degree", cls=Command, example="cgbench degree test.en --train train.en --cover")
 @takes(DegreeRequest)
-@click.option("--cover", is_flag=True, help="Print the pieces of each sentence.")
-@click.argument("texts", metavar="[TEXT]", default="-")
+@grouped("Output", "--cover", is_flag=True, help="Print the pieces of each sentence")
+@click.argument("texts", metavar="[TEXT]", default="-", shell_complete=files)
 @format_option
 def degree_command(request: DegreeRequest, cover: bool, form: str) -> None:
-    """Print pieces, length and compositional degree of each sentence of TEXT (or of standard input).
+    """Print the compositional degree of each sentence of TEXT, with its pieces and length.
 
-    TEXT is plain (.gz, .zst too), or TABLE:COLUMN.
+    The degree is the number of pieces divided by the length in words. Pieces are the fewest n-grams that cover the
+    sentence and are known from the training text; an unknown word is a piece of its own.
 
-    The degree is the smallest number of n-grams known from the training text that cover the sentence, over its
-    length in words. A word that is not known is a piece of its own.
+    TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
     from cgbench.text.inspection import look_at_texts
 

@@ -1,4 +1,4 @@
-"""``cgbench demo``: a small corpus, and a benchmark from it."""
+"""``cgbench demo``: a small synthetic corpus, and a test set from it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.options import Resumable, engine_options, format_option
+from cgbench.commands.options import Resumable, engine_options, format_option, grouped
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 
 
-@click.command("demo", cls=Resumable)
-@click.option(
-    "--out", type=PATH, default=Path("demo"), show_default=True, help="Folder for the corpus and the release."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the corpus and of the build.")
-@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting of the build.")
+@click.command("demo", cls=Resumable, example="cgbench demo --out demo")
+@grouped(
+    "Output", "--out", type=PATH, default=Path("demo"), show_default=True, metavar="FOLDER",
+    help="Folder for the corpus and the release",
+)  # fmt: skip
+@grouped(
+    "Selection", "--seed", type=int, default=1, show_default=True, metavar="N",
+    help="Random seed of the corpus and the build",
+)  # fmt: skip
+@grouped("Selection", "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a setting; repeatable")
 @engine_options
 @format_option
 def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Engine, form: str) -> None:
-    """Write a small German-English corpus with planted kinds of pairs, build a benchmark, make a page about it."""
+    """Build a test set from a small synthetic German-English corpus with known noise, and write a report."""
     from cgbench.benchmark.react.demo import run_demo
     from cgbench.files import write_atomic
     from cgbench.report.release_page import release_page

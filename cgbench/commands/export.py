@@ -8,16 +8,17 @@ import shlex
 import click
 
 from cgbench.benchmark.release.export.export import ExportRequest, export
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
 
 
-@click.command("export", cls=Command)
+@click.command("export", cls=Command, example="cgbench export release --to lm-eval --out exported")
 @takes(ExportRequest)
-@click.argument("release", metavar="DIR")
+@click.argument("release", metavar="RELEASE", shell_complete=files)
 @format_option
 def export_command(request: ExportRequest, form: str) -> None:
-    """Write the test set of a release in the form that another tool reads; nothing is fetched or sent."""
+    """Export the test set of a release to the format of another tool, without network access."""
     files, folder = export(request), shlex.quote(request.release)
     if form == "json":
         found = {"out": str(request.out), "to": request.to, "files": files}

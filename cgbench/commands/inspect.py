@@ -7,20 +7,27 @@ from pathlib import Path
 
 import click
 
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.errors import InputError
 
 PATH = click.Path(path_type=Path)
 
 
-@click.command("inspect", cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--source", type=PATH, help="Source text that the model reads, where what is shown depends on it (lrf).")
-@click.option("--target", type=PATH, help="Its translations, a line a line.")
-@click.option("--out", type=PATH, multiple=True, help="Also write a file: .tsv, .json, .png, .svg or .pdf; repeatable.")
+@click.command("inspect", cls=Command, example="cgbench inspect models/composition --out weights.svg")
+@click.argument("folder", type=PATH, metavar="MODEL", shell_complete=files)
+@click.option("--source", type=PATH, metavar="FILE", help="Source text, which an lrf model needs")
+@click.option("--target", type=PATH, metavar="FILE", help="Translations of the source text, one per line")
+@click.option(
+    "--out",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Also write a .tsv, .json, .png, .svg or .pdf file; repeatable",
+)
 @format_option
 def inspect_command(folder: Path, source: Path | None, target: Path | None, out: tuple[Path, ...], form: str) -> None:
-    """Show which lower layers the layers of the model in DIR read, and how much: composition and lrf."""
+    """Show the weight of each lower layer in the input of each layer (architectures composition and lrf)."""
     from cgbench.files import check_output, write_atomic
     from cgbench.models.inspection import inspect_checkpoint, panel_rows
     from cgbench.plots import draw_heatmaps, is_picture, save

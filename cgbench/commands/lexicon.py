@@ -9,31 +9,33 @@ from pathlib import Path
 
 import click
 
-from cgbench.commands.options import Command, Group, corpus_words, format_option
+from cgbench.commands.completion import files
+from cgbench.commands.options import Command, Group, corpus_words, format_option, grouped
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError
 from cgbench.models.lexicons.learning import LexiconRequest
 
 PATH = click.Path(path_type=Path)
 
+EXAMPLE = "cgbench lexicon learn train.de train.en --method ibm2 --out lexicon.json"
 SHOWN = 20  # words of a lexicon on the screen
 
 
-@click.group("lexicon", cls=Group)
+@click.group("lexicon", cls=Group, example=EXAMPLE)
 def lexicon_group() -> None:
-    """Lexicons: which target words a source word stands for."""
+    """Learn word-translation lexicons."""
 
 
-@lexicon_group.command("learn", cls=Command)
-@click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...")
+@lexicon_group.command("learn", cls=Command, example=EXAMPLE)
+@click.argument("corpus", type=PATH, nargs=-1, required=True, metavar="TRAIN...", shell_complete=files)
 @takes(LexiconRequest, read={"corpus": corpus_words})
-@click.option("--show", type=PATH, metavar="PICTURE", help="Draw the lexicon to a .svg, .png or .pdf file.")
-@click.option("--words", metavar="W,W,...", help="Source words in the picture (default: all).")
+@grouped("Output", "--show", type=PATH, metavar="FILE", help="Plot the lexicon (.svg, .png or .pdf)")
+@grouped("Output", "--words", metavar="W,W,...", help="Source words in the plot [default: all]")
 @format_option
 def learn_command(request: LexiconRequest, show: Path | None, words: str | None, form: str) -> None:
-    """Learn a lexicon from TRAIN: two files (source, target), or one with both sides.
+    """Learn a lexicon from TRAIN with a method of Akyürek and Andreas (2021).
 
-    Words are separated by blanks. The learners are those of Akyürek and Andreas (2021).
+    TRAIN is two files (source, target), or one with both sides. Words are separated by blanks.
     """
     from cgbench.files import check_output
     from cgbench.models.lexicons.learning import learn

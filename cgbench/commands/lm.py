@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, Group, format_option, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, InputWarning
@@ -15,26 +16,27 @@ from cgbench.lm.training import LmRequest
 
 PATH = click.Path(path_type=Path)
 DASH = click.Path(path_type=Path, allow_dash=True)
+EXAMPLE = "cgbench lm train train.en --order 3 --out model.arpa"
 
 
-@click.group("lm", cls=Group)
+@click.group("lm", cls=Group, example=EXAMPLE)
 def lm_group() -> None:
-    """Train n-gram language models, and score sentences with them."""
+    """Train n-gram language models and score sentences."""
 
 
 def _numbers(words: tuple[str, ...]) -> list[str]:
     return " ".join(words).replace(",", " ").split()
 
 
-@lm_group.command("train", cls=Command)
-@click.argument("corpus")
+@lm_group.command("train", cls=Command, example=EXAMPLE)
+@click.argument("corpus", shell_complete=files)
 @takes(LmRequest, read={"prune": _numbers, "fallback": _numbers})
 @log_every_option
 @format_option
 def train_command(request: LmRequest, form: str) -> None:
-    """Train a language model on CORPUS, one sentence per line (.gz, .zst too), TABLE:COLUMN, or - for standard input.
+    """Train an n-gram language model with interpolated modified Kneser-Ney smoothing, as KenLM's lmplz does.
 
-    Interpolated modified Kneser-Ney smoothing, the same model as KenLM's lmplz makes.
+    CORPUS has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or - for standard input.
     """
     from cgbench.lm.training import train
 
@@ -58,15 +60,23 @@ def train_command(request: LmRequest, form: str) -> None:
     click.echo(f"\n{figures['signature']}\nnext:  cgbench lm score --lm {request.out} TEXT")
 
 
-@lm_group.command("score", cls=Command)
-@click.option("--lm", type=PATH, required=True, help="The model: an ARPA file or a KenLM binary file.")
-@click.option("--summary", is_flag=True, help="Print the figures of the whole text alone.")
-@click.argument("text", type=DASH, default="-")
+@lm_group.command("score", cls=Command, example="cgbench lm score test.en --lm model.arpa")
+@click.option(
+    "--lm",
+    type=PATH,
+    required=True,
+    metavar="FILE",
+    shell_complete=files,
+    help="Language model: an ARPA file or a KenLM binary file",
+)
+@click.option("--summary", is_flag=True, help="Print only the scores of the whole text")
+@click.argument("text", type=DASH, default="-", shell_complete=files)
 @format_option
 def score_command(lm: Path, summary: bool, text: Path, form: str) -> None:
-    """Print log10 probability, words, unknown words and perplexity of each sentence of TEXT (or standard input).
+    """Print log10 probability, number of words, number of unknown words and perplexity of each sentence of TEXT.
 
-    TEXT is plain (.gz, .zst too), or TABLE:COLUMN. The figures of the whole text follow on standard error.
+    TEXT is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The scores of the whole text go to
+    standard error.
     """
     from cgbench.lm.language_model import CorpusScore, LanguageModel
     from cgbench.text.columns import read_text

@@ -7,20 +7,28 @@ from typing import Any
 
 import click
 
+from cgbench.commands.completion import names
 from cgbench.commands.options import Command, format_option
 from cgbench.errors import InputError
 
 
-@click.command("models", cls=Command)
-@click.argument("name", required=False)
-@click.option("--source-size", type=click.IntRange(4), help="Source dictionary, for the counts (default: published).")
-@click.option("--target-size", type=click.IntRange(4), help="Target dictionary, for the counts.")
-@click.option("--parameters/--no-parameters", default=True, help="Count parameters, which takes PyTorch and seconds.")
+@click.command("models", cls=Command, example="cgbench models transformer_iwslt")
+@click.argument("name", required=False, shell_complete=names("--model"))
+@click.option(
+    "--source-size",
+    type=click.IntRange(4),
+    metavar="N",
+    help="Source vocabulary size for the counts [default: the published one]",
+)
+@click.option("--target-size", type=click.IntRange(4), metavar="N", help="Target vocabulary size for the counts")
+@click.option(
+    "--parameters/--no-parameters", default=True, show_default=True, help="Count parameters, which may need PyTorch"
+)
 @format_option
 def models_command(
     name: str | None, source_size: int | None, target_size: int | None, parameters: bool, form: str
 ) -> None:
-    """List architectures, training methods and presets; with NAME, all settings of one and what they mean."""
+    """List architectures, training methods and presets, or with NAME the settings of one of them."""
     from importlib.util import find_spec
 
     from cgbench.models.catalogue import catalogue, describe

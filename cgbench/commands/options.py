@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from cgbench.commands.lines import FROM_FILE, Failure, Stopped, as_options, text_alone, warnings_as_lines, with_file
 from cgbench.commands.lines import note as note  # read from here by many
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from cgbench.text.inspection import Finding
 
 SEPARATOR = "\0"  # cannot occur in a file name
+FIRST, LAST = ("Input", "Text"), ("Output", "Execution", "Advanced")
+"""Headings of ``--help`` that come first and last; the others keep the order of their options."""
+FEW = 8  # options that need no headings
 
 
 class FilesType(click.ParamType):
@@ -72,7 +76,58 @@ class ModelType(click.ParamType):
         return str(value)
 
 
-class Command(click.Command):
+class Option(click.Option):
+    """An option under a heading of ``--help``."""
+
+    def __init__(self, declarations: Sequence[str], group: str = "", **more: Any) -> None:
+        super().__init__(declarations, **more)
+        self.group = group
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """The default, but not the range, which the message of a wrong value has."""
+        return {name: value for name, value in super().get_help_extra(ctx).items() if name != "range"}
+
+
+def grouped(group: str, *declarations: str, **more: Any) -> Callable[[Any], Any]:
+    """``click.option`` under a heading."""
+    return click.option(*declarations, cls=Option, group=group, **more)
+
+
+class Documented(click.Command):
+    """A command or group whose help has options under headings, and an example at its end."""
+
+    def __init__(self, *arguments: Any, example: str = "", **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.example = example
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options under the headings of their groups; a few options need no headings."""
+        groups: dict[str, list[tuple[str, str]]] = {name: [] for name in FIRST}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
+                groups.setdefault(getattr(param, "group", "Execution"), []).append(
+                    (record[0], " ".join(record[1].split()).rstrip("."))
+                )
+        if sum(map(len, groups.values())) <= FEW:
+            groups = {"Options": [record for records in groups.values() for record in records]}
+        for name in [*(name for name in groups if name not in LAST), *LAST]:
+            if records := groups.get(name):
+                with formatter.section(name):
+                    formatter.write_dl(sorted(records, key=lambda record: not record[1].endswith("[required]")))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the example, a long one in several lines."""
+        super().format_epilog(ctx, formatter)
+        lines = [""]
+        for part in re.split(" (?=--)", self.example):  # an option and its value stay together
+            if lines[-1] and len(lines[-1]) + len(part) > formatter.width - 9:
+                lines.append("")
+            lines[-1] += f" {part}" if lines[-1] else part
+        with formatter.section("Example"):
+            formatter.write("  " + " \\\n      ".join(lines) + "\n")
+
+
+class Command(Documented):
     """A command whose :class:`FilesType` options take every word up to the next option.
 
     Where the command has arguments of its own, a corpus takes the words that can be its own and leaves the others:
@@ -88,7 +143,7 @@ class Command(click.Command):
         joined: list[str] = []
         models = {name for param in self.params if isinstance(param.type, ModelType) for name in param.opts}
         words = [
-            word if before in models or word.partition("=")[0] in models else _fetched(word)
+            word if ctx.resilient_parsing or before in models or word.partition("=")[0] in models else _fetched(word)
             for before, word in zip(["", *args], args, strict=False)
         ]
         ctx.meta[_WORDS] = tuple(args)
@@ -121,17 +176,15 @@ class Command(click.Command):
                 error.option_name, f"No such option {error.option_name!r}.{meant}", ctx=ctx
             ) from None
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options under the headings of their groups; those without one come last."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                groups.setdefault(getattr(param, "group", ""), []).append(record)
-        others = groups.pop("", [])
-        for name, records in [*groups.items(), ("Other options" if groups else "Options", others)]:
-            if records:
-                with formatter.section(name):
-                    formatter.write_dl(records)
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the further files of an option that takes several."""
+        last = next((word for word in reversed(ctx.meta.get(_WORDS, ())) if word.startswith("--")), "")
+        if not incomplete.startswith("-") and isinstance(self._option(last), FilesType):
+            return [CompletionItem(incomplete, type="file")]
+        return super().shell_complete(ctx, incomplete)
+
+    def _option(self, name: str) -> click.ParamType | None:
+        return next((param.type for param in self.params if name in param.opts), None)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; where no bar can be seen, lines say how far it is."""
@@ -196,10 +249,23 @@ class Resumable(Command):
             raise Stopped("stopped; the same command, given again, goes on from what is saved") from None
 
 
-class Group(click.Group):
+class Group(Documented, click.Group):
     """The command line: turns what a user can cause into one line and status 2."""
 
     command_class = Command
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, then the options."""
+        self.format_commands(ctx, formatter)
+        Documented.format_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the first sentence of each."""
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, one.get_short_help_str(1000).rstrip(".")) for name, one in commands.items() if one]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -286,9 +352,9 @@ def _set_log_every(ctx: click.Context, param: click.Parameter, seconds: float | 
     ctx.call_on_close(restore)
 
 
-log_every_option = click.option(
-    "--log-every", type=click.FloatRange(0), metavar="SECONDS", expose_value=False, callback=_set_log_every,
-    help="Without a terminal: a line of progress so often (default 30; 0: none).",
+log_every_option = grouped(
+    "Advanced", "--log-every", type=click.FloatRange(0), metavar="SECONDS", expose_value=False, callback=_set_log_every,
+    help="Interval of progress lines without a terminal; 0: none [default: 30]",
 )  # fmt: skip
 
 
@@ -311,26 +377,37 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*arguments, engine=opened, **given)
 
     return options(
-        click.option("--jobs", type=click.IntRange(1), help="Tasks at once (default: the cores); changes no byte."),
-        click.option("--engine", type=click.Choice(["local", "ray"]), help="Where tasks run (or CGBENCH_ENGINE)."),
-        click.option("--address", metavar="A", help="Of a Ray cluster: auto, or HOST:PORT (or CGBENCH_ADDRESS)."),
-        click.option("--gpus", type=click.IntRange(1), metavar="N", help="Use so many GPUs of this machine."),
-        click.option(
-            "--gpu-share", type=click.IntRange(1), default=1, show_default=True, help="Tasks at once on a GPU."
+        grouped("Execution", "--jobs", type=click.IntRange(1), metavar="N", help=JOBS),
+        grouped(
+            "Execution", "--engine", type=click.Choice(["local", "ray"]),
+            help="Where tasks run: on this machine or on a Ray cluster [default: local, or CGBENCH_ENGINE]",
         ),
-    )(run)
+        grouped(
+            "Advanced", "--address", metavar="HOST:PORT",
+            help="Ray cluster to use, or auto [default: CGBENCH_ADDRESS]",
+        ),
+        grouped("Execution", "--gpus", type=click.IntRange(1), metavar="N", help="Number of GPUs to use"),
+        grouped(
+            "Advanced", "--gpu-share", type=click.IntRange(1), metavar="N", default=1, show_default=True,
+            help="Number of parallel tasks per GPU",
+        ),
+    )(run)  # fmt: skip
 
 
-format_option = click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="What is printed."
-)
-work_option = click.option(
-    "--work", type=click.Path(path_type=Path), metavar="FOLDER",
-    help="Where the release is built: texts, models, finished steps (default: beside it, OUT.work).",
+JOBS = "Number of parallel tasks, which does not change the output [default: all cores]"
+DRY_RUN = "Print the plan and write nothing"
+EXPLAIN = "Print for each step why it runs or is kept"
+format_option = grouped(
+    "Output", "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
+    help="Output format",
+)  # fmt: skip
+work_option = grouped(
+    "Advanced", "--work", type=click.Path(path_type=Path), metavar="FOLDER",
+    help="Build folder of the release, with texts, models and finished steps [default: RELEASE.work]",
 )  # fmt: skip
 
-safe_tsv_option = click.option(
-    "--safe-tsv", is_flag=True, help="Put ' before cells of TSV that begin with = + - @ and are no numbers."
+safe_tsv_option = grouped(
+    "Advanced", "--safe-tsv", is_flag=True, help="Quote TSV cells that a spreadsheet would run as a formula"
 )
 
 

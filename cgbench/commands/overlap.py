@@ -10,11 +10,13 @@ from typing import Any
 import click
 
 from cgbench.benchmark.overlap.request import OverlapRequest
+from cgbench.commands.completion import files
 from cgbench.commands.options import (
     Resumable,
     command_line,
     engine_options,
     format_option,
+    grouped,
     log_every_option,
     ranges,
     safe_tsv_option,
@@ -27,11 +29,13 @@ PATH = click.Path(path_type=Path)
 SAMPLED = 4  # files of a corpus
 
 
-@click.command("overlap", cls=Resumable)
-@click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]")
+@click.command(
+    "overlap", cls=Resumable, example="cgbench overlap test.de test.en --corpus crawl.jsonl.zst --report overlap.html"
+)
+@click.argument("test", nargs=-1, required=True, metavar="TEST [TARGET]", shell_complete=files)
 @takes(OverlapRequest, but=("engine", "test"), read={"orders": ranges, "corpus": lambda given: [*chain(*given)]})
-@click.option("--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side.")
-@click.option("--report", "page", type=PATH, metavar="FILE.html", help="Write an HTML report.")
+@grouped("Output", "--per-example", type=PATH, metavar="FILE.tsv", help="Write one row per example and side")
+@grouped("Output", "--report", "page", type=PATH, metavar="FILE.html", help="Write an HTML report")
 @engine_options
 @format_option
 @safe_tsv_option
@@ -40,10 +44,12 @@ def overlap_command(
     found: dict[str, Any], test: tuple[str, ...], per_example: Path | None, page: Path | None, form: str,
     safe_tsv: bool, engine: Any,
 ) -> None:  # fmt: skip
-    """Print how much of TEST is in a corpus of any size, exactly: n-grams by order, longest spans, degree.
+    """Measure how much of TEST occurs in a corpus: n-grams by length, longest spans, compositional degree.
 
-    TEST is a text (a file, TABLE:COLUMN), or two, source and target. The corpus is read once; memory is that of the
-    test text. An n-gram is known when it occurs within a line (or a row) of the corpus. Paraphrases are not found.
+    Counts are exact for a corpus of any size, which is read once; memory depends only on the test text. An n-gram
+    counts as known if it occurs within one line or row of the corpus. Paraphrases are not found.
+
+    TEST is a file or TABLE:COLUMN, or two of them, source and target.
     """
     from cgbench.benchmark.overlap.overlap import overlap
     from cgbench.files import check_output, write_atomic

@@ -14,16 +14,20 @@ from cgbench.benchmark.metrics.import_scores import ImportRequest, ScoresAsked, 
 from cgbench.benchmark.metrics.power import PowerRequest, PowerResult, power_of
 from cgbench.benchmark.metrics.result import Evaluation, ReportRequest
 from cgbench.benchmark.metrics.score_request import ScoreRequest
-from cgbench.commands.options import Command
+from cgbench.commands.options import Command, grouped
 from cgbench.commands.requests import takes
 from cgbench.commands.score_import import scores_by_system
 from cgbench.errors import InputError
 from cgbench.tables import render
 
 
-@click.command("power", cls=Command)
-@click.option("--scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="Pilot: scores of two systems")
-@click.option("--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
+@click.command(
+    "power",
+    cls=Command,
+    example="cgbench power --metric bleu --ref test.en --hyp one=one.en --hyp two=two.en --difference 1",
+)
+@grouped("Input", "--scores", multiple=True, metavar="SYSTEM=FILE[,FILE...]", help="Pilot scores of two systems")
+@grouped("Input", "--metric", default="exact", show_default=True, help="Metric of the hypotheses (--hyp)")
 @takes(ReportRequest, only=("form",))
 @takes(ScoresAsked, only=("statistic", "scale", "drop_missing"))
 @takes(ScoreRequest, only=("systems", "references", "preset", "accept_text", "ids"))
@@ -36,10 +40,10 @@ def power_command(
     scores: Sequence[str],
     metric: str,
 ) -> None:
-    """The smallest difference that a test set shows, and how many examples or seeds a difference needs.
+    """Compute the smallest difference a test set can show, and how many examples or seeds a difference needs.
 
-    A pilot of two systems, as hypotheses or as scores, shows the variance; or --variance states it. Differences are
-    tested by the calibrated test (docs/explanation/significance.md).
+    The variance comes from a pilot of two systems, given as hypotheses or scores, or from --variance. The test is the
+    calibrated one (docs/explanation/significance.md).
     """
     if bool(scores) + ("systems" in pilot) + ("variance" in values) != 1:
         raise InputError("give a pilot, --scores or --hyp of two systems, or --variance")

@@ -1,4 +1,4 @@
-"""``cgbench report``: a page about a release."""
+"""``cgbench report``: an HTML report on a release."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.release.release import Release
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command
 from cgbench.commands.requests import takes
 from cgbench.files import check_output, write_atomic
 from cgbench.report.release_page import ReleasePageRequest, release_page
 
 
-@click.command("report", cls=Command)
+@click.command("report", cls=Command, example="cgbench report release --out release.html")
 @takes(ReleasePageRequest)
-@click.argument("release", metavar="RELEASE")
+@click.argument("release", metavar="RELEASE", shell_complete=files)
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="FILE.html", help="The page, which opens offline."
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="FILE.html",
+    help="Report, one self-contained HTML file",
 )
 def report_command(request: ReleasePageRequest, out: Path) -> None:
-    """Make a page about a release (funnel, figures, novelty, examples with their covers, checks)."""
+    """Write an HTML report on a release: selection funnel, distributions, novelty, examples and checks."""
     folder = Path(request.release)
     files = [folder / name for name in (*Release.open(folder).manifest["files"], "manifest.json")]
     check_output(out, [*(request.train or ()), *(path for pool in request.pools for path in pool), *files])

@@ -1,4 +1,4 @@
-"""``cgbench reproduce``: the tables of papers, made again."""
+"""``cgbench reproduce``: reproduce published tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cgbench.commands.completion import files, names
 from cgbench.commands.options import (
     Command,
     Group,
     Resumable,
     engine_options,
     format_option,
+    grouped,
     log_every_option,
     note,
 )
@@ -31,16 +33,16 @@ PATH = click.Path(path_type=Path)
 MOST_SEEDS = 10_000
 
 
-@click.group("reproduce", cls=Group)
+@click.group("reproduce", cls=Group, example="cgbench reproduce run lexicon-8 --seeds 5 --out runs")
 def reproduce_group() -> None:
-    """Published tables: make the runs, and show our figures beside the published ones."""
+    """Reproduce published tables: train the systems and compare the scores with the published ones."""
 
 
-@reproduce_group.command("list", cls=Command)
-@click.argument("name", metavar="[TABLE]", required=False)
+@reproduce_group.command("list", cls=Command, example="cgbench reproduce list lexicon-8")
+@click.argument("name", metavar="[TABLE]", required=False, shell_complete=names("table"))
 @format_option
 def list_command(name: str | None, form: str) -> None:
-    """Show the tables, and what cannot be run, with the reason; or every row of TABLE."""
+    """List the tables and what cannot be run, or with TABLE all rows of one table."""
     from cgbench.reproduction.plan import hub_name
     from cgbench.reproduction.tables import all_tables, named_table
 
@@ -169,16 +171,16 @@ def _seeds(words: tuple[str, ...]) -> list[int]:
     return [number for span in spans for number in span]
 
 
-@reproduce_group.command("run", cls=Resumable)
-@click.argument("table")
+@reproduce_group.command("run", cls=Resumable, example="cgbench reproduce run lexicon-8 --seeds 5 --out runs")
+@click.argument("table", shell_complete=names("table"))
 @engine_options
 @takes(ReproduceRequest, read={"systems": _names, "benchmarks": _names, "seeds": _seeds})
-@click.option("--dry-run", is_flag=True, help="Only list the runs.")
+@grouped("Execution", "--dry-run", is_flag=True, help="List the runs and write nothing")
 @log_every_option
 def run_command(request: ReproduceRequest, dry_run: bool) -> None:
-    """Make the runs of TABLE that are not there yet: data, training, translation, scores.
+    """Run the missing experiments of TABLE: prepare data, train, translate and score.
 
-    Given again, the command resumes. Several machines may share the folder: each run is made once.
+    The same command resumes. Several machines may share the folder; each experiment runs once.
     """
     from cgbench.reproduction.plan import plan
     from cgbench.reproduction.tables import find_table
@@ -202,20 +204,33 @@ def run_command(request: ReproduceRequest, dry_run: bool) -> None:
     click.echo(f"{_count(len(runs), 'run')} in {out}\nnext:  cgbench reproduce show {out}{options}")
 
 
-@reproduce_group.command("show", cls=Command)
-@click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--table", "names", multiple=True, metavar="TABLE", help="Only this table; repeatable.")
+@reproduce_group.command("show", cls=Command, example="cgbench reproduce show runs --table lexicon-8 --out table.md")
+@click.argument("folder", type=PATH, metavar="FOLDER", shell_complete=files)
+@click.option(
+    "--table",
+    "names",
+    multiple=True,
+    metavar="TABLE",
+    shell_complete=names("table"),
+    help="Show only this table; repeatable",
+)
 @click.option(
     "--scale", type=click.Choice(["full", "short", "smoke"]), default="full", show_default=True,
-    help="Which runs; they are never mixed.",
+    help="Training schedule of the runs to show",
 )  # fmt: skip
-@click.option("--others", is_flag=True, help="Also figures of ours without a published one beside them.")
-@click.option("--out", type=PATH, multiple=True, help="Also write a file: .md, .json, .svg, .png or .pdf; repeatable.")
+@click.option("--others", is_flag=True, help="Also show scores without a published counterpart")
+@click.option(
+    "--out",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="Also write a .md, .json, .svg, .png or .pdf file; repeatable",
+)
 @format_option
 def show_command(
     folder: Path, names: tuple[str, ...], scale: str, others: bool, out: tuple[Path, ...], form: str
 ) -> None:
-    """Show what the runs in DIR gave, beside the published figures."""
+    """Compare the scores of the runs in FOLDER with the published ones."""
     from cgbench.files import check_output, write_atomic
     from cgbench.plots import is_picture, save
     from cgbench.reproduction.report import (

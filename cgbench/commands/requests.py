@@ -10,18 +10,11 @@ from typing import Any
 
 import click
 
+from cgbench.commands.completion import completion_of
 from cgbench.commands.lines import REQUEST
-from cgbench.commands.options import FilesType, ModelType, changed_settings
+from cgbench.commands.options import FilesType, ModelType, Option, changed_settings, grouped
 from cgbench.errors import InputError
 from cgbench.requests import Field, fields_of
-
-
-class RequestOption(click.Option):
-    """An option made from a field, under the field's heading in ``--help``."""
-
-    def __init__(self, declarations: Sequence[str], group: str = "", **more: Any) -> None:
-        super().__init__(declarations, **more)
-        self.group = group
 
 
 def takes(
@@ -43,6 +36,8 @@ def takes(
     """
     fields = {name: field for name, field in fields_of(kind).items() if name not in but and (not only or name in only)}
     own = [field for field in fields.values() if not field.python_only and not field.is_setting]
+    names = ", ".join(field.name for field in fields.values() if field.is_setting)
+    known = f". Settings: {names}" if names else ""
     settable = not only and (hasattr(kind, "open_field") or any(field.is_setting for field in fields.values()))
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,21 +53,25 @@ def takes(
 
         command: Any = run
         if settable:
-            command = click.option(
-                "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change one setting; repeatable."
-            )(command)
-            command = click.option("--config", type=click.Path(path_type=Path), help="Read settings from a YAML file.")(
-                command
-            )
+            command = grouped(
+                "Selection" if hasattr(kind, "presets") else "Advanced",
+                "--set", "assignments", multiple=True, metavar="KEY=VALUE", help=f"Change a setting; repeatable{known}",
+            )(command)  # fmt: skip
+            command = grouped(
+                "Selection" if hasattr(kind, "presets") else "Advanced",
+                "--config", type=click.Path(path_type=Path), metavar="FILE", help="Read settings from a YAML file",
+            )(command)  # fmt: skip
         for field in reversed(own):
-            command = _option(field)(command)
+            command = _option(field, required=field.required and not only)(command)
         return command
 
     return decorate
 
 
-def _option(field: Field) -> Callable[[Any], Any]:
-    more: dict[str, Any] = {"group": field.group, "help": _help(field), "metavar": field.metavar, "cls": RequestOption}
+def _option(field: Field, required: bool) -> Callable[[Any], Any]:
+    help = f"{field.help} [required]" if required else _help(field)
+    more: dict[str, Any] = {"group": field.group, "help": help, "metavar": field.metavar, "cls": Option}
+    more["shell_complete"] = completion_of(field)
     kinds = {"corpus": FilesType(), "corpora": FilesType(), "files": FilesType(many=True), "model": ModelType()}
     name = field.kind.name if field.kind else ""
     inner = _inner(field)
@@ -111,14 +110,14 @@ def _metavar(field: Field, kind: str) -> str:
     for hint in inner:
         if typing.get_origin(hint) in (list, tuple):
             return "TEXT" if typing.get_args(hint)[0] is str else "N,N,..."
+    if field.flag in ("--model", "--arch", "--method"):
+        return "NAME"
     return field.unit.upper() if field.unit else "N" if int in inner or float in inner else "TEXT"
 
 
 def _help(field: Field) -> str:
     shown = field.default
-    if field.required:
-        return f"{field.help} [required]"
-    if shown is None or isinstance(shown, bool) or shown in ((), "", []) or "default" in field.help:
+    if field.required or shown is None or isinstance(shown, bool) or shown in ((), "", []) or "default" in field.help:
         return field.help
     if isinstance(shown, (list, tuple)):
         shown = ",".join(map(str, shown))

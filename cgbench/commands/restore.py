@@ -1,4 +1,4 @@
-"""``cgbench restore``: put the text back into a release that was published without."""
+"""``cgbench restore``: restore the text of a text-free release."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import json
 import click
 
 from cgbench.benchmark.release.restore import RestoreRequest, restore
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, corpora_words, corpus_words, format_option
 from cgbench.commands.requests import takes
 
 
-@click.command("restore", cls=Command)
+@click.command("restore", cls=Command, example="cgbench restore release --pool pool.de pool.en")
 @takes(RestoreRequest, read={"pools": corpora_words, "train": corpus_words})
-@click.argument("release", metavar="DIR")
+@click.argument("release", metavar="RELEASE", shell_complete=files)
 @format_option
 def restore_command(request: RestoreRequest, form: str) -> None:
-    """Put the text back into a release without text, from your own copies, each pair checked by its hash."""
+    """Restore the text of a text-free release from your own copies of the pools.
+
+    The checksum of each pair is checked.
+    """
     release = restore(request)
     folder = release.folder
     if form == "json":
         click.echo(json.dumps({"out": str(folder), "signature": release.signature}, ensure_ascii=False, indent=1))
     else:
         pairs = release.table().num_rows
-        click.echo(f"the text of {pairs:,} pairs is back in {folder} ({release.signature}); cgbench verify {folder}")
+        click.echo(
+            f"restored the text of {pairs:,} pairs in {folder} ({release.signature})\nnext:  cgbench verify {folder}"
+        )

@@ -23,6 +23,16 @@ OF_REFERENCES = ("references", "more_references", "control_references", "normali
 """Fields of metrics that are made for sources, and of those that are made for references."""
 
 
+EXAMPLES = {
+    "cter": "cgbench score cter --source test.en --compounds compounds.txt --hyp system.zh --lexicon cognition",
+    "exact": "cgbench score exact --ref test.out --hyp system=seed1.out,seed2.out --by length",
+}
+
+
+def _example(name: str) -> str:
+    return f"cgbench score {name} --ref test.en --hyp first=first.en --hyp second=second.en --paired"
+
+
 class Scores(Group):
     """One command per metric, whatever the case of its name (``CTER``, ``BLEU``), and ``import``."""
 
@@ -53,9 +63,9 @@ class Scores(Group):
         return super().resolve_command(ctx, [args[0].lower(), *args[1:]] if args else args)
 
 
-@click.group("score", cls=Scores)
+@click.group("score", cls=Scores, example=_example("bleu"))
 def score_group() -> None:
-    """Score systems, with honest statistics, broken down by what makes an example hard."""
+    """Score systems, with confidence intervals, significance tests and breakdowns."""
 
 
 def score_command(name: str) -> click.Command:
@@ -65,7 +75,7 @@ def score_command(name: str) -> click.Command:
     others = {one for one in fields_of(MetricOptions) if one not in own and one != "compounds"}
     others |= set(OF_REFERENCES if kind.needs == "sources" else OF_SOURCES)
 
-    @click.command(name, cls=Command, help=inspect.getdoc(kind))
+    @click.command(name, cls=Command, help=inspect.getdoc(kind), example=EXAMPLES.get(name, _example(name)))
     @takes(ScoreRequest, but=("metric", *others))
     @takes(ScoreOutput, but=() if kind.needs == "sources" else ("reasons",))
     def command(values: Mapping[str, Any], output: ScoreOutput | Mapping[str, Any]) -> None:

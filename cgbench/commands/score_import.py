@@ -36,7 +36,11 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
     return systems
 
 
-@click.command("import", cls=Command)
+@click.command(
+    "import",
+    cls=Command,
+    example="cgbench score import --scores first=first.comet --scores second=second.comet --paired",
+)
 @takes(
     ImportRequest,
     read={
@@ -46,7 +50,10 @@ def scores_by_system(items: Sequence[str], option: str = "--scores") -> dict[str
 )
 @takes(ScoreOutput, but=("reasons",))
 def import_command(asked: ImportRequest, output: Mapping[str, Any]) -> None:
-    """Intervals, tests, bins and seeds for scores that other programs gave (COMET, MetricX, a judge, lm-eval)."""
+    """Compare systems by segment scores of another program, such as COMET, MetricX, an LLM judge or lm-eval.
+
+    Adds confidence intervals, significance tests and breakdowns to the scores.
+    """
     wanted = ScoreOutput(**output)
     wanted.check(asked)
     wanted.show(evaluation_of_scores(asked))

@@ -24,11 +24,13 @@ class ScoreOutput(ReportRequest):
     """What is made of scores on the command line."""
 
     _: KW_ONLY
-    value_only: bool = option(default=False, help="Print the scores alone", group="Output")
-    per_example: File | None = option(default=None, help="Write a tab-separated row per example", group="Output")
-    plot: File | None = option(default=None, help="Draw the bins of --by: a .svg, .png or .pdf", group="Output")
+    value_only: bool = option(default=False, help="Print only the scores", group="Output")
+    per_example: File | None = option(
+        default=None, help="Write a tab-separated table with one row per example", group="Output"
+    )
+    plot: File | None = option(default=None, help="Plot the bins of --by (.svg, .png or .pdf)", group="Output")
     page: File | None = option(
-        default=None, help="Write all of it as one HTML page", group="Output", flag="report", metavar="FILE.html"
+        default=None, help="Write an HTML report", group="Output", flag="report", metavar="FILE.html"
     )
 
     def check(self, asked: ScoreOptions) -> None:

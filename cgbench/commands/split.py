@@ -12,12 +12,12 @@ from cgbench.commands.requests import takes
 from cgbench.errors import printable_json
 
 
-@click.command("split", cls=Command)
+@click.command("split", cls=Command, example="cgbench split --corpus all.de all.en --method mcd --out split")
 @takes(SplitRequest)
 @log_every_option
 @format_option
 def split_command(request: SplitRequest, form: str) -> None:
-    """Split a corpus so that its test set asks for new combinations of what training has."""
+    """Split a corpus so that the test set has new combinations of known parts."""
     from cgbench.benchmark.splits.split import split, summary
 
     made = split(request)

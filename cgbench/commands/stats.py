@@ -1,4 +1,4 @@
-"""``cgbench stats``: what is new in a test text."""
+"""``cgbench stats``: count novel n-grams in test texts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cgbench.benchmark.stats.request import StatsRequest
-from cgbench.commands.options import Command, log_every_option, ranges, safe_tsv_option, warn_of
+from cgbench.commands.options import Command, grouped, log_every_option, ranges, safe_tsv_option, warn_of
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument
 from cgbench.text.columns import short_name
@@ -30,19 +30,19 @@ def _labelled(tests: tuple[tuple[Path, ...], ...]) -> list[tuple[str, list[Path]
     return found
 
 
-@click.command("stats", cls=Command)
+@click.command("stats", cls=Command, example="cgbench stats --train train.en --test test.en --orders 1-4")
 @takes(StatsRequest, read={"orders": ranges, "tests": _labelled})
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "tsv", "markdown", "latex"]), default="text",
-    show_default=True, help="What is printed.",
+@grouped(
+    "Output", "--format", "form", type=click.Choice(["text", "json", "tsv", "markdown", "latex"]), default="text",
+    show_default=True, help="Output format",
 )  # fmt: skip
 @log_every_option
 @safe_tsv_option
 def stats_command(request: StatsRequest, form: str, safe_tsv: bool) -> None:
-    """Print what is new in a test text: examples, degree, novel n-grams over words and parts of speech.
+    """Measure what is new in test texts: compositional degree, and novel n-grams of words and parts of speech.
 
-    A row a test text, as in Table 2 of Zheng and Lapata 2023. An n-gram is novel when it never occurs in the
-    training text; each is counted once.
+    Prints one row per test text, as in Table 2 of Zheng and Lapata (2023). An n-gram is novel if it never occurs in
+    the training text; each one is counted once.
     """
     from cgbench.benchmark.stats.stats import stats
     from cgbench.text.inspection import look_at_texts

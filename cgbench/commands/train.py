@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from cgbench.commands.options import (
+    EXPLAIN,
     Resumable,
     corpus_words,
     engine_options,
     format_option,
+    grouped,
     log_every_option,
     note,
     options,
@@ -27,20 +29,21 @@ if TYPE_CHECKING:
 
 run_options = options(
     engine_options,
-    click.option("--explain", is_flag=True, help="Print for each step why it runs or is kept."),
+    grouped("Advanced", "--explain", is_flag=True, help=EXPLAIN),
     log_every_option,
     format_option,
 )
+EXAMPLE = "cgbench train --train train.de train.en --valid dev.de dev.en --model transformer_iwslt --out "
 READ = {"corpus": corpus_words, "valid": corpus_words}
 
 
-@click.command("train", cls=Resumable)
+@click.command("train", cls=Resumable, example=EXAMPLE + "models/run")
 @run_options
 @takes(TrainRequest, read=READ)
 def train_command(request: TrainRequest, explain: bool, form: str) -> None:
-    """Train one model of any architecture by any method. Given again, the command resumes.
+    """Train one model. The same command resumes an interrupted training.
 
-    Several processes share the work under torchrun: torchrun --nproc-per-node 4 -m cgbench train ...
+    On several GPUs: torchrun --nproc-per-node 4 -m cgbench train ...
     """
     from cgbench.models.training.single import is_first, train_from
 
@@ -74,11 +77,15 @@ def train_command(request: TrainRequest, explain: bool, form: str) -> None:
     )
 
 
-@click.command("train-ensemble", cls=Resumable)
+@click.command(
+    "train-ensemble",
+    cls=Resumable,
+    example=EXAMPLE.replace("train ", "train-ensemble ", 1) + "models/ensemble --members 4",
+)
 @run_options
 @takes(EnsembleRequest, read=READ)
 def train_ensemble_command(request: EnsembleRequest, explain: bool, form: str) -> None:
-    """Train models that differ only in their seed. Given again, the command resumes."""
+    """Train models that differ only in their seed. The same command resumes an interrupted training."""
     from cgbench.models.training.ensemble import begin_ensemble, train_ensemble_from
 
     begun = begin_ensemble(request)

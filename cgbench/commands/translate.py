@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.models.translation_request import TranslateRequest
@@ -17,15 +18,16 @@ def _folders(given: tuple[tuple[Path, ...], ...]) -> list[Path]:
     return [path for paths in given for path in paths]
 
 
-@click.command("translate", cls=Command)
-@click.argument("sources", metavar="[SOURCE]", default="-")
+@click.command("translate", cls=Command, example="cgbench translate test.de --model models/run --output hypotheses.en")
+@click.argument("sources", metavar="[SOURCE]", default="-", shell_complete=files)
 @takes(TranslateRequest, read={"model": _folders})
 @log_every_option
 def translate_command(request: TranslateRequest) -> None:
-    """Translate SOURCE, one sentence per line, by beam search over the mean of the models' probabilities.
+    """Translate SOURCE by beam search over the mean probabilities of one or several models.
 
-    With --system an external model or a server translates; given again, the command resumes.
-    SOURCE is plain (.gz, .zst too), TABLE:COLUMN, or standard input.
+    With --system, an external model or a server translates, and the same command resumes.
+
+    SOURCE has one sentence per line: a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input.
     """
     from cgbench.models.translation import translated
 

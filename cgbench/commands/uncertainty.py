@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from cgbench.commands.completion import files
 from cgbench.commands.options import Resumable, engine_options, log_every_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError, argument
@@ -11,15 +12,19 @@ from cgbench.models.external.uncertainty import UncertaintyRequest
 from cgbench.requests import as_path
 
 
-@click.command("uncertainty", cls=Resumable)
-@click.argument("sources", metavar="[SOURCE]", default="-")
+@click.command(
+    "uncertainty",
+    cls=Resumable,
+    example="cgbench uncertainty test.de --member models/one --member models/two --output scores.jsonl",
+)
+@click.argument("sources", metavar="[SOURCE]", default="-", shell_complete=files)
 @engine_options
 @takes(UncertaintyRequest)
 @log_every_option
 def uncertainty_command(request: UncertaintyRequest) -> None:
-    """Print how uncertain an ensemble is about each sentence of SOURCE: every measure, of models of any origin.
+    """Measure the uncertainty of an ensemble about each sentence of SOURCE, with native or external models.
 
-    SOURCE is plain (.gz, .zst too), TABLE:COLUMN, or standard input. Given again, the command resumes.
+    SOURCE is a plain or compressed file (.gz, .zst), TABLE:COLUMN, or standard input. The same command resumes.
     """
     from cgbench.models.external.uncertainty import measure
 

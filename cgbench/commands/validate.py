@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from cgbench.benchmark.validity.request import ValidateRequest
-from cgbench.commands.options import Command, format_option, work_option
+from cgbench.commands.completion import files
+from cgbench.commands.options import Command, format_option, grouped, work_option
 from cgbench.commands.requests import takes
 from cgbench.errors import InputError
 
@@ -27,23 +28,24 @@ def _others(words: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-@click.command("validate", cls=Command)
-@click.argument("release", metavar="[FAMILY=]DIR")
+@click.command("validate", cls=Command, example="cgbench validate transformer=release --other lstm=other-release")
+@click.argument("release", metavar="[FAMILY=]RELEASE", shell_complete=files)
 @takes(
     ValidateRequest,
     but=("release", "name"),
     read={"others": _others},
 )
-@click.option(
-    "--sources", type=click.Path(path_type=Path), metavar="FILE", help="Write the sources of the candidates and stop."
-)
+@grouped(
+    "Systems", "--sources", type=click.Path(path_type=Path), metavar="FILE",
+    help="Write the sources of the candidates, for systems to translate, and stop",
+)  # fmt: skip
 @work_option
 @format_option
 def validate_command(found: dict[str, Any], release: str, sources: Path | None, work: Path | None, form: str) -> None:
-    """Say whether a release is compositional or only hard, ranks systems as its pool does, and is stable.
+    """Check whether a release is compositional or only hard, ranks systems as its pool does, and is stable.
 
-    A FAMILY is whatever the ensemble that selected is called, such as transformer; a system whose name begins with
-    it and a / (transformer/seed5) is of that family.
+    FAMILY names the type of ensemble that selected the release, such as transformer. Systems of that type are named
+    FAMILY/NAME, such as transformer/seed5.
     """
     from cgbench.benchmark.release.release import Release
     from cgbench.benchmark.validity.members import candidate_texts

@@ -8,17 +8,18 @@ import sys
 import click
 
 from cgbench.benchmark.release.verify import VerifyRequest, verify
+from cgbench.commands.completion import files
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
 from cgbench.errors import printable, printable_json
 
 
-@click.command("verify", cls=Command)
+@click.command("verify", cls=Command, example="cgbench verify release")
 @takes(VerifyRequest)
-@click.argument("release", metavar="DIR")
+@click.argument("release", metavar="RELEASE", shell_complete=files)
 @format_option
 def verify_command(request: VerifyRequest, form: str) -> None:
-    """Recompute hashes, counts and the split of a release; exit 1 and say what differs."""
+    """Recompute the checksums, counts and split of a release; exit status 1 if any of them differs."""
     checks = verify(request)
     if form == "json":
         rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]

@@ -1,4 +1,4 @@
-"""``cgbench warm-up``: compile the loops that commands need, so that the first call of none has to."""
+"""``cgbench warm-up``: precompile and cache code."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SOURCE = "a b c d e\na b c d e\na b c d e f\nb c d e a\ng a h b\n"
 TARGET = "r s t u v\nr s t u v\nr s t u v w\ns t u v r\nx r y s\n"
 
 
-@click.command("warm-up", cls=Command, hidden=True)
+@click.command("warm-up", cls=Command, example="cgbench warm-up")
 @click.pass_context
 def warm_up_command(context: click.Context) -> None:
-    """Compile the loops of all commands now, so that no later command has to.
+    """Precompile and cache the code of all commands, so that their first run is as fast as later ones.
 
-    Compiled code is cached. Without torch, the loops of models are left out.
+    Without PyTorch, the code of models is left out.
     """
     program = context.find_root().command
     with tempfile.TemporaryDirectory() as name, contextlib.redirect_stdout(io.StringIO()):
@@ -55,7 +55,7 @@ def warm_up_command(context: click.Context) -> None:
     except ModuleNotFoundError as error:
         if missing_package(error) is None:
             raise
-        note("models are left out: torch is not installed")
+        note("the code of models is left out: torch is not installed")
 
 
 def _measure() -> None:

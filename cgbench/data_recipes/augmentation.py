@@ -18,15 +18,18 @@ class AugmentRequest(Settings):
     """What :func:`write_augmented` is asked for."""
 
     corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
-    out: Bitext = option(help="New pairs: two plain files, or one F.tsv", metavar="FILES")
+    out: Bitext = option(help="Files of the new pairs: two plain files, or one .tsv", metavar="FILES", group="Output")
     _: KW_ONLY
-    tests: Bitexts = option(default=(), help="Count its pairs among the new ones; repeatable", flag="test")
+    tests: Bitexts = option(
+        default=(), help="Test corpus whose pairs are counted among the new ones; repeatable", flag="test",
+        group="Input",
+    )  # fmt: skip
     mix: float | None = option(
-        default=None, help="Write the training text with this share of new pairs in it, repeating the smaller part",
-        least=0, most=1, metavar="SHARE",
+        default=None, help="Write the training corpus with this share of new pairs, repeating the smaller part",
+        least=0, most=1, metavar="SHARE", group="Output",
     )  # fmt: skip
     columns: NamePair | None = option(
-        default=None, help="Source and target column of files with both sides (TSV: from 1)", metavar="S,T"
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
     )
 
 

@@ -21,7 +21,7 @@ class LoadRequest(DataRequest):
     """What :func:`load_data` is asked for."""
 
     split: str | None = option(
-        default=None, help="One split, such as length/test (default: all of them, by name)", python_only=True
+        default=None, help="Name of one split, such as length/test [default: all splits, by name]", python_only=True
     )
 
 

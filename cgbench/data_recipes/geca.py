@@ -34,21 +34,25 @@ class Settings:
     """Settings of :func:`augment`; the defaults are those of the authors' code."""
 
     _: KW_ONLY
-    size: int = option(default=4, help="Length of the longest fragment", least=1, unit="words")
-    holes: int = option(default=2, help="Maximum number of holes of a template", least=1, most=100)
-    limit: int = option(default=0, help="Maximum fragment frequency; 0: any", least=0)
+    size: int = option(default=4, help="Length of the longest fragment", least=1, unit="words", group="Augmentation")
+    holes: int = option(
+        default=2, help="Maximum number of holes in a template", least=1, most=100, group="Augmentation"
+    )
+    limit: int = option(default=0, help="Maximum fragment frequency; 0: any", least=0, group="Augmentation")
     max_length: int = option(
-        default=0, help="Pairs of this length or more, the border of the sides included, give no template; 0: all do",
-        least=0, unit="words",
+        default=0, help="Use only templates from shorter pairs, both sides and a separator counted; 0: all", least=0,
+        unit="words", group="Augmentation",
     )  # fmt: skip
     window: int = option(
-        default=0, help="Templates are alike when this many words on each side of their holes are; 0: only equal ones",
-        least=0, unit="words",
+        default=0, help="Number of words on each side of a hole that must be equal; 0: the whole template", least=0,
+        unit="words", group="Augmentation",
     )  # fmt: skip
-    variants: int = option(default=2, help="Number of fragment tuples tried per template; 0: all", least=0)
-    samples: int = option(default=1000, help="Number of new pairs; 0: all", least=0)
-    unique: bool = option(default=False, help="Count repeated training pairs once")
-    seed: int = option(default=1, help="Seed of every random choice", least=0)
+    variants: int = option(
+        default=2, help="Number of fragment tuples tried per template; 0: all", least=0, group="Advanced"
+    )
+    samples: int = option(default=1000, help="Number of new pairs; 0: all", least=0, group="Augmentation")
+    unique: bool = option(default=False, help="Count repeated training pairs once", group="Advanced")
+    seed: int = option(default=1, help="Random seed", least=0, group="Augmentation")
 
     @property
     def as_dict(self) -> dict[str, Any]:

@@ -42,17 +42,23 @@ class Prepared(NamedTuple):
 class DataRequest:
     """What :func:`get_data` is asked for."""
 
-    name: str = option(help="Name of the data set, such as scan (cgbench data list)", python_only=True)
+    name: str = option(help="Name of the data set, such as scan (see `cgbench data list`)", python_only=True)
     _: KW_ONLY
-    out: Folder | None = option(default=None, help="Folder of the prepared set (default: data/NAME)")
+    out: Folder | None = option(default=None, help="Folder of the data set [default: data/NAME]", group="Output")
     mirror: Paths = option(
-        default=(), help="Take the sources from here, and from nowhere else; repeatable", metavar="DIR|URL"
+        default=(), help="Take the sources only from this mirror; repeatable", metavar="FOLDER|URL", group="Input"
     )
-    offline: bool = option(default=False, help="Use no network: downloads, a mirror folder, generated data")
+    offline: bool = option(
+        default=False, help="Do not use the network; use earlier downloads, mirror folders and generated data",
+        group="Execution",
+    )  # fmt: skip
     jobs: int | None = option(
-        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
     )
-    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
     say: AnyFunction | None = option(default=None, help="Function that receives one line per step", python_only=True)
 
     @property

@@ -33,21 +33,28 @@ class Trained:
 class LmRequest:
     """What :func:`train` is asked for."""
 
-    corpus: File = option(help="Text, one sentence per line, or TABLE:COLUMN; - is standard input", python_only=True)
-    out: File = option(help="File of the model: F.arpa (text) or F.binary (KenLM's format)")
+    corpus: File = option(help="Text, one sentence per line, or TABLE:COLUMN; -: standard input", python_only=True)
+    out: File = option(help="Model file: .arpa (text) or .binary (KenLM)", group="Output")
     _: KW_ONLY
-    order: int = option(default=5, help="Length of the longest n-grams", least=1, most=LONGEST, unit="words")
+    order: int = option(
+        default=5, help="Length of the longest n-grams", least=1, most=LONGEST, unit="words", group="Model"
+    )
     prune: list[int] = option(
-        default=(0,), help="Drop n-grams with this count or less: one threshold per order, rising from 0", least=0,
-        metavar="'0 0 1'",
+        default=(0,), help="Drop n-grams up to this count: one threshold per order, rising from 0", least=0,
+        metavar="'0 0 1'", group="Model",
     )  # fmt: skip
-    min_count: int = option(default=1, help="Minimum count of a word; rarer ones become <unk>", least=1)
-    skip_symbols: bool = option(default=False, help="Treat <s>, </s> and <unk> in the text as white space")
+    min_count: int = option(default=1, help="Minimum count of a word; rarer words become <unk>", least=1, group="Model")
+    skip_symbols: bool = option(
+        default=False, help="Treat <s>, </s> and <unk> in the text as white space", group="Advanced"
+    )
     fallback: list[float] = option(
-        default=FALLBACK, help="Discounts of orders whose counts give none", least=0, most=3, metavar="'D1 D2 D3'",
-        flag="discount-fallback",
+        default=FALLBACK, help="Discounts for orders whose counts determine none", least=0, most=3,
+        metavar="'D1 D2 D3'", flag="discount-fallback", group="Advanced",
     )  # fmt: skip
-    jobs: int | None = option(default=None, help="Threads (default: the cores); changes no byte", least=1)
+    jobs: int | None = option(
+        default=None, help="Number of threads, which does not change the output [default: all cores]", least=1,
+        group="Execution",
+    )  # fmt: skip
 
 
 @accepts(LmRequest)

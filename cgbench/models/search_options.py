@@ -12,17 +12,19 @@ class SearchOptions:
     """How a model searches for translations, and where it runs."""
 
     _: KW_ONLY
-    beam: int = option(default=5, help="Size of the beam; 1 is greedy", least=1, group="Search")
+    beam: int = option(default=5, help="Beam size; 1: greedy", least=1, group="Search")
     max_length_ratio: float = option(
-        default=1.2, help="Maximum length of a translation, in tokens per token of the source", least=0, group="Search"
+        default=1.2, help="Maximum length of a translation, in tokens per source token", least=0, group="Advanced"
     )
     max_length_extra: int = option(
-        default=10, help="Tokens that a translation may have beyond the ratio", least=0, group="Search"
+        default=10, help="Number of tokens allowed beyond --max-length-ratio", least=0, group="Advanced"
     )
     prompt: str | None = option(
-        default=None, help="Prompt of an external model; {source} is the sentence", group="Models"
+        default=None, help="Prompt of an external model, with {source} for the sentence", group="Models"
     )
-    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
+    )
 
     @property
     def search(self) -> dict[str, Any]:

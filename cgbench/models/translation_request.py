@@ -16,28 +16,30 @@ class TranslateRequest(SearchOptions):
 
     sources: Text = option(help="Sentences to translate", python_only=True)
     model: Files = option(
-        default=(), help="Files or ensembles, whose mean distribution translates", metavar="FOLDERS",
-        group="Models",
+        default=(), help="Checkpoints, or the folder of an ensemble, whose mean distribution translates",
+        metavar="FOLDERS", group="Models",
     )  # fmt: skip
     _: KW_ONLY
     system: Model | None = option(
         default=None, help="Use an external model instead: hf:ID@REVISION, hf:FOLDER, openai:URL", group="Models"
     )
-    output: File | None = option(default=None, help="Write to this file, complete or not at all")
+    output: File | None = option(default=None, help="Output file, written when it is complete", group="Output")
     format: Literal["text", "json"] = option(
-        default="text", help="One translation per line, or one JSON object with its scores"
+        default="text", help="Print one translation per line, or one JSON object with its scores", group="Output"
     )
     length_penalty: float = option(
-        default=1.0, help="A score is log-probability / tokens^penalty; below 1 favours short translations",
-        group="Search",
-    )  # fmt: skip
-    nbest: int | None = option(default=None, help="List the N best hypotheses (format json)", least=1, group="Search")
-    truncate: bool = option(default=False, help="Truncate long sentences instead of failing")
-    uncertainty: bool = option(
-        default=False, help="Add the knowledge uncertainty (RMI) after a tab; format json: all measures"
+        default=1.0, help="Length penalty: a score is log-probability / tokens^penalty", group="Search"
     )
+    nbest: int | None = option(
+        default=None, help="Print the N best hypotheses (with --format json)", least=1, group="Output"
+    )
+    truncate: bool = option(default=False, help="Truncate long sentences instead of failing", group="Search")
+    uncertainty: bool = option(
+        default=False, help="Add the knowledge uncertainty (RMI) after a tab; with --format json, all measures",
+        group="Output",
+    )  # fmt: skip
     batch_tokens: int | None = option(
-        default=None, help="Source tokens per batch (default: by the device)", least=1, group="Search"
+        default=None, help="Number of source tokens per batch [default: by device]", least=1, group="Execution"
     )
 
     @property

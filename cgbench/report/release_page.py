@@ -43,11 +43,16 @@ DOTS = 1_500
 class ReleasePageRequest:
     """What :func:`release_page` shows."""
 
-    release: AnyRelease = option(help="Release to report", python_only=True)
+    release: AnyRelease = option(help="Release to report on", python_only=True)
     _: KW_ONLY
-    train: Bitext | None = option(default=None, help="Training text, if it has moved since the build")
-    pools: Bitexts = option(default=(), help="A pool, if the pools have moved; repeatable, all or none", flag="pool")
-    force: bool = option(default=False, help="Report a release that fails its checks; the page begins with them")
+    train: Bitext | None = option(default=None, help="Training corpus, if it has moved since the build", group="Input")
+    pools: Bitexts = option(
+        default=(), help="Pool, if the pools have moved; repeatable, all or none", flag="pool", group="Input"
+    )
+    force: bool = option(
+        default=False, help="Report on a release that fails its checks; the page begins with the failures",
+        group="Output",
+    )  # fmt: skip
 
 
 @accepts(ReleasePageRequest)

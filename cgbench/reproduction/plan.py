@@ -132,37 +132,43 @@ class Run:
 class ReproduceRequest:
     """What :func:`~cgbench.reproduction.running.reproduce` is asked for."""
 
-    table: str = option(help="Name of the table (cgbench reproduce list)", python_only=True)
+    table: str = option(help="Name of the table (see `cgbench reproduce list`)", python_only=True)
     _: KW_ONLY
     systems: tuple[str, ...] = option(
-        default=(), help="Only these systems (default: all that can be run)", metavar="A,B,...", group="Runs"
+        default=(), help="Run only these systems [default: all that can be run]", metavar="A,B,...", group="Runs"
     )
-    benchmarks: tuple[str, ...] = option(default=(), help="Only these benchmarks", metavar="A,B,...", group="Runs")
+    benchmarks: tuple[str, ...] = option(default=(), help="Run only these benchmarks", metavar="A,B,...", group="Runs")
     seeds: list[int] | None = option(
-        default=None, help="Number of seeds, or which ones (default: those of the paper)", metavar="N|A,B|A-B",
-        least=1, group="Runs",
+        default=None, help="Number of seeds, or a list of them [default: the paper's]", metavar="N|A,B|A-B", least=1,
+        group="Runs",
     )  # fmt: skip
     scale: Literal["full", "short", "smoke"] = option(
-        default="full", help="The paper's schedule, a stated part of it, or a few updates to see that everything works",
+        default="full",
+        help="Training schedule: the paper's, a documented fraction of it, or a few updates as a smoke test",
         group="Runs",
     )  # fmt: skip
     init: Model | None = option(
-        default=None, help="Pre-trained model of the rows that start from one: hf:ID@REVISION, hf:FOLDER", group="Runs"
-    )
-    updates: int | None = option(
-        default=None, help="Number of updates with --scale short; warm-up is shortened in proportion", least=1,
+        default=None, help="Pre-trained model for the rows that start from one: hf:ID@REVISION or hf:FOLDER",
         group="Runs",
     )  # fmt: skip
-    out: Folder = option(default="reproduction", help="Folder of runs and data")
+    updates: int | None = option(
+        default=None, help="Number of updates with --scale short; the warm-up shrinks in proportion", least=1,
+        group="Advanced",
+    )  # fmt: skip
+    out: Folder = option(default="reproduction", help="Folder for runs and data", group="Output")
     mirror: Paths = option(
-        default=(), help="Take the data's sources from here alone; repeatable", metavar="DIR|URL", group="Data"
+        default=(), help="Take the sources of the data only from this mirror; repeatable", metavar="FOLDER|URL",
+        group="Advanced",
+    )  # fmt: skip
+    offline: bool = option(default=False, help="Do not use the network", group="Execution")
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
     )
-    offline: bool = option(default=False, help="Use no network", group="Data")
-    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
-    keep_models: bool = option(default=False, help="Keep the checkpoint of every run")
+    keep_models: bool = option(default=False, help="Keep the checkpoint of every run", group="Output")
     jobs: int | None = option(
-        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
-    )
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
     engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
     say: AnyFunction | None = option(default=None, help="Function that receives one line per run", python_only=True)
 

@@ -113,14 +113,10 @@ class Normalising:
     _: KW_ONLY
     tokenize: str = option(
         default="none",
-        help="Normalise all text with a tokeniser: moses, 13a, zh, ja, char, jieba, spacy:LANG; or one per language, "
-        "de=moses,zh=jieba",
-        group="Text",
-        metavar="NAME|L=NAME,...",
-    )
-    detokenize: bool = option(
-        default=False, help="Undo Moses tokenisation in all text, before anything else", group="Text"
-    )
+        help="Tokenise all text: moses, 13a, zh, ja, char, jieba, spacy:LANG, or one per language, such as "
+        "de=moses,zh=jieba", group="Text", metavar="NAME|LANG=NAME,...",
+    )  # fmt: skip
+    detokenize: bool = option(default=False, help="Undo Moses tokenisation in all text first", group="Text")
     lowercase: bool = option(default=False, help="Lowercase all text", group="Text")
 
 
@@ -129,7 +125,7 @@ class TextOptions(Normalising):
     """How all text of a job is normalised, where it is of one language."""
 
     _: KW_ONLY
-    language: str = option(default="en", help="Language code, for moses and detokenising", group="Text")
+    language: str = option(default="en", help="Language code, for moses and --detokenize", group="Text")
 
     @property
     def normalisation(self) -> Normalisation:
@@ -143,14 +139,14 @@ class PairOptions(Normalising):
 
     _: KW_ONLY
     columns: NamePair | None = option(
-        default=None, help="Source and target column of files with both sides (TSV: from 1)", metavar="S,T",
-        group="Text",
-    )  # fmt: skip
-    languages: NamePair | None = option(
-        default=None, help="Language codes (default: the last parts of the file names)", metavar="S,T", group="Text"
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
     )
+    languages: NamePair | None = option(
+        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
+        group="Input",
+    )  # fmt: skip
     anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
-        default="none", help="Replace names in the target, which is this kind of logical form", group="Text"
+        default="none", help="Replace names in target logical forms of this type by placeholders", group="Text"
     )
 
     def normalisation_of(self, corpus: CorpusSpec) -> Normalisation:

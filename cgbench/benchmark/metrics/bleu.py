@@ -176,7 +176,7 @@ class SacreMetric(Metric):
 
 
 class Bleu(SacreMetric):
-    """BLEU, by sacrebleu, or as a paper's script had it."""
+    """BLEU as sacrebleu computes it, or as the script of a paper does."""
 
     kind = "bleu"
 
@@ -188,13 +188,13 @@ class Bleu(SacreMetric):
 
 
 class ChrF(SacreMetric):
-    """chrF, by sacrebleu (chrF++: word_order=2)."""
+    """chrF as sacrebleu computes it; chrF++ with the setting word_order=2."""
 
     kind = "chrf"
 
 
 class Ter(SacreMetric):
-    """TER, by sacrebleu."""
+    """Translation edit rate (TER) as sacrebleu computes it."""
 
     kind = "ter"
     lower_is_better = True

@@ -40,24 +40,22 @@ class Comparison:
     given: ClassVar[frozenset[str]]  # the names that were given
     paired: TestName | bool | None = option(
         default=None,
-        help="Test differences from the baseline; without a name: calibrated, the test that holds its level "
-        "(approximate randomisation of single runs, variance components of several)",
-        group="Comparison",
-    )
+        help="Test differences from the baseline; without a name by the calibrated test (approximate randomisation "
+        "for one seed, variance components for several)", group="Comparison",
+    )  # fmt: skip
     baseline: Name | None = option(
-        default=None, help="System to compare with (default: the first)", group="Comparison", metavar="SYSTEM"
+        default=None, help="System to compare with [default: the first]", group="Comparison", metavar="SYSTEM"
     )
-    all_pairs: bool = option(default=False, help="Test all systems against all", group="Comparison")
+    all_pairs: bool = option(default=False, help="Test all pairs of systems", group="Comparison")
     shared_seeds: bool = option(
-        default=False,
-        help="Compare run by run: run i of all systems has the same seed or checkpoint",
-        group="Comparison",
-    )
+        default=False, help="Compare seed by seed: run i of every system has the same seed or checkpoint",
+        group="Advanced",
+    )  # fmt: skip
     samples: int | None = option(
-        default=None, help="Number of resamples (default: 1000; randomization 10000)", group="Comparison", least=1
+        default=None, help="Number of resamples [default: 1000; randomization: 10000]", group="Advanced", least=1
     )
-    seed: int = option(default=SEED, help="Seed of the resamples, by default sacrebleu's", group="Comparison", least=0)
-    confidence: bool = option(default=False, help="Give 95 % bootstrap intervals", group="Comparison")
+    seed: int = option(default=SEED, help="Random seed of the resamples", group="Advanced", least=0)
+    confidence: bool = option(default=False, help="Print 95 % bootstrap confidence intervals", group="Comparison")
 
     def __post_init__(self) -> None:
         if self.paired is True or (self.all_pairs and not self.paired):

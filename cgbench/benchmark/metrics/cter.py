@@ -43,10 +43,7 @@ class Judgement:
 
 
 class Cter(Metric):
-    """Compound translation error rate: instance and aggregate, by phrase type, with reasons.
-
-    ``groups`` int64 ``[n]`` numbers the group of each row.
-    """
+    """Compound translation error rate (CTER): instance and aggregate, by phrase type, with reasons."""
 
     name = "CTER"
     figures = ("instance", "aggregate")
@@ -92,7 +89,7 @@ class Cter(Metric):
             if compound not in parsed:
                 parsed[compound] = self._parse(compound, compounds.row(row))
         self.parsed = parsed
-        self.groups = _groups(compounds, group_size)
+        self.groups = _groups(compounds, group_size)  # int64 [n], the group of each row
         kinds = {compound: self.grammar.kind(self.types_of(compound)) for compound in parsed}
         self.kinds = [kinds[compound] for compound in self.compounds]
         self._judged: dict[tuple[str, str], Judgement] = {}

@@ -16,9 +16,9 @@ END = "</s>"
 
 
 class ExactMatch(Metric):
-    """Sequence-level accuracy in percent. Tokens are words, as ASCII white space separates them.
+    """Exact match: the percentage of hypotheses that equal their reference.
 
-    An empty hypothesis is wrong, whatever its reference.
+    Words are separated by ASCII white space. An empty hypothesis counts as wrong.
     """
 
     name = "exact"

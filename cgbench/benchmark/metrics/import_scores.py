@@ -50,20 +50,19 @@ class ScoresAsked:
     """What a user says of external scores."""
 
     _: KW_ONLY
-    name: str = option(default="scores", help="Name of the metric, in tables and the signature", group="Metric")
+    name: str = option(default="scores", help="Name of the metric, for tables and the signature", group="Metric")
     statistic: str = option(
-        default="mean", help="How segment scores are aggregated: their mean, or share:X, the percentage from X on",
+        default="mean",
+        help="How segment scores are aggregated: their mean, or share:X, the percentage of scores from X up",
         group="Metric", metavar="mean|share:X",
     )  # fmt: skip
     scale: Scale | None = option(
-        default=None,
-        help="Lowest and highest possible score; 0:1 is shown in percent",
-        group="Metric",
+        default=None, help="Lowest and highest possible score; 0:1 is shown in percent", group="Metric",
         metavar="LOW:HIGH",
-    )
+    )  # fmt: skip
     lower_is_better: bool = option(default=False, help="Lower scores are better (error rates, MetricX)", group="Metric")
     drop_missing: bool = option(
-        default=False, help="Leave out, of all systems, examples that some run has no finite score of", group="Metric"
+        default=False, help="Leave out examples for which some run has no finite score", group="Advanced"
     )
 
 
@@ -72,20 +71,17 @@ class ImportRequest(ScoreOptions, ScoresAsked):
     """What :func:`import_scores` is asked for."""
 
     systems: Systems = option(
-        help="Scores of a system, one per example, one file per run (seed); repeatable", group="Texts", flag="scores"
+        help="Segment scores of a system, one file per seed; repeatable", group="Input", flag="scores"
     )
     _: KW_ONLY
     hypotheses: Systems | None = option(
-        default=None, help="Outputs behind the scores, for the report and --differences", group="Texts", flag="hyp"
+        default=None, help="Hypotheses behind the scores, for the report and --differences", group="Input", flag="hyp"
     )
     references: References | None = option(
-        default=None, help="References, for --by and the report", group="Texts", flag="ref", metavar="FILE"
+        default=None, help="References, for --by and the report", group="Input", flag="ref", metavar="FILE"
     )
     control_systems: Systems | None = option(
-        default=None,
-        help="Scores of the same systems on the control set: how much they lose from it",
-        group="Control set",
-        flag="control-scores",
+        default=None, help="Scores of the same systems on the control set", group="Control set", flag="control-scores"
     )
 
 

@@ -333,35 +333,32 @@ class PowerRequest:
     """What :func:`power` is asked for."""
 
     pilot: Pilot | None = option(
-        default=None,
-        help="Scores of two systems, from evaluate or import_scores, that show the variance",
-        python_only=True,
+        default=None, help="Pilot scores of two systems, from evaluate or import_scores", python_only=True
     )
     _: KW_ONLY
     variance: float | None = option(
-        default=None,
-        help="Variance of the difference on one example, where there is no pilot",
-        group="Variance",
-        least=0,
+        default=None, help="Variance of the difference on one example, without a pilot", group="Variance", least=0
     )
-    binary: bool = option(
-        default=False, help="The variance is of answers that are right or wrong, in percent", group="Variance"
-    )
+    binary: bool = option(default=False, help="The variance is of right or wrong answers, in percent", group="Variance")
     seed_variance: float | None = option(
-        default=None, help="Variance between runs, of both systems, where there is no pilot", group="Variance", least=0
-    )
+        default=None, help="Variance between seeds, of both systems, without a pilot", group="Variance",
+        least=0,
+    )  # fmt: skip
     examples: tuple[int, ...] = option(
-        default=(),
-        help="Numbers of test examples (default: half, once, twice, four and ten times those of the pilot)",
-        least=2,
-    )
+        default=(), help="Numbers of test examples [default: 0.5, 1, 2, 4 and 10 times the pilot's]", least=2,
+        group="Design",
+    )  # fmt: skip
     seeds: int | None = option(
-        default=None, help="Number of runs of each system (default: those of the pilot)", least=1
+        default=None, help="Number of seeds per system [default: the pilot's]", least=1, group="Design"
     )
-    differences: tuple[float, ...] = option(default=(), help="True differences to find the needs of", flag="difference")
-    power: float = option(default=POWER, help="How often a difference should be significant")
-    level: float = option(default=LEVEL, help="How often equal systems may differ significantly")
-    samples: int | None = option(default=None, help="Number of resamples of the pilot (default: 1000)", least=2)
+    differences: tuple[float, ...] = option(
+        default=(), help="True differences to plan for", flag="difference", group="Design"
+    )
+    power: float = option(default=POWER, help="Probability that a true difference is significant", group="Design")
+    level: float = option(default=LEVEL, help="Probability that equal systems differ significantly", group="Design")
+    samples: int | None = option(
+        default=None, help="Number of resamples of the pilot [default: 1000]", least=2, group="Advanced"
+    )
 
 
 @accepts(PowerRequest)

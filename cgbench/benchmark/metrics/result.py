@@ -50,17 +50,12 @@ class ReportRequest:
         default="text", help="Output format", group="Output", flag="format"
     )
     width: int | None = option(
-        default=None,
-        help="Number of decimals in text (default: 1; scores up to 1: 4)",
-        group="Output",
-        least=0,
+        default=None, help="Number of decimals in text [default: 1; for scores up to 1: 4]", group="Output", least=0,
         most=12,
-    )
-    reasons: bool = option(default=False, help="Print why rows are wrong, for CTER", group="Output")
+    )  # fmt: skip
+    reasons: bool = option(default=False, help="Print why translations count as errors, for CTER", group="Output")
     safe_tsv: bool = option(
-        default=False,
-        help="Put ' before cells of TSV that begin with = + - @ and are no numbers: spreadsheets would run them",
-        group="Output",
+        default=False, help="Quote TSV cells that a spreadsheet would run as a formula", group="Advanced"
     )
 
 

@@ -65,70 +65,57 @@ class ScoreOptions(Comparison):
     _: KW_ONLY
     by: Grouping | None = option(
         default=None,
-        help="Break down by length, degree, frequency, one-shot, uncertainty, difficulty, reference, perplexity or "
-        "column:NAME; CTER: also compound-length, context-length, modifier, type",
-        group="Breakdown",
-        metavar="NAME",
-    )
+        help="Break scores down by length, degree, frequency, one-shot, uncertainty, difficulty, reference, "
+        "perplexity or column:NAME; for CTER also by compound-length, context-length, modifier or type",
+        group="Breakdown", metavar="NAME",
+    )  # fmt: skip
     bins: BinEdges | None = option(
-        default=None, help="Bins of --by (default: quartiles)", group="Breakdown", metavar="N|quantiles:N|e1,e2,..."
+        default=None, help="Bins of --by [default: quartiles]", group="Breakdown", metavar="N|quantiles:N|e1,e2,..."
     )
     groups: Literal["table6"] | None = option(
-        default=None, help="Group COGS' categories as Table 6 of Akyürek and Andreas (2021) does", group="Breakdown"
+        default=None, help="Group the categories of COGS as in Table 6 of Akyürek and Andreas (2021)", group="Advanced"
     )
     side: Literal["source", "target"] | None = option(
-        default=None, help="Side of the text that --by measures (default: target)", group="Breakdown"
+        default=None, help="Side of the text that --by measures [default: target]", group="Breakdown"
     )
     train: Text | None = option(
         default=None, help="Training text of that side, for --by degree, frequency or one-shot", group="Breakdown"
     )
     min_count: int = option(
-        default=3, help="Minimum count for an n-gram to be known, for --by degree", group="Breakdown", least=1
+        default=3, help="Minimum count for an n-gram to be known, for --by degree", group="Advanced", least=1
     )
     table: File | None = option(
-        default=None,
-        help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
+        default=None, help="Table with one row per example, for --by column:NAME, uncertainty or difficulty",
         group="Breakdown",
-    )
+    )  # fmt: skip
     lm: File | None = option(default=None, help="Language model, for --by perplexity", group="Breakdown")
     ids: Name | None = option(
-        default=None,
-        help="Column that says which example a row of a table is of: join the rows by it (default: by their order)",
-        group="Texts",
-        flag="id",
-        metavar="COLUMN",
-    )
+        default=None, help="Column with the ID of the example, to join tables by [default: join by row order]",
+        group="Advanced", flag="id", metavar="COLUMN",
+    )  # fmt: skip
     sources: Text | None = option(
-        default=None,
-        help="Sources, for CTER, --by ... --side source, --more-refs and the report",
-        group="Texts",
+        default=None, help="Sources, for CTER, --by ... --side source, --more-refs and the report", group="Input",
         flag="source",
-    )
+    )  # fmt: skip
     release: Folder | None = option(
-        default=None, help="Release whose test set gives --ref, --source and --table", group="Texts"
+        default=None, help="Release whose test set gives --ref, --source and --table", group="Input"
     )
     accept_text: bool = option(
-        default=False,
-        help="Score hypotheses even if their form (case, tokenisation, language) is not the references'",
-        group="Texts",
-    )
+        default=False, help="Score hypotheses whose case, tokenisation or language differs from the references",
+        group="Advanced",
+    )  # fmt: skip
     control_systems: Systems | None = option(
-        default=None,
-        help="The same systems on the control set, in the same order of runs: how much they lose from it",
-        group="Control set",
-        flag="control-hyp",
-    )
+        default=None, help="Hypotheses of the same systems on the control set, runs in the same order",
+        group="Control set", flag="control-hyp",
+    )  # fmt: skip
     differences: bool = option(
-        default=False,
-        help="Show where systems differ from the baseline: n-grams, words, types of examples",
+        default=False, help="Show where systems differ from the baseline: n-grams, words, types of examples",
         group="Comparison",
-    )
+    )  # fmt: skip
     published: str | bool | None = option(
-        default=None,
-        help="Show published results too; without a name those of the preset",
-        group="Output",
+        default=None, help="Show published results too [default benchmark: the preset's]", group="Output",
         metavar="[BENCHMARK]",
-    )
+    )  # fmt: skip
 
     def comparison(self) -> Comparison:
         """What is asked for beside the figures."""
@@ -141,31 +128,31 @@ class MetricOptions:
 
     _: KW_ONLY
     preset: Literal["sacrebleu", "react", "cognition", "lexicon"] | None = option(
-        default=None, help="Score as a paper's script did: react, cognition or lexicon", group="Metric"
+        default=None, help="Score as the script of a paper does: react, cognition or lexicon", group="Metric"
     )
     tokenize: Name | None = option(
-        default=None, help="sacrebleu's tokeniser (default: 13a)", group="Metric", metavar="NAME"
+        default=None, help="Tokeniser of sacrebleu [default: 13a]", group="Metric", metavar="NAME"
     )
     lowercase: bool = option(default=False, help="Ignore case", group="Metric")
     jobs: int = option(
-        default=1,
-        help="Number of processes for large input; they change no figure (default: the cores)",
-        group="Metric",
-        least=1,
-    )
-    compounds: Text | None = option(default=None, help="Compound of each source", group="Metric")
+        default=1, help="Number of processes for large input, which does not change the scores [default: all cores]",
+        group="Execution", least=1,
+    )  # fmt: skip
+    compounds: Text | None = option(default=None, help="Compound of each source", group="Input")
     lexicon: TableOrObject | None = option(
-        default=None, help="Translations of the atoms; cognition: CoGnition's", group="Metric", metavar="FILE|cognition"
-    )
-    atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Metric")
-    grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Metric")
+        default=None, help="Translations of the atoms; cognition: the lexicon of CoGnition", group="Input",
+        metavar="FILE|cognition",
+    )  # fmt: skip
+    atoms: TableOrObject = option(default="cognition", help="Atoms by type", group="Input")
+    grammar: TableOrObject = option(default="cognition", help="Types of atoms and their order", group="Advanced")
     match: Literal["substring", "word", "regex"] = option(
-        default="substring",
-        help="Find translations as characters, as whole words, or as regular expressions",
+        default="substring", help="Find translations as characters, as whole words or as regular expressions",
         group="Metric",
+    )  # fmt: skip
+    group_size: int = option(default=5, help="Number of contexts per compound", group="Advanced", least=1)
+    keep_blanks: bool = option(
+        default=False, help="Keep blanks in hypotheses (for languages other than Chinese)", group="Metric"
     )
-    group_size: int = option(default=5, help="Number of contexts of a compound", group="Metric", least=1)
-    keep_blanks: bool = option(default=False, help="Search hypotheses with their blanks (not Chinese)", group="Metric")
 
 
 @request
@@ -177,36 +164,32 @@ class ScoreRequest(ScoreOptions, MetricOptions):
     metric: MetricOrName = option(
         help="Metric: bleu, chrf, ter, exact, semantic, cter, one that another package registers, or a Metric",
         python_only=True,
-    )
-    systems: Systems = option(
-        help="Hypotheses of a system, one file per run (seed); repeatable", group="Texts", flag="hyp"
-    )
+    )  # fmt: skip
+    systems: Systems = option(help="Hypotheses of a system, one file per seed; repeatable", group="Input", flag="hyp")
     references: References | None = option(
-        default=None, help="References, one per example; repeatable", group="Texts", flag="ref", metavar="FILE"
+        default=None, help="References, one per example; repeatable", group="Input", flag="ref", metavar="FILE"
     )
     _: KW_ONLY
     more_references: Corpora = option(
-        default=(), help="Corpus whose targets of equal sources are references too", group="Texts", flag="more-refs"
-    )
+        default=(), help="Corpus whose targets are additional references for equal sources", group="Advanced",
+        flag="more-refs",
+    )  # fmt: skip
     normalise: Name | None = option(
         default=None,
-        help="Normalise hypotheses as the release was, or with a tokeniser (en=moses, jieba), or detokenize",
-        group="Texts",
-        metavar="release|[LANG=]NAME",
-    )
+        help="Normalise hypotheses like the release, with a tokeniser (en=moses, jieba), or with detokenize",
+        group="Text", metavar="release|[LANG=]NAME",
+    )  # fmt: skip
     control_references: References | None = option(
         default=None, help="References of the control set", group="Control set", flag="control-ref", metavar="FILE"
     )
     control_sources: Text | None = option(
-        default=None,
-        help="Sources of the control set, for --more-refs and CTER",
-        group="Control set",
+        default=None, help="Sources of the control set, for --more-refs and CTER", group="Control set",
         flag="control-source",
-    )
+    )  # fmt: skip
     control_compounds: Text | None = option(
-        default=None, help="Compound of each of them, for CTER", group="Control set"
+        default=None, help="Compound of each source of the control set, for CTER", group="Control set"
     )
-    human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", group="Metric")
+    human: Text | None = option(default=None, help="Human judgements for CTER: 1 right, 0 wrong", group="Advanced")
     settings: dict[str, Any] | None = option(
         default=None, help="Further options of the metric, such as those of sacrebleu's classes", python_only=True
     )

@@ -135,7 +135,10 @@ def _is_itself(gold: Form) -> bool:
 
 
 class SemanticMatch(ExactMatch):
-    """Accuracy in percent, where forms count as equal that mean the same. An empty hypothesis is wrong."""
+    """Exact match of logical forms, where forms with the same meaning count as equal.
+
+    An empty hypothesis counts as wrong.
+    """
 
     name = "semantic"
     figures = ("semantic",)

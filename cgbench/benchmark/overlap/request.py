@@ -18,30 +18,31 @@ class OverlapRequest(TextOptions):
 
     test: Text = option(help="Test text, one example per line, or its two sides as a tuple", python_only=True)
     corpus: Files | None = option(
-        default=None, help="Corpus: files, TABLE:COLUMN, folders, quoted 'patterns*'", group="Corpus", metavar="FILES"
+        default=None, help="Corpus: files, TABLE:COLUMN, folders, quoted 'patterns*'", group="Input", metavar="FILES"
     )
     _: KW_ONLY
     infini_gram: Annotated[Any, _INDEX] | None = option(
-        default=None, help="Ask an infini-gram index for counts instead of reading a corpus", group="Corpus",
+        default=None, help="Get counts from an infini-gram index instead of a corpus", group="Input",
         metavar="INDEX[@URL]",
     )  # fmt: skip
-    column: str = option(default="text", help="Column of the corpus's tables (.jsonl, .parquet)", group="Corpus")
-    skip_bad: bool = option(default=False, help="Skip unreadable parts of the corpus, and count them", group="Corpus")
+    column: str = option(default="text", help="Text column of tables (.jsonl, .parquet)", group="Input")
+    skip_bad: bool = option(default=False, help="Skip and count unreadable parts of the corpus", group="Advanced")
     orders: list[int] = option(
-        default=tuple(range(1, 14)), help="Lengths of n-grams to count, such as 1-13 or 2,3,13 (default 1-13)", least=1,
-        most=1000, group="Counts", metavar="N,N-N,...",
+        default=tuple(range(1, 14)), help="Lengths of n-grams to count, such as 1-13 or 2,3,13 [default: 1-13]",
+        least=1, most=1000, group="N-grams", metavar="N,N-N,...",
     )  # fmt: skip
-    min_count: int = option(default=1, help="Minimum count for an n-gram to be known", group="Counts", least=1)
+    min_count: int = option(default=1, help="Minimum count for an n-gram to be known", group="N-grams", least=1)
     tokenizer: File | None = option(
-        default=None,
-        help="Count n-grams of a model's token ids instead of words",
-        group="Text",
+        default=None, help="Count token IDs of a model's tokeniser instead of words", group="Text",
         metavar="tokenizer.json",
-    )
+    )  # fmt: skip
     out: Folder | None = option(
-        default=None, help="Keep the result for --known-from; a stopped run resumes", metavar="FOLDER"
+        default=None, help="Folder for the counts, which --known-from reads; an interrupted run resumes from it",
+        metavar="FOLDER", group="Output",
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
     )
-    engine: AnyEngine | None = option(default=None, help="Where tasks run", python_only=True)
     shard_bytes: int | None = option(
-        default=None, help="Size of the parts that files are read in", least=1, python_only=True
+        default=None, help="Number of bytes per task when a file is read in parts", least=1, python_only=True
     )

@@ -68,107 +68,97 @@ class ReactSettings(Normalising):
 
     _: KW_ONLY
     anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
-        default="none", help="Replace names in the target, which is this kind of logical form", group="Text"
+        default="none", help="Replace names in target logical forms of this type by placeholders", group="Text"
     )
     word_min_count: int = option(
-        default=3,
-        help="Minimum count of a word in the training text; pairs with a rarer word are dropped",
-        least=1,
+        default=3, help="Minimum training count of a word; pairs with a rarer word are dropped", least=1,
         is_setting=True,
-    )
+    )  # fmt: skip
     ngram_min_count: int = option(
-        default=3, help="Minimum count for an n-gram of the training text to be known", least=1, is_setting=True
+        default=3, help="Minimum training count for an n-gram to be known", least=1, is_setting=True
     )
     filter_sides: Literal["both", "source", "target"] = option(
-        default="both", help="Sides on which rare words are looked for", is_setting=True
+        default="both", help="Sides on which rare words exclude a pair", is_setting=True
     )
-    degree_side: Side = option(default="target", help="Side whose compositional degree counts", is_setting=True)
+    degree_side: Side = option(
+        default="target", help="Side that the compositional degree is computed on", is_setting=True
+    )
     min_length: int = option(
-        default=6, help="Minimum length, on the side of the degree", least=1, unit="words", is_setting=True
+        default=6, help="Minimum length of a pair, on the degree side", least=1, unit="words", is_setting=True
     )
     max_length: int | None = option(
-        default=None,
-        help="Maximum length, on the side of the degree; none: no limit",
-        least=1,
-        unit="words",
+        default=None, help="Maximum length of a pair, on the degree side; none: no limit", least=1, unit="words",
         is_setting=True,
-    )
+    )  # fmt: skip
     candidates: PositiveAmount = option(
         default=60_000,
-        help="Number of pairs of the highest degree that are candidates; a share is one of the pairs within the "
-        "length bounds",
-        is_setting=True,
-    )
-    members: int = option(default=10, help="Number of members to train", least=1, group="Members")
-    model: str = option(default="transformer_iwslt", help="Model preset of the members", group="Members")
+        help="Number of pairs with the highest degree to keep as candidates; a share refers to the pairs within the "
+        "length limits", is_setting=True,
+    )  # fmt: skip
+    members: int = option(default=10, help="Number of members to train", least=1, group="Ensemble")
+    model: str = option(default="transformer_iwslt", help="Model preset of the members", group="Ensemble")
     valid: Amount = option(
         default="1/100",
-        help="Number or share of the training pairs held out for the members' validation, by a hash of their sources; "
-        "0: none, and the last update is kept",
-        is_setting=True,
-    )
-    beam: int = option(default=5, help="Beam of the translation of the candidates; 1: greedy", least=1, is_setting=True)
+        help="Number or share of the training pairs held out to validate the members, chosen by a hash of the source; "
+        "0: none, and the last update is kept", is_setting=True,
+    )  # fmt: skip
+    beam: int = option(default=5, help="Beam size for translating the candidates; 1: greedy", least=1, is_setting=True)
     max_length_ratio: float = option(
-        default=1.2,
-        help="Maximum length of a translation, in subwords per subword of the source",
-        least=0,
-        is_setting=True,
+        default=1.2, help="Maximum length of a translation, in subwords per source subword", least=0, is_setting=True
     )
     max_length_extra: int = option(
-        default=10, help="Subwords that a translation may have beyond max_length_ratio", least=0, is_setting=True
+        default=10, help="Number of subwords allowed beyond max_length_ratio", least=0, is_setting=True
     )
     uncertainty: str = option(
         default="rmi",
-        help="Measure that candidates are ranked by: rmi (reverse mutual information), rmi_nbest (over the n-best "
-        "list), or another of the ensemble",
-        is_setting=True,
-    )
+        help="Measure that ranks the candidates: rmi (reverse mutual information), rmi_nbest (over the n-best list), "
+        "or another measure of the ensemble", is_setting=True,
+    )  # fmt: skip
     select_by: Literal["uncertainty", "difficulty", "easiness"] = option(
         default="uncertainty",
-        help="What candidates are ranked by: uncertainty, or the values of --difficulty, high for hard pairs "
-        "(difficulty) or for easy ones (easiness)",
-        is_setting=True,
-    )
+        help="Ranking of the candidates: by uncertainty, or by the values of --difficulty, where high values mean "
+        "hard pairs (difficulty) or easy pairs (easiness)", is_setting=True,
+    )  # fmt: skip
     drop: Amount = option(
-        default=2_000, help="Number or share of the most uncertain candidates that are dropped", is_setting=True
+        default=2_000, help="Number or share of the most uncertain candidates to drop", is_setting=True
     )
     drop_perplexity: Amount = option(
         default=0,
-        help="Number or share of the candidates of the highest perplexity that are dropped before these; needs a "
-        "language model",
+        help="Number or share of the candidates with the highest perplexity to drop first; needs a language model",
         is_setting=True,
-    )
+    )  # fmt: skip
     drop_reference: Amount = option(
         default=0,
-        help="Number or share of the candidates whose references the ensemble finds least likely that are dropped "
-        "before the most uncertain; the paper drops none",
-        is_setting=True,
-    )
+        help="Number or share of the candidates with the least likely references to drop before the most uncertain "
+        "ones; the paper drops none", is_setting=True,
+    )  # fmt: skip
     drop_by: str = option(
         default=REFERENCE_LIKELIHOOD,
-        help="Measure that drop_reference goes by, the highest first: reference_pe_stu (negative log-likelihood of the "
-        "reference per token), joint_cross_entropy (of the pair); with _given_degree after its name, among candidates "
-        "of like degree and length",
-        is_setting=True,
-    )
+        help="Measure that drop_reference ranks by, highest first: reference_pe_stu (negative log-likelihood of the "
+        "reference per token) or joint_cross_entropy (of the pair); with the suffix _given_degree, among candidates "
+        "of similar degree and length", is_setting=True,
+    )  # fmt: skip
     window: PositiveAmount = option(
-        default=18_000,
-        help="Number or share of the then most uncertain candidates that the test set is drawn from",
+        default=18_000, help="Number or share of the remaining most uncertain candidates to sample the test set from",
         is_setting=True,
-    )
+    )  # fmt: skip
     select: PositiveAmount = option(
         default=3_000, help="Size of the test set: a number, or a share of the candidates", is_setting=True
     )
     control: bool = option(
-        default=False, help="Also draw a control set, matched in corpus, length and word frequency", group="Release"
+        default=False, help="Also sample a control set, matched in corpus, length and word frequency", group="Selection"
     )
-    seed: int = option(default=1, help="Seed of every random choice, and of the first member", least=0, most=2**63 - 1)
+    seed: int = option(
+        default=1, help="Random seed, also of the first member", least=0, most=2**63 - 1, group="Selection"
+    )
     lm_side: Side | None = option(
-        default=None, help="Side of the language model; none: that of the degree", is_setting=True
+        default=None, help="Side that the language model scores; none: the degree side", is_setting=True
     )
-    licence: str | None = option(default=None, help="Licence of the inputs, for the card", group="Release")
+    licence: str | None = option(
+        default=None, help="Licence of the input text, for the README of the release", group="Output"
+    )
     release_text: Literal["all", "none"] = option(
-        default="all", help="Text of the release; none: indices and scores only", group="Release", flag="text"
+        default="all", help="Text to include; none: indices and scores only", group="Output", flag="text"
     )
 
     def __post_init__(self) -> None:
@@ -203,80 +193,82 @@ class BuildRequest(ReactSettings):
     """What :func:`~cgbench.benchmark.react.build_react.build_react` is asked for."""
 
     open_field = "settings"
-    train: Bitext = option(help="Training corpus: two files, or one with both sides", group="Texts")
-    pools: Bitexts = option(help="Pool of pairs to choose from; repeatable", flag="pool", group="Texts")
-    out: Folder = option(help="Folder of the release", group="Release")
+    train: Bitext = option(help="Training corpus: two files, or one with both sides", group="Input")
+    pools: Bitexts = option(help="Pool of pairs to select from; repeatable", flag="pool", group="Input")
+    out: Folder = option(help="Folder of the release", group="Output")
     _: KW_ONLY
-    exclude: Bitexts = option(default=(), help="Corpus whose sentences must not occur; repeatable", group="Texts")
+    exclude: Bitexts = option(
+        default=(), help="Corpus whose sentences must not occur in the test set; repeatable", group="Input"
+    )
     columns: NamePair | None = option(
-        default=None,
-        help="Source and target column of files with both sides (TSV: from 1)",
-        metavar="S,T",
-        group="Texts",
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
     )
     languages: NamePair | None = option(
-        default=None, help="Language codes (default: the last parts of the file names)", metavar="S,T", group="Texts"
+        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
+        group="Input",
+    )  # fmt: skip
+    accept_text: bool = option(
+        default=False, help="Continue in spite of text that would spoil the benchmark", group="Advanced"
     )
-    accept_text: bool = option(default=False, help="Continue with text that would spoil the benchmark", group="Texts")
     preset: Literal["react", "small", "demo"] = option(
-        default="react", help="Settings to start from: react (the paper's), small or demo"
+        default="react", help="Settings to start from: react (the paper's), small or demo", group="Selection"
     )
     until: Literal["candidates", "uncertainty", "release"] = option(
-        default="release", help="Stop early: after filter and degree (no model), or before the selection"
-    )
+        default="release",
+        help="Stop early: after filtering and degree (candidates), or before the selection (uncertainty)",
+        group="Selection",
+    )  # fmt: skip
     ngrams: File | None = option(
-        default=None,
-        help="File of known n-grams, one phrase per line, instead of the training text",
-        group="Known n-grams",
+        default=None, help="File of known n-grams, one per line, instead of the training text", group="Advanced"
     )
     known_from: KnownFrom = option(
         default=(),
-        help="Take known n-grams and rare words of that side from the result of `cgbench overlap --out` on the pool's "
-        "text; repeatable",
-        metavar="[SIDE=]FOLDER",
-        group="Known n-grams",
-    )
-    arch: str | None = option(default=None, help="Override the architecture of the model preset", group="Members")
-    method: str | None = option(
-        default=None, help="Training method of the members: none, seqmix, creg or bow", group="Members"
-    )
+        help="Take known n-grams and rare words of that side from an `overlap --out` folder for the pool; repeatable",
+        metavar="[SIDE=]FOLDER", group="Advanced",
+    )  # fmt: skip
+    arch: str | None = option(default=None, help="Override the preset's architecture", group="Ensemble")
+    method: str | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Ensemble")
     gpus_per_member: int = option(
-        default=1, help="GPUs that train one member together; with --device cpu, processes", least=1, group="Members"
-    )
-    ensemble: Folder | None = option(default=None, help="Use members trained before", group="Members")
+        default=1, help="Number of GPUs that train one member together; processes with --device cpu", least=1,
+        group="Advanced",
+    )  # fmt: skip
+    ensemble: Folder | None = option(default=None, help="Use the trained members in this folder", group="Ensemble")
     member: Models = option(
         default=(),
-        help="Use external models: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first "
-        "translates",
-        group="Members",
-    )
+        help="Use an external model: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first "
+        "one translates", group="Ensemble",
+    )  # fmt: skip
     prompt: str | None = option(
-        default=None, help="Prompt of an external model; {source} is the sentence", group="Members"
+        default=None, help="Prompt of an external model, with {source} for the sentence", group="Advanced"
     )
     reverse_ensemble: Folder | None = option(
-        default=None, help="Reverse-direction ensemble, for the dual conditional cross-entropy", group="Measures"
+        default=None, help="Reverse-direction ensemble, for dual conditional cross-entropy", group="Advanced"
     )
     lm: File | None = option(
-        default=None, help="Language model (lm train) that gives each candidate a perplexity", group="Measures"
+        default=None, help="Language model from `lm train`, for the perplexity of each candidate", group="Selection"
     )
     difficulty: Paths = option(
         default=(),
-        help="File with one value per pair of the pool, from any model; one for each --pool (--set "
-        "select_by=difficulty)",
-        metavar="F",
-        group="Measures",
-    )
+        help="File with one value per pair of a pool, from any model; give one per --pool, and --set "
+        "select_by=difficulty", metavar="FILE", group="Advanced",
+    )  # fmt: skip
     card_notes: File | None = option(
-        default=None, help="What only you know, for the card (YAML: origin, ...)", metavar="FILE", group="Release"
-    )
+        default=None, help="YAML file with further facts for the README of the release, such as origin", metavar="FILE",
+        group="Output",
+    )  # fmt: skip
     work: Folder | None = option(
-        default=None, help="Folder for texts, models and finished steps (default: beside the release, OUT.work)"
+        default=None, help="Folder for texts, models and finished steps [default: OUT.work]", group="Advanced"
     )
-    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
+    )
     jobs: int | None = option(
-        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
     )
-    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
     say: AnyFunction | None = option(
         default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
     )

@@ -33,14 +33,14 @@ class CleanRequest:
     """What :func:`clean` removes."""
 
     folder: Folder = option(
-        help="Release, the folder that one was built in, or that of a trained ensemble or model", python_only=True
+        help="Release, its build folder, or the folder of a trained ensemble or model", python_only=True
     )
     _: KW_ONLY
     everything: bool = option(
-        default=False, help="Remove finished steps too; the release stays, and another build trains again", flag="all"
+        default=False, help="Delete finished steps too; the release stays, but another build trains again", flag="all"
     )
-    dry_run: bool = option(default=False, help="Print what would be removed; remove nothing")
-    work: Folder | None = option(default=None, help="Folder that the release was built in (default: DIR.work)")
+    dry_run: bool = option(default=False, help="Print what would be deleted and delete nothing")
+    work: Folder | None = option(default=None, help="Build folder of the release [default: RELEASE.work]")
 
 
 @accepts(CleanRequest)

@@ -45,12 +45,10 @@ class RestoreRequest:
     """What :func:`restore` puts back."""
 
     release: AnyRelease = option(help="Release without text", python_only=True)
-    pools: Bitexts = option(
-        help="Your copy of a pool; repeatable, in the order in which the release names them", flag="pool"
-    )
-    train: Bitext | None = option(default=None, help="Your copy of the training text, to check that it is the one")
+    pools: Bitexts = option(help="Your copy of a pool; repeatable, in the order of the release", flag="pool")
+    train: Bitext | None = option(default=None, help="Your copy of the training corpus, to check that it is the same")
     columns: NamePair | None = option(
-        default=None, help="Source and target column of files with both sides (TSV: from 1)", metavar="S,T"
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T"
     )
 
 

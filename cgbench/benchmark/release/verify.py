@@ -68,10 +68,10 @@ class VerifyRequest:
 
     release: AnyRelease = option(help="Release or split to check", python_only=True)
     again: int = option(
-        default=0, help="Recompute N random candidates from the workspace, and compare", flag="recompute", least=0
+        default=0, help="Recompute the scores of N random candidates and compare", flag="recompute", least=0
     )
     _: KW_ONLY
-    work: Folder | None = option(default=None, help="Folder that it was built in, if not FOLDER.work")
+    work: Folder | None = option(default=None, help="Build folder of the release [default: RELEASE.work]")
 
 
 @accepts(VerifyRequest)

@@ -22,37 +22,38 @@ class SplitConfig:
 
     _: KW_ONLY
     method: Literal["random", "length", "template", "mcd", "tmcd", "dbca"] = option(
-        default="mcd", help="How to choose examples", group="Method"
+        default="mcd", help="Method that chooses the examples", group="Method"
     )
     elements: str = option(
         default="words", help="Atoms and compounds: words:2,3, scan, cogs, lispress, triples:FILE and more",
-        group="Method", metavar="KIND[:FILES]",
+        group="Method", metavar="TYPE[:FILES]",
     )  # fmt: skip
     weights: Literal["specific", "count"] = option(
-        default="specific", help="Weigh compounds as Keysers et al. 2020 do, or 1 each", group="Method"
+        default="specific", help="Weight of compounds: as in Keysers et al. (2020), or 1 each", group="Method"
     )
     divergence: float | None = option(
-        default=None, help="Target compound divergence (default: the highest)", group="Method", least=0, most=1
+        default=None, help="Target compound divergence [default: the highest]", group="Method", least=0, most=1
     )
     atom_divergence: float | None = option(
-        default=None, help="Maximum atom divergence (mcd: 0.02); for dbca the target (0)", group="Method", least=0,
-        most=1,
+        default=None, help="Maximum atom divergence; with dbca the target divergence [default: mcd 0.02, dbca 0]",
+        group="Method", least=0, most=1,
     )  # fmt: skip
-    train_size: float = option(default=0.8, help="Training pairs: a number, or a share", group="Sizes")
-    test_size: float = option(default=0.2, help="Test pairs: a number, or a share", group="Sizes")
+    train_size: float = option(default=0.8, help="Number or share of training pairs", group="Sizes")
+    test_size: float = option(default=0.2, help="Number or share of test pairs", group="Sizes")
     candidates: int = option(
-        default=100, help="Pairs to draw at each step, of which the best is taken", group="Search", least=1
+        default=100, help="Number of pairs drawn at each step, of which the best is added", group="Advanced", least=1
     )
     exchanges: int | None = option(
-        default=None, help="Exchanges to try per pair afterwards (mcd, tmcd: 10; dbca: 0)", group="Search", least=0
-    )
+        default=None, help="Number of exchanges tried per pair at the end [default: mcd and tmcd 10, dbca 0]",
+        group="Advanced", least=0,
+    )  # fmt: skip
     tolerance: float = option(
         default=0.01, help="Maximum distance from the target divergence", least=0, most=1, is_setting=True
     )
     nearest: bool = option(
-        default=False, help="Write the nearest split if the divergence cannot be reached", group="Search"
+        default=False, help="Write the nearest split if the target divergence cannot be reached", group="Search"
     )
-    seed: int = option(default=1, help="Seed of every random choice", group="Search", least=0)
+    seed: int = option(default=1, help="Random seed", group="Search", least=0)
 
     def check(self) -> None:
         """:raises InputError: settings do not go together."""
@@ -133,22 +134,23 @@ class SplitConfig:
 class SplitRequest(SplitConfig):
     """What :func:`~cgbench.benchmark.splits.split.split` is asked for."""
 
-    corpus: Bitext = option(help="Corpus: two files, or one with both sides", group="Data")
-    out: Folder = option(help="Folder of the split", group="Data")
+    corpus: Bitext = option(help="Corpus: two files, or one with both sides", group="Input")
+    out: Folder = option(help="Folder of the split", group="Output")
     _: KW_ONLY
     train: Bitext | None = option(
-        default=None, help="Training set as it is: the test set is chosen from the corpus", group="Data"
+        default=None, help="Fixed training set; the test set is chosen from the corpus", group="Input"
     )
     side: Literal["source", "target"] | None = option(
-        default=None, help="Side whose elements count (default: source; tmcd: target)", group="Data"
+        default=None, help="Side whose atoms and compounds count [default: source; tmcd: target]", group="Input"
     )
     columns: NamePair | None = option(
-        default=None, help="Source and target column of a table (TSV: from 1)", metavar="S,T", group="Data"
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
     )
     languages: NamePair | None = option(
-        default=None, help="Language codes (default: the file names' last parts)", metavar="S,T", group="Data"
-    )
-    licence: str = option(default="", help="Licence of the corpus, for the card", group="Data")
+        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
+        group="Input",
+    )  # fmt: skip
+    licence: str = option(default="", help="Licence of the corpus, for the README", group="Output")
     trust: bool = option(
-        default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Data"
+        default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Advanced"
     )

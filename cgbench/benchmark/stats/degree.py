@@ -22,18 +22,16 @@ class DegreeRequest(TextOptions):
 
     texts: Text = option(help="Sentences to measure", python_only=True)
     train: Text | None = option(
-        default=None, help="Training text: one sentence per line, or TABLE:COLUMN", group="Known n-grams"
+        default=None, help="Training text, one sentence per line, or TABLE:COLUMN", group="Input"
     )
     _: KW_ONLY
     ngrams: File | None = option(
-        default=None,
-        help="File of known n-grams, one phrase per line, instead of the training text",
-        group="Known n-grams",
+        default=None, help="File of known n-grams, one per line, instead of the training text", group="Input"
     )
     known_from: Folder | None = option(
-        default=None, help="Take known n-grams from the result of `cgbench overlap --out`", group="Known n-grams"
+        default=None, help="Take known n-grams from an `overlap --out` folder", group="Input"
     )
-    min_count: int = option(default=3, help="Minimum count for an n-gram to be known", group="Known n-grams", least=1)
+    min_count: int = option(default=3, help="Minimum count for an n-gram to be known", least=1, group="Input")
 
 
 @accepts(DegreeRequest)

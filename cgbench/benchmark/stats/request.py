@@ -17,45 +17,50 @@ class StatsRequest(TextOptions):
     """What :func:`~cgbench.benchmark.stats.stats.stats` is asked for."""
 
     train: Annotated[Any, _TRAINING] | None = option(
-        default=None, help="Training text: a file, two (source, target), a table, or TABLE:COLUMN", group="Texts"
+        default=None, help="Training text: a file, two files (source, target), a table, or TABLE:COLUMN", group="Input"
     )
     tests: Annotated[Any, _TESTS] | None = option(
-        default=None, help="Test text; repeatable", group="Texts", flag="test", metavar="[NAME=]FILES"
+        default=None, help="Test text; repeatable", group="Input", flag="test", metavar="[NAME=]FILES"
     )
     _: KW_ONLY
     release: Folder | None = option(
-        default=None, help="Take the test set and the training text of a release, both sides", group="Texts"
+        default=None, help="Use both sides of the test set and the training text of a release", group="Input"
     )
     known_from: Folder | None = option(
-        default=None, help="Use n-gram counts from an `overlap --out` folder instead of a training text", group="Texts"
+        default=None, help="Use n-gram counts from an `overlap --out` folder instead of a training text", group="Input"
     )
     side: Literal["source", "target", "both"] | None = option(
-        default=None, help="Side of a corpus (default: source)", group="Texts"
+        default=None, help="Side of a corpus to use [default: source]", group="Input"
     )
     columns: NamePair | None = option(
-        default=None, help="Source and target column of a table (TSV: from 1)", group="Texts", metavar="S,T"
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
     )
     orders: list[int] = option(
-        default=(2, 3), help="Lengths of novel n-grams to count, such as 2,3 or 1-6", group="N-grams", least=1,
-        most=64, metavar="N,N-N,...",
+        default=(2, 3), help="Lengths of novel n-grams to count, such as 2,3 or 1-6", group="N-grams", least=1, most=64,
+        metavar="N,N-N,...",
     )  # fmt: skip
-    show: int = option(default=0, help="List the N most frequent novel n-grams of each order", group="N-grams", least=0)
-    min_count: int = option(default=3, help="Minimum count for an n-gram to be known", group="N-grams", least=1)
-    published: bool = option(default=False, help="Add Table 2 of the R-Dangle paper", group="N-grams")
+    show: int = option(
+        default=0, help="Print the N most frequent novel n-grams of each length", group="N-grams", least=0
+    )
+    min_count: int = option(
+        default=3, help="Minimum count for an n-gram to be known, for the degree", group="N-grams", least=1
+    )
+    published: bool = option(default=False, help="Show Table 2 of the R-Dangle paper too", group="Output")
     pos: str | None = option(
-        default=None, help="Count tags too: a spaCy pipeline, or CoNLL-U files of train and each test",
+        default=None,
+        help="Count part-of-speech n-grams too, with a spaCy pipeline or CoNLL-U files of train and each test",
         group="Parts of speech", metavar="MODEL|conllu:F,F",
     )  # fmt: skip
     tags: Literal["xpos", "upos"] = option(
         default="xpos", help="Which CoNLL-U tag column to use", group="Parts of speech"
     )
     trust: bool = option(
-        default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Parts of speech"
+        default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Advanced"
     )
     divergence: str | None = option(
-        default=None, help="Measure the divergence of atoms and compounds: words:2,3, triples:F,F, scan and more",
-        group="Divergence", metavar="KIND[:F,F]",
+        default=None, help="Measure atom and compound divergence: words:2,3, triples:F,F, scan and more",
+        group="Divergence", metavar="TYPE[:F,F]",
     )  # fmt: skip
     weights: Literal["specific", "count"] = option(
-        default="specific", help="Weigh compounds as Keysers et al. 2020 do, or 1 each", group="Divergence"
+        default="specific", help="Weight of compounds: as in Keysers et al. (2020), or 1 each", group="Divergence"
     )

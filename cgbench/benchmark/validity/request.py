@@ -17,28 +17,35 @@ class ValidateRequest:
 
     release: AnyRelease = option(help="Release to validate")
     systems: Annotated[Any, _SYSTEMS] | None = option(
-        default=None, help="Hypotheses of the candidates, or with control hypotheses of the test set; one file per run",
+        default=None, help="Hypotheses for the candidates, or for the test set with --control-hyp; one file per seed",
         group="Systems", flag="hyp", metavar="SYSTEM=FILE[,FILE...]",
     )  # fmt: skip
     _: KW_ONLY
     control_systems: Annotated[Any, _SYSTEMS] | None = option(
-        default=None, help="Hypotheses of the control set", group="Systems", flag="control-hyp",
+        default=None, help="Hypotheses for the control set", group="Systems", flag="control-hyp",
         metavar="SYSTEM=FILE[,FILE...]",
     )  # fmt: skip
     name: str | None = option(default=None, help="Family of the ensemble that selected the release", python_only=True)
     others: Annotated[Any, _OTHERS] | None = option(
         default=None, help="Release that another ensemble selected from the same candidates; repeatable", flag="other",
-        metavar="FAMILY=DIR",
+        metavar="FAMILY=RELEASE", group="Ensembles",
     )  # fmt: skip
     metric: Literal["bleu", "chrf", "ter", "exact"] = option(default="bleu", help="Metric", group="Systems")
     preset: str = option(
         default="sacrebleu", help="BLEU preset: react, cognition, lexicon or sacrebleu", group="Systems"
     )
-    tokenize: str | None = option(default=None, help="sacrebleu tokeniser", group="Systems", metavar="NAME")
+    tokenize: str | None = option(default=None, help="Tokeniser of sacrebleu", group="Systems", metavar="NAME")
     samples: int | None = option(
-        default=None, help="Number of resamples (default 1000, or what the pairs need)", group="Systems", least=1
+        default=None, help="Number of resamples [default: 1000, or as many as the pairs need]", group="Advanced",
+        least=1,
+    )  # fmt: skip
+    seed: int = option(default=12345, help="Random seed of resamples and drawn ensembles", least=0, group="Advanced")
+    draws: int = option(
+        default=0, help="Number of ensembles of each size to draw from the members", least=0, group="Ensembles"
     )
-    seed: int = option(default=12345, help="Seed of resamples and draws", least=0)
-    draws: int = option(default=0, help="Number of ensembles of each size to draw from the members", least=0)
-    sample: int = option(default=1000, help="Number of candidates that drawn ensembles score", least=1)
-    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Device of drawn ensembles")
+    sample: int = option(
+        default=1000, help="Number of candidates that drawn ensembles score", least=1, group="Ensembles"
+    )
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs drawn ensembles", group="Execution"
+    )

@@ -28,17 +28,26 @@ class UncertaintyRequest(SearchOptions):
 
     sources: Text = option(help="Sentences to measure", python_only=True)
     members: Models = option(
-        help="Member: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first translates",
+        help="Member: hf:ID@REVISION, hf:FOLDER, mc:...?seed=N, or a checkpoint; repeatable, the first one translates",
         flag="member", metavar="MODEL", group="Models",
     )  # fmt: skip
     _: KW_ONLY
-    output: File | None = option(default=None, help="Write one JSON object per sentence to this file, and resume")
-    hypotheses: Text | None = option(default=None, help="Translations from elsewhere, measured as they are")
-    text_space: bool = option(default=False, help="Measures over texts, for members with different tokenisers")
-    jobs: int | None = option(
-        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+    output: File | None = option(
+        default=None, help="Output file, one JSON object per sentence; an interrupted run resumes", group="Output"
     )
-    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
+    hypotheses: Text | None = option(
+        default=None, help="Measure these translations instead of the first member's", group="Input"
+    )
+    text_space: bool = option(
+        default=False, help="Measure over texts, for members with different tokenisers", group="Models"
+    )
+    jobs: int | None = option(
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
+    )
 
 
 @accepts(UncertaintyRequest)

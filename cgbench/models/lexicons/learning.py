@@ -23,9 +23,11 @@ class LexiconRequest(PairOptions):
 
     open_field = "settings"
     corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
-    out: File = option(help="File of the lexicon: F.json, or F.tsv")
+    out: File = option(help="Lexicon file, .json or .tsv", group="Output")
     _: KW_ONLY
-    method: Literal["simple", "pmi", "ibm1", "ibm2", "bayesian"] = option(default="simple", help="How to learn it")
+    method: Literal["simple", "pmi", "ibm1", "ibm2", "bayesian"] = option(
+        default="simple", help="Learning method", group="Method"
+    )
     settings: Mapping[str, Any] | None = option(default=None, help="Settings of the method", python_only=True)
 
 

@@ -39,31 +39,35 @@ class TrainingOptions(PairOptions):
     """What both are asked for."""
 
     open_field = "settings"
-    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", flag="train", group="Texts")
-    out: Folder = option(help="Folder of the result; also holds the finished steps")
+    corpus: Bitext = option(help="Training corpus: two files, or one with both sides", flag="train", group="Input")
+    out: Folder = option(help="Folder of the result and its finished steps", group="Output")
     _: KW_ONLY
     valid: Bitext | None = option(
-        default=None, help="Validation corpus, by which the best checkpoint is kept", group="Texts"
+        default=None, help="Validation corpus, which decides the best checkpoint", group="Input"
     )
-    model: str | None = option(default=None, help="Model preset (see cgbench models)", group="Model")
+    model: str | None = option(default=None, help="Model preset (see `cgbench models`)", group="Model")
     arch: str | None = option(
-        default=None, help="Override the architecture of the preset; without a preset, with its own defaults",
-        group="Model",
-    )  # fmt: skip
+        default=None, help="Override the preset's architecture; without a preset, use its defaults", group="Model"
+    )
     method: str | None = option(default=None, help="Training method: none, seqmix, creg or bow", group="Model")
     init: Model | None = option(
         default=None,
-        help="Start from an external model, hf:ID@REVISION or hf:FOLDER; train also starts from a checkpoint",
+        help="Start from an external model, hf:ID@REVISION or hf:FOLDER; `train` also starts from a checkpoint",
         group="Model",
+    )  # fmt: skip
+    lexicon: File | None = option(default=None, help="Lexicon, for a model with model.lexicon", group="Model")
+    seed: int = option(default=1, help="Random seed; in an ensemble, of the first member", least=0, group="Model")
+    device: Literal["auto", "cpu", "cuda"] = option(
+        default="auto", help="Device that runs the models", group="Execution"
     )
-    lexicon: File | None = option(default=None, help="Lexicon of a model that reads one (model.lexicon)", group="Model")
-    seed: int = option(default=1, help="Seed of every random choice; of an ensemble, of its first member", least=0)
-    device: Literal["auto", "cpu", "cuda"] = option(default="auto", help="Where models run")
-    dry_run: bool = option(default=False, help="Print what would run, and why; write nothing")
+    dry_run: bool = option(default=False, help="Print the plan and write nothing", group="Execution")
     jobs: int | None = option(
-        default=None, help="Tasks at once (default: the cores); changes no byte", least=1, python_only=True
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
     )
-    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
     say: AnyFunction | None = option(
         default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
     )
@@ -87,10 +91,10 @@ class TrainRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.single.train` is asked for."""
 
     _: KW_ONLY
-    subwords: Folder | None = option(default=None, help="Use the subwords of this checkpoint", group="Model")
+    subwords: Folder | None = option(default=None, help="Use the subwords of this checkpoint", group="Advanced")
     max_seconds: Duration | None = option(
-        default=None, help="Stop after this time; the next call resumes", unit="seconds", flag="max-time",
-        metavar="TIME",
+        default=None, help="Stop after this time; the same command resumes", unit="seconds", flag="max-time",
+        metavar="TIME", group="Execution",
     )  # fmt: skip
 
 
@@ -99,8 +103,10 @@ class EnsembleRequest(TrainingOptions):
     """What :func:`~cgbench.models.training.ensemble.train_ensemble` is asked for."""
 
     _: KW_ONLY
-    members: int = option(default=4, help="Number of members to train, one seed each", least=1, group="Model")
-    gpus_per_member: int = option(default=1, help="GPUs that train one member together; on the CPU, processes", least=1)
+    members: int = option(default=4, help="Number of members to train, each with its own seed", least=1, group="Model")
+    gpus_per_member: int = option(
+        default=1, help="Number of GPUs that train one member together; processes on the CPU", least=1, group="Advanced"
+    )
 
 
 @dataclass(frozen=True)

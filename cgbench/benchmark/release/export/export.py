@@ -41,12 +41,12 @@ class ExportRequest:
 
     release: AnyRelease = option(help="Release to export", python_only=True)
     to: str = option(
-        help="lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite, or a target of another package",
+        help="Target: lm-eval, mt-metrics-eval, subset2evaluate, wmt-testsuite, or one of another package",
         metavar="TARGET",
-    )
-    out: Folder = option(help="Folder of the export; an earlier one to this target is replaced")
+    )  # fmt: skip
+    out: Folder = option(help="Folder of the export; an earlier export to the same target is replaced")
     _: KW_ONLY
-    force: bool = option(default=False, help="Export a release that fails its checks, as it is")
+    force: bool = option(default=False, help="Export a release that fails its checks")
 
 
 @accepts(ExportRequest)

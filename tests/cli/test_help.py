@@ -1,0 +1,78 @@
+"""Every help: its options under headings, whole summaries, and an example that the command takes."""
+
+import re
+import shlex
+
+import click
+import pytest
+
+from cgbench.cli import COMMANDS, main
+
+
+def _commands(command=main, path=()):
+    """Every command and group, with the words that lead to it."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command, info_name="cgbench")
+        for name in command.list_commands(context):
+            yield from _commands(command.get_command(context, name), (*path, name))
+
+
+EVERY = dict(_commands())
+
+
+def _help(run, path, columns=80):
+    return run(*path, "--help", env={"COLUMNS": str(columns)}).stdout
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_the_example_of_every_help_is_a_command_line(path):
+    example = EVERY[path].example
+    words = shlex.split(example)
+    assert tuple(words[: len(path) + 1]) == ("cgbench", *path)
+    command, context = main, click.Context(main, info_name="cgbench")
+    rest = words[1:]
+    while isinstance(command, click.Group):
+        command = command.get_command(context, rest.pop(0))
+    made = command.make_context(command.name, rest, parent=context)
+    required = [param.opts[0] for param in command.params if "[required]" in (getattr(param, "help", "") or "")]
+    assert all(option in words for option in required)
+    assert made is not None
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_help_fits_the_terminal_and_ends_with_the_example(run, path):
+    page = _help(run, path)
+    assert max(map(len, page.splitlines())) <= 80
+    assert "..." not in re.sub(r"\[,FILE\.\.\.\]|,\.\.\.|\.\.\.(\]|\?|$| --side| [A-Z[])", "", page)
+    example = page.partition("Example:\n")[2]
+    assert shlex.split(example.replace("\\\n", "")) == shlex.split(EVERY[path].example)
+    wide = _help(run, path, 120)
+    assert len(wide.splitlines()) <= len(page.splitlines())
+
+
+@pytest.mark.parametrize("path", EVERY, ids=" ".join)
+def test_options_have_a_text_without_a_full_stop(path):
+    for param in EVERY[path].params:
+        if isinstance(param, click.Option) and param.name != "version":
+            assert param.help and not param.help.endswith("."), param.name
+            assert param.help[0].isupper() or param.help.startswith("`"), param.help
+
+
+def test_all_commands_are_in_groups_and_summaries_are_whole(run):
+    page = _help(run, ())
+    assert list(COMMANDS) == ["Build", "Score", "Models", "Data", "Maintain"]
+    for group, commands in COMMANDS.items():
+        assert f"\n{group}:\n" in page
+        for name, (_, summary) in commands.items():
+            assert re.search(rf"^  {name} +{re.escape(summary)}$", page, re.MULTILINE), name
+
+
+def test_build_react_has_its_headings_in_order(run):
+    page = _help(run, ["build-react"])
+    headings = ["Input", "Text", "Selection", "Ensemble", "Output", "Execution", "Advanced", "Example"]
+    assert re.findall(r"^(\w+):$", page, re.MULTILINE) == headings
+
+
+def test_a_short_help_needs_no_headings(run):
+    assert re.findall(r"^(\w+):$", _help(run, ["clean"]), re.MULTILINE) == ["Options", "Example"]
