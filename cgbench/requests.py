@@ -423,3 +423,48 @@ Corpora: TypeAlias = Annotated[Any, Kind("corpora", "a list of corpora: a file, 
 def as_path(value: AnyPath) -> Path:
     """A file's name as a path."""
     return Path(os.fspath(value))
+
+
+@request
+class TableOptions:
+    """Which columns of a table are the two sides of a corpus."""
+
+    _: KW_ONLY
+    columns: NamePair | None = option(
+        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
+    )
+
+
+@request
+class CorpusOptions(TableOptions):
+    """How a corpus is read."""
+
+    _: KW_ONLY
+    languages: NamePair | None = option(
+        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
+        group="Input",
+    )  # fmt: skip
+
+
+@request
+class TaskOptions:
+    """Where the tasks of a job run; on the command line, the options of engines say so."""
+
+    _: KW_ONLY
+    jobs: int | None = option(
+        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
+        python_only=True,
+    )  # fmt: skip
+    engine: AnyEngine | None = option(
+        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
+    )
+
+
+@request
+class StepOptions(TaskOptions):
+    """The same of a job that says what it does."""
+
+    _: KW_ONLY
+    say: AnyFunction | None = option(
+        default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
+    )

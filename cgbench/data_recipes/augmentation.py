@@ -8,13 +8,13 @@ from pathlib import Path
 from cgbench.data_recipes.geca import Augmented, Settings, SharedRows, augment, mixed, overlap
 from cgbench.errors import InputError, argument
 from cgbench.files import check_output, write_atomic
-from cgbench.requests import KW_ONLY, Bitext, Bitexts, NamePair, accepts, are_paths, option, request
+from cgbench.requests import KW_ONLY, Bitext, Bitexts, TableOptions, accepts, are_paths, option, request
 from cgbench.text.formats import CorpusSpec, Pair, form, read_pairs
 from cgbench.text.inputs import as_corpus
 
 
 @request
-class AugmentRequest(Settings):
+class AugmentRequest(Settings, TableOptions):
     """What :func:`write_augmented` is asked for."""
 
     corpus: Bitext = option(help="Training corpus: two files, or one with both sides", python_only=True)
@@ -28,9 +28,6 @@ class AugmentRequest(Settings):
         default=None, help="Write the training corpus with this share of new pairs, repeating the smaller part",
         least=0, most=1, metavar="SHARE", group="Output",
     )  # fmt: skip
-    columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
-    )
 
 
 @dataclass(frozen=True)

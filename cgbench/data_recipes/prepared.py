@@ -18,7 +18,7 @@ from cgbench.engines import Engine, Local
 from cgbench.errors import InputError, argument
 from cgbench.files import check_shape, file_name, read_json, sync_file, sync_folder, write_json
 from cgbench.locks import locked
-from cgbench.requests import KW_ONLY, AnyEngine, AnyFunction, Folder, Paths, as_path, option, request
+from cgbench.requests import KW_ONLY, Folder, Paths, StepOptions, as_path, option, request
 from cgbench.steps import hash_file
 
 RECORD = "recipe.json"
@@ -39,7 +39,7 @@ class Prepared(NamedTuple):
 
 
 @request
-class DataRequest:
+class DataRequest(StepOptions):
     """What :func:`get_data` is asked for."""
 
     name: str = option(help="Name of the data set, such as scan (see `cgbench data list`)", python_only=True)
@@ -52,14 +52,6 @@ class DataRequest:
         default=False, help="Do not use the network; use earlier downloads, mirror folders and generated data",
         group="Execution",
     )  # fmt: skip
-    jobs: int | None = option(
-        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
-        python_only=True,
-    )  # fmt: skip
-    engine: AnyEngine | None = option(
-        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
-    )
-    say: AnyFunction | None = option(default=None, help="Function that receives one line per step", python_only=True)
 
     @property
     def folder(self) -> Path:

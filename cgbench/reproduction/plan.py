@@ -14,7 +14,7 @@ from cgbench.models.config.common import to_dict
 from cgbench.models.config.methods import BowConfig, CRegConfig
 from cgbench.models.config.presets import Preset, load_preset
 from cgbench.reproduction.tables import Benchmark, PublishedSystem, all_benchmarks, find_table
-from cgbench.requests import KW_ONLY, AnyEngine, AnyFunction, Folder, Model, Paths, option, request
+from cgbench.requests import KW_ONLY, Folder, Model, Paths, StepOptions, option, request
 from cgbench.settings import did_you_mean
 from cgbench.steps import Step
 
@@ -129,7 +129,7 @@ class Run:
 
 
 @request
-class ReproduceRequest:
+class ReproduceRequest(StepOptions):
     """What :func:`~cgbench.reproduction.running.reproduce` is asked for."""
 
     table: str = option(help="Name of the table (see `cgbench reproduce list`)", python_only=True)
@@ -165,12 +165,6 @@ class ReproduceRequest:
         default="auto", help="Device that runs the models", group="Execution"
     )
     keep_models: bool = option(default=False, help="Keep the checkpoint of every run", group="Output")
-    jobs: int | None = option(
-        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
-        python_only=True,
-    )  # fmt: skip
-    engine: AnyEngine | None = option(default=None, help="Where tasks run, instead of here", python_only=True)
-    say: AnyFunction | None = option(default=None, help="Function that receives one line per run", python_only=True)
 
 
 def plan(request: ReproduceRequest) -> list[Run]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from cgbench.errors import InputError, argument
 from cgbench.progress import bar
-from cgbench.requests import KW_ONLY, NamePair, option, request
+from cgbench.requests import KW_ONLY, CorpusOptions, option, request
 from cgbench.text.formats import CorpusSpec, languages_of
 from cgbench.text.logical_forms import Pair, check_kind, names_of
 from cgbench.text.tokenizers import check_tokenizer, detokenizer, tokenizer, versions
@@ -134,17 +134,10 @@ class TextOptions(Normalising):
 
 
 @request
-class PairOptions(Normalising):
+class PairOptions(CorpusOptions, Normalising):
     """How all text of a job is read and normalised, where it is of two languages."""
 
     _: KW_ONLY
-    columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
-    )
-    languages: NamePair | None = option(
-        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
-        group="Input",
-    )  # fmt: skip
     anonymise: Literal["none", "cogs", "smcalflow", "sparql"] = option(
         default="none", help="Replace names in target logical forms of this type by placeholders", group="Text"
     )

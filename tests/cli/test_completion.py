@@ -17,7 +17,7 @@ def complete(*words):
     [
         (("tra",), ["train", "train-ensemble", "translate"]),
         (("build-react", "--preset", ""), ["react", "small", "demo"]),
-        (("train", "--model", "dangle_cogn"), ["dangle_cognition"]),
+        (("train", "--model", "dangle_cognition_r"), ["dangle_cognition_relative"]),
         (("train", "--method", "c"), ["creg"]),
         (("data", "get", "sca"), ["scan"]),
         (("data", "get", "--out", "x", "sca"), ["scan"]),

@@ -16,17 +16,16 @@ from cgbench.benchmark.candidates.pair_measures import REFERENCE_LIKELIHOOD
 from cgbench.errors import InputError, argument
 from cgbench.requests import (
     KW_ONLY,
-    AnyEngine,
-    AnyFunction,
     Bitext,
     Bitexts,
+    CorpusOptions,
     Field,
     File,
     Folder,
     Kind,
     Models,
-    NamePair,
     Paths,
+    StepOptions,
     are_paths,
     as_path,
     fields_of,
@@ -189,7 +188,7 @@ class ReactSettings(Normalising):
 
 
 @request
-class BuildRequest(ReactSettings):
+class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
     """What :func:`~cgbench.benchmark.react.build_react.build_react` is asked for."""
 
     open_field = "settings"
@@ -200,13 +199,6 @@ class BuildRequest(ReactSettings):
     exclude: Bitexts = option(
         default=(), help="Corpus whose sentences must not occur in the test set; repeatable", group="Input"
     )
-    columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
-    )
-    languages: NamePair | None = option(
-        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
-        group="Input",
-    )  # fmt: skip
     accept_text: bool = option(
         default=False, help="Continue in spite of text that would spoil the benchmark", group="Advanced"
     )
@@ -261,16 +253,6 @@ class BuildRequest(ReactSettings):
     )
     device: Literal["auto", "cpu", "cuda"] = option(
         default="auto", help="Device that runs the models", group="Execution"
-    )
-    jobs: int | None = option(
-        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
-        python_only=True,
-    )  # fmt: skip
-    engine: AnyEngine | None = option(
-        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
-    )
-    say: AnyFunction | None = option(
-        default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
     )
     settings: Mapping[str, Any] | None = option(
         default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True

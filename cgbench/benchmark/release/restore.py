@@ -31,7 +31,7 @@ from cgbench.benchmark.release.verify import check_verified
 from cgbench.benchmark.release.writer import ARRIVING, write_manifest
 from cgbench.errors import InputError, argument
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic
-from cgbench.requests import AnyRelease, Bitext, Bitexts, NamePair, accepts, option, request
+from cgbench.requests import AnyRelease, Bitext, Bitexts, TableOptions, accepts, option, request
 from cgbench.steps import hash_file
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import as_corpus
@@ -41,15 +41,12 @@ CHUNK = 100_000  # pairs that are hashed at once
 
 
 @request
-class RestoreRequest:
+class RestoreRequest(TableOptions):
     """What :func:`restore` puts back."""
 
     release: AnyRelease = option(help="Release without text", python_only=True)
     pools: Bitexts = option(help="Your copy of a pool; repeatable, in the order of the release", flag="pool")
     train: Bitext | None = option(default=None, help="Your copy of the training corpus, to check that it is the same")
-    columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T"
-    )
 
 
 @accepts(RestoreRequest)

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, Literal
 
 from cgbench.errors import InputError, argument
-from cgbench.requests import KW_ONLY, Bitext, Folder, NamePair, option, request
+from cgbench.requests import KW_ONLY, Bitext, CorpusOptions, Folder, option, request
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
 """The methods that look at divergences."""
@@ -131,7 +131,7 @@ class SplitConfig:
 
 
 @request
-class SplitRequest(SplitConfig):
+class SplitRequest(SplitConfig, CorpusOptions):
     """What :func:`~cgbench.benchmark.splits.split.split` is asked for."""
 
     corpus: Bitext = option(help="Corpus: two files, or one with both sides", group="Input")
@@ -143,13 +143,6 @@ class SplitRequest(SplitConfig):
     side: Literal["source", "target"] | None = option(
         default=None, help="Side whose atoms and compounds count [default: source; tmcd: target]", group="Input"
     )
-    columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
-    )
-    languages: NamePair | None = option(
-        default=None, help="Source and target language codes [default: last part of each file name]", metavar="S,T",
-        group="Input",
-    )  # fmt: skip
     licence: str = option(default="", help="Licence of the corpus, for the README", group="Output")
     trust: bool = option(
         default=False, help="Load a spaCy pipeline from a folder, which may run any code", group="Advanced"

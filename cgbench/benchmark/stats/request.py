@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from cgbench.requests import KW_ONLY, Folder, Kind, NamePair, is_text, option, request
+from cgbench.requests import KW_ONLY, Folder, Kind, TableOptions, is_text, option, request
 from cgbench.text.normalisation import TextOptions
 
 _TRAINING = Kind("corpus", "a file, two files (source, target), or a list of strings", is_text)
@@ -13,7 +13,7 @@ _TESTS = Kind("corpora", "a text, or several by name", lambda it: is_text(it) or
 
 
 @request
-class StatsRequest(TextOptions):
+class StatsRequest(TextOptions, TableOptions):
     """What :func:`~cgbench.benchmark.stats.stats.stats` is asked for."""
 
     train: Annotated[Any, _TRAINING] | None = option(
@@ -31,9 +31,6 @@ class StatsRequest(TextOptions):
     )
     side: Literal["source", "target", "both"] | None = option(
         default=None, help="Side of a corpus to use [default: source]", group="Input"
-    )
-    columns: NamePair | None = option(
-        default=None, help="Source and target columns of a table (TSV: numbers from 1)", metavar="S,T", group="Input"
     )
     orders: list[int] = option(
         default=(2, 3), help="Lengths of novel n-grams to count, such as 2,3 or 1-6", group="N-grams", least=1, most=64,

@@ -17,13 +17,13 @@ from cgbench.models.devices import choose_device
 from cgbench.models.external.opening import Planned, check_together, plan_member
 from cgbench.models.external.token_space import SHARD, Measurement, measure_in_token_space
 from cgbench.models.search_options import SearchOptions
-from cgbench.requests import KW_ONLY, AnyEngine, File, Models, Text, accepts, as_path, option, request
+from cgbench.requests import KW_ONLY, File, Models, TaskOptions, Text, accepts, as_path, option, request
 from cgbench.steps import STEPS, Step, Workspace, hash_value
 from cgbench.text.inputs import files_of, is_path, lines_of
 
 
 @request
-class UncertaintyRequest(SearchOptions):
+class UncertaintyRequest(SearchOptions, TaskOptions):
     """What :func:`uncertainty` is asked for."""
 
     sources: Text = option(help="Sentences to measure", python_only=True)
@@ -40,13 +40,6 @@ class UncertaintyRequest(SearchOptions):
     )
     text_space: bool = option(
         default=False, help="Measure over texts, for members with different tokenisers", group="Models"
-    )
-    jobs: int | None = option(
-        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
-        python_only=True,
-    )  # fmt: skip
-    engine: AnyEngine | None = option(
-        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
     )
 
 

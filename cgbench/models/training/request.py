@@ -17,13 +17,12 @@ from cgbench.models.config.presets import Preset, architecture_preset, load_pres
 from cgbench.models.external.start import Start, default_preset, plan_start
 from cgbench.requests import (
     KW_ONLY,
-    AnyEngine,
-    AnyFunction,
     Bitext,
     Duration,
     File,
     Folder,
     Model,
+    StepOptions,
     as_path,
     option,
     request,
@@ -35,7 +34,7 @@ from cgbench.text.normalisation import PairOptions
 
 
 @request
-class TrainingOptions(PairOptions):
+class TrainingOptions(PairOptions, StepOptions):
     """What both are asked for."""
 
     open_field = "settings"
@@ -61,16 +60,6 @@ class TrainingOptions(PairOptions):
         default="auto", help="Device that runs the models", group="Execution"
     )
     dry_run: bool = option(default=False, help="Print the plan and write nothing", group="Execution")
-    jobs: int | None = option(
-        default=None, help="Number of parallel tasks, which does not change the output [default: all cores]", least=1,
-        python_only=True,
-    )  # fmt: skip
-    engine: AnyEngine | None = option(
-        default=None, help="Engine that runs the tasks [default: local processes]", python_only=True
-    )
-    say: AnyFunction | None = option(
-        default=None, help="Function that receives one line per step: why it runs or is kept", python_only=True
-    )
     settings: Mapping[str, Any] | None = option(
         default=None, help="Settings of the model preset by dotted name, such as training.max_updates", python_only=True
     )
