@@ -27,8 +27,8 @@ class UniversalConfig(TransformerConfig):
 class PrefixConfig(OverEncoderConfig):
     """What architectures share that encode the source anew with target prefixes: mixed layers below others."""
 
-    mixed_layers: int = setting(4, "layers over source and target prefix (k1).", least=1)
-    mixed_attention_heads: int = setting(8, "heads of the mixed layers.", least=1)
+    mixed_layers: int = setting(4, "Number of layers over the source and the target prefix (k1)", least=1)
+    mixed_attention_heads: int = setting(8, "Number of attention heads of the mixed layers", least=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,20 +60,20 @@ class DangleConfig(PrefixConfig):
     architecture: str = "dangle"
     form: Literal["encoder_decoder", "encoder_only"] = setting(
         "encoder_decoder",
-        "which parts there are: ``encoder_decoder``, or ``encoder_only`` (the state of the end vector predicts; no "
-        "decoder).",
-    )
+        "Parts of the model: ``encoder_decoder``, or ``encoder_only`` (no decoder; the state of the end vector "
+        "predicts)",
+    )  # fmt: skip
     encoder_layers: int = setting(
         4,
-        "source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor ``decoder_layers``.",
-        least=0,
-    )
-    decoder_layers: int = setting(4, "layers of the decoder.", least=0)
+        "Number of source-only layers above the mixed ones (k2); ``encoder_only`` has neither these nor "
+        "``decoder_layers``", least=0,
+    )  # fmt: skip
+    decoder_layers: int = setting(4, "Number of decoder layers", least=0)
     positions: Literal["relative", "sinusoidal", "encoder"] = setting(
         "relative",
-        "how places are told apart: ``relative``, or ``sinusoidal``: of the target, counted from the end of each "
-        "prefix. ``encoder``: likewise, by the vectors of RoBERTa; by those of BART, counted from the beginning.",
-    )
+        "Position encoding: ``relative``; ``sinusoidal``, for the target counted from the end of each prefix; or "
+        "``encoder``, the vectors of RoBERTa, counted likewise, or of BART, counted from the beginning",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -101,28 +101,27 @@ class RDangleConfig(PrefixConfig):
 
     architecture: str = "r_dangle"
     mixed_layers: int = 2
-    encoder_layers: int = setting(8, "source-only layers above the mixed ones (k2).", least=0)
+    encoder_layers: int = setting(8, "Number of source-only layers above the mixed ones (k2)", least=0)
     decoder_layers: int = 12
     positions: Literal["relative", "encoder"] = setting(
         "relative",
-        "how places are told apart: ``relative``, or by the vectors of a pre-trained ``encoder``, the target's counted "
-        "from its beginning.",
-    )
+        "Position encoding: ``relative``, or the vectors of a pre-trained ``encoder``, for the target counted from "
+        "its beginning",
+    )  # fmt: skip
     norm: Norm = "pre"
-    interval: int = setting(1, "target tokens between two re-encodings (o).", least=1)
+    interval: int = setting(1, "Number of target tokens between two re-encodings (o)", least=1)
     values: Literal["separate", "shared", "keys_once", "separate_anew"] = setting(
         "separate",
-        "which encodings are made anew, and by what: ``shared`` (one encoder; keys and values of cross-attention are "
-        "the same encodings, made anew); or an encoder each, of which is run anew that of the keys (``separate``), "
-        "that of the values (``keys_once``) or both, which then share no layer (``separate_anew``). The paper has "
-        "figures of the first two.",
-    )
+        "What is re-encoded: with ``shared``, one encoder gives keys and values of cross-attention, and both are "
+        "re-encoded. With two encoders, the keys (``separate``), the values (``keys_once``), or both without shared "
+        "layers (``separate_anew``). The paper reports the first two",
+    )  # fmt: skip
     value_encoder: Literal["mixed", "plain"] = setting(
         "mixed",
-        "what encodes values once, with ``separate``: ``mixed`` (as the code: k1 mixed layers of its own over the "
-        "source and one learned vector, then the k2 shared layers) or ``plain`` (as the paper: k1 ordinary layers, "
-        "then the same).",
-    )
+        "Encoder of the values with ``separate``: ``mixed`` (as in the code: k1 mixed layers of its own over the "
+        "source and one learned vector, then the k2 shared layers) or ``plain`` (as in the paper: k1 ordinary layers, "
+        "then the k2 shared layers)",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -149,18 +148,17 @@ class CompositionConfig(OverEncoderConfig):
 
     architecture: str = "composition"
     sublayers: Literal["both", "self_attention", "feed_forward"] = setting(
-        "both", "which outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``."
+        "both", "Sublayers whose outputs are mixed: ``both``, ``self_attention`` or ``feed_forward``"
     )
     weights: Literal["scalar", "vector"] = setting(
-        "scalar", "what a weight is: ``scalar``, or ``vector`` (one weight per component)."
+        "scalar", "Type of the mixing weights: ``scalar``, or ``vector`` (one weight per component)"
     )
     mixtures: Literal["keys_values", "encoder"] = setting(
-        "keys_values",
-        "how many mixtures there are: ``keys_values``, two per decoder layer, or ``encoder``, one for all.",
+        "keys_values", "Mixtures: ``keys_values`` (two per decoder layer) or ``encoder`` (one for all)"
     )
-    top_layers: int = setting(0, "encoder layers whose sublayers are mixed, from the top; 0 for all.", least=0)
+    top_layers: int = setting(0, "Number of encoder layers to mix, from the top; 0: all", least=0)
     initial: Literal["mean", "top"] = setting(
-        "mean", "how weights start: ``mean``, or ``top`` (the encoder's output alone)."
+        "mean", "Initial weights: ``mean``, or ``top`` (only the output of the encoder)"
     )
 
     def __post_init__(self) -> None:
@@ -178,10 +176,10 @@ class LRFConfig(OverEncoderConfig):
 
     architecture: str = "lrf"
     fuse: Literal["both", "source", "target"] = setting(
-        "both", "which stacks have fuse-attention: ``both``, ``source`` or ``target``."
+        "both", "Stacks with fuse-attention: ``both``, ``source`` or ``target``"
     )
     fuse_layers: Literal["all", "top"] = setting(
-        "all", "which layers of these have it: ``all``, or ``top``, the highest of each stack alone."
+        "all", "Layers with fuse-attention: ``all``, or ``top`` (only the highest of each stack)"
     )
 
 
@@ -192,10 +190,10 @@ class AccuConfig(TransformerConfig):
     architecture: str = "transformer_accu"
     form: Literal["inputs", "all", "prefix"] = setting(
         "inputs",
-        "what is summed: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all "
-        "layers before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) "
-        "or ``prefix`` (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i).",
-    )
+        "Sums: ``inputs`` (LRF paper: each layer of both stacks reads the sum of the embedding and all layers "
+        "before), ``all`` (COMPOSITION paper, text: every decoder layer reads the sum of all encoder sublayers) or "
+        "``prefix`` (its footnote: decoder layer i reads the sum of the embedding and the encoder layers before i)",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -222,21 +220,19 @@ class ProtoTransformerConfig(TransformerConfig):
     """
 
     architecture: str = "proto_transformer"
-    prototypes: int = setting(3, "centroids of each source word (K); with 1 they are means.", least=1)
+    prototypes: int = setting(3, "Number of centroids per source word (K); with 1 they are means", least=1)
     prototype_epochs: int = setting(
         8,
-        "epochs of training without prototypes, after which states are clustered; training goes on with the centroids "
-        "as constants. 0 clusters those of the untrained model.",
-        least=0,
-    )
+        "Number of epochs without prototypes, after which states are clustered and the centroids stay constant; 0: "
+        "cluster the states of the untrained model", least=0,
+    )  # fmt: skip
     prototype_layer: int = setting(
         5,
-        "encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six, though its comment "
-        "says the last.",
-        least=1,
-    )
+        "Encoder layer whose output is clustered, from 1. The authors' code takes the fifth of six, although its "
+        "comment says the last", least=1,
+    )  # fmt: skip
     prototype_min_count: int = setting(
-        50, "how often a word must be in the training text to be clustered; others have no prototypes."
+        50, "Minimum count of a word in the training text to be clustered; rarer words have no prototypes"
     )
 
     def __post_init__(self) -> None:
@@ -285,13 +281,12 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
 
     architecture: str = "lstm_lexicon"
     encoder_layers: int = setting(
-        2,
-        "layers of the encoder, and of the decoder, which starts from the encoder's last states.",
+        2, "Number of layers of the encoder and of the decoder, which starts from the encoder's last states"
     )
-    decoder_layers: int = setting(2, "layers of the decoder: as many as the encoder has.")
+    decoder_layers: int = setting(2, "Number of decoder layers, the same as of the encoder")
     dropout: float = 0.4
     feature_dropout: float = setting(
-        0.0, "dropout of the features that predict, once more (the authors' ``highdrop``, 0.5).", least=0, below=1
+        0.0, "Additional dropout of the features that predict (the authors' ``highdrop``: 0.5)", least=0, below=1
     )
 
     def __post_init__(self) -> None:
@@ -319,13 +314,13 @@ class SyntacticAttentionConfig(ModelConfig):
     """Syntactic attention (Russin et al., 2019): attention sees syntax alone, predictions see meanings alone."""
 
     architecture: str = "syntactic_attention"
-    encoder_layers: int = setting(1, "depth of each of the two encoders, and of the decoder.")
-    decoder_layers: int = setting(1, "depth of the decoder: as that of the encoders.")
-    width: int = setting(400, "width of both directions of the second encoder together, and of the decoder.", least=1)
+    encoder_layers: int = setting(1, "Number of layers of each of the two encoders and of the decoder")
+    decoder_layers: int = setting(1, "Number of decoder layers, the same as of the encoders")
+    width: int = setting(400, "Width of both directions of the second encoder together, and of the decoder", least=1)
     dropout: float = 0.5
-    syntax_width: int = setting(100, "width of the embeddings that attention is computed from.", least=1)
-    meaning_width: int = setting(120, "width of the embeddings that are read.", least=1)
-    read_syntax: bool = setting(False, "whether predictions read the attended syntax states, too.")
+    syntax_width: int = setting(100, "Width of the embeddings that attention is computed from", least=1)
+    meaning_width: int = setting(120, "Width of the embeddings that are read", least=1)
+    read_syntax: bool = setting(False, "Whether predictions also read the attended syntax states")
 
     def __post_init__(self) -> None:
         self._require("width", self.width % 2 == 0, "even")

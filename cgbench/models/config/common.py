@@ -39,13 +39,11 @@ class ModelConfig(Section):
 
     section = "model"
 
-    architecture: str = setting("", "how the model is built: one of those that cgbench models lists.")
-    encoder_layers: int = setting(6, "layers of the encoder.", least=1)
-    decoder_layers: int = setting(6, "layers of the decoder.", least=1)
-    width: int = setting(512, "width of the states between layers.", least=1)
-    dropout: float = setting(
-        0.3, "probability to drop an element of embeddings and of what layers add.", least=0, below=1
-    )
+    architecture: str = setting("", "Architecture, one of those that cgbench models lists")
+    encoder_layers: int = setting(6, "Number of encoder layers", least=1)
+    decoder_layers: int = setting(6, "Number of decoder layers", least=1)
+    width: int = setting(512, "Width of the states between layers", least=1)
+    dropout: float = setting(0.3, "Dropout probability of embeddings and layer outputs", least=0, below=1)
 
     @property
     def source_width(self) -> int:
@@ -76,44 +74,45 @@ class TransformerConfig(ModelConfig):
     """What the Transformer and all that are made of its layers have; the defaults are those of fairseq's ``iwslt``."""
 
     architecture: str = "transformer"
-    feedforward_width: int = setting(1024, "width of the hidden layer of feed-forward sublayers.", least=1)
-    attention_heads: int = setting(4, "heads of every attention; they divide the width.", least=1)
+    feedforward_width: int = setting(1024, "Width of the hidden layer of feed-forward sublayers", least=1)
+    attention_heads: int = setting(4, "Number of attention heads, a divisor of the width", least=1)
     positions: Literal["sinusoidal", "interleaved", "relative", "shaw", "transformer_xl", "encoder"] = setting(
         "sinusoidal",
-        "how places are told apart: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et "
-        "al., 2017, from place 0), ``relative`` (Huang et al., 2020: a table for queries and keys, one per layer), "
-        "``shaw`` (Shaw et al., 2018, queries alone) or ``transformer_xl`` (Dai et al., 2019).",
-    )
+        "Position encoding: ``sinusoidal`` (fairseq's order: sines, then cosines), ``interleaved`` (Vaswani et al., "
+        "2017, from position 0), ``relative`` (Huang et al., 2020: one table for queries and one for keys, per "
+        "layer), ``shaw`` (Shaw et al., 2018, queries only) or ``transformer_xl`` (Dai et al., 2019)",
+    )  # fmt: skip
     max_relative_position: int = setting(
-        16, "number P that distances are clipped with, to ±(P-1). Not for ``transformer_xl``.", least=1
+        16, "Number P that distances are clipped with, to ±(P-1); not for ``transformer_xl``", least=1
     )
     norm: Norm = setting(
         "post",
-        "where states are normalised: ``pre``, the input of each sublayer and the output of each stack, or ``post``, "
-        "the sum of a sublayer's input and output.",
-    )
-    attention_dropout: float = setting(0.0, "probability to drop a weight of attention.", least=0, below=1)
+        "Layer normalisation: ``pre`` (the input of each sublayer and the output of each stack) or ``post`` (the sum "
+        "of a sublayer's input and output)",
+    )  # fmt: skip
+    attention_dropout: float = setting(0.0, "Dropout probability of attention weights", least=0, below=1)
     activation_dropout: float = setting(
-        0.0, "probability to drop an element of a feed-forward sublayer's hidden layer.", least=0, below=1
+        0.0, "Dropout probability of the hidden layer of feed-forward sublayers", least=0, below=1
     )
     activation: Literal["relu", "gelu"] = setting(
-        "relu", "what is between the two maps of feed-forward sublayers: ``relu`` or ``gelu``.", later=True
+        "relu", "Activation function of feed-forward sublayers: ``relu`` or ``gelu``", later=True
     )
     embedding: Literal["fairseq", "unit", "length_1", "length_4", "teu", "none", "ped", "xavier"] = setting(
         "fairseq",
-        "how word embeddings E (V rows, width d) start, and how they meet the positions P: ``fairseq``, N(0, 1/d), "
-        "sqrt(d)·E + P; ``unit``, the same with rows of length 1; ``length_1`` and ``length_4``, rows of that length, "
-        "E + P (Zheng and Lapata, 2022, on COGS); and the scalings of Csordás et al. (2021): ``teu``, Xavier uniform, "
-        "sqrt(d)·E + P; ``none``, N(0, 1), E + P; ``ped``, N(0, 2/d), E + P/sqrt(d); ``xavier``, Xavier uniform, E.",
-    )
-    embedding_dropout: bool = setting(True, "whether ``dropout`` applies to embeddings.")
-    attention_bias: bool = setting(True, "whether the projections of attention have a bias.")
-    output_bias: bool = setting(False, "whether logits have a bias.")
-    begin_source: bool = setting(False, "whether <s> is put before each source.")
+        "Initialisation of word embeddings E (V rows, width d) and their sum with the positions P. ``fairseq``: N(0, "
+        "1/d), sqrt(d)·E + P; ``unit``: the same with rows of length 1; ``length_1`` and ``length_4``: rows of that "
+        "length, E + P (Zheng and Lapata, 2022, on COGS). Scalings of Csordás et al. (2021): ``teu``: Xavier uniform, "
+        "sqrt(d)·E + P; ``none``: N(0, 1), E + P; ``ped``: N(0, 2/d), E + P/sqrt(d). ``xavier``: Xavier uniform, E",
+    )  # fmt: skip
+    embedding_dropout: bool = setting(True, "Whether ``dropout`` applies to embeddings")
+    attention_bias: bool = setting(True, "Whether the attention projections have a bias")
+    output_bias: bool = setting(False, "Whether the logits have a bias")
+    begin_source: bool = setting(False, "Whether each source begins with <s>")
     initialization: Literal["fairseq", "csordas"] = setting(
         "fairseq",
-        "how layers start: ``fairseq``, or ``csordas``: Xavier for attention and (gain sqrt(2)) feed-forward layers.",
-    )
+        "Initialisation of layers: ``fairseq``, or ``csordas`` (Xavier for attention, Xavier with gain sqrt(2) for "
+        "feed-forward layers)",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         rule = "another: nothing that is pre-trained reads the target here"
@@ -134,103 +133,96 @@ class TrainingConfig(Section):
 
     section = "training"
 
-    max_updates: int = setting(100_000, "updates after which training ends.", least=1)
-    learning_rate: float = setting(5e-4, "highest rate, reached after ``warmup_updates``.", above=0)
+    max_updates: int = setting(100_000, "Number of updates", least=1)
+    learning_rate: float = setting(5e-4, "Peak learning rate, reached after ``warmup_updates``", above=0)
     schedule: Literal["inverse_sqrt", "linear", "constant", "noam"] = setting(
         "inverse_sqrt",
-        "how the rate falls after the warm-up: ``inverse_sqrt``, with 1/sqrt(update) (Vaswani et al., 2017); "
-        "``linear``, to nothing at the last update, which gets more out of a short run; or ``constant``, not at all. "
-        "``noam`` is tensor2tensor's: learning_rate / sqrt(model.width) · min(1/sqrt(update), update / "
-        "warmup_updates^1.5).",
+        "Learning rate schedule after the warm-up: ``inverse_sqrt`` (Vaswani et al., 2017), ``linear`` (to zero at "
+        "the last update; best for a short run), ``constant``, or ``noam`` (tensor2tensor's: learning_rate / "
+        "sqrt(model.width) · min(1/sqrt(update), update / warmup_updates^1.5))",
+    )  # fmt: skip
+    warmup_updates: int = setting(
+        4000, "Number of warm-up updates, in which the learning rate rises to its peak; 0: none", least=0
     )
-    warmup_updates: int = setting(4000, "updates in which the rate rises to its highest; 0 for none.", least=0)
-    adam_beta1: float = setting(0.9, "share of the past in Adam's mean of gradients.", least=0, below=1)
-    adam_beta2: float = setting(0.98, "share of the past in Adam's mean of squared gradients.", least=0, below=1)
-    adam_epsilon: float = setting(1e-8, "what Adam adds to the root that it divides by.", above=0)
+    adam_beta1: float = setting(0.9, "Decay rate of Adam's mean of gradients", least=0, below=1)
+    adam_beta2: float = setting(0.98, "Decay rate of Adam's mean of squared gradients", least=0, below=1)
+    adam_epsilon: float = setting(1e-8, "Number that Adam adds to the root it divides by", above=0)
     weight_decay: float = setting(
-        1e-4, "decoupled weight decay, times the learning rate (AdamW; what fairseq's Adam does).", least=0
+        1e-4, "Decoupled weight decay, times the learning rate (AdamW, like fairseq's Adam)", least=0
     )
     label_smoothing: float = setting(
-        0.1, "share of the probability that the loss spreads over the whole dictionary.", least=0, below=1
+        0.1, "Label smoothing: probability that the loss spreads over the whole vocabulary", least=0, below=1
     )
-    clip_norm: float = setting(0.0, "largest norm of the gradient, 0 for no limit.", least=0)
-    max_tokens: int = setting(4096, "largest rows x longest side of a batch.", least=1)
-    accumulation: int = setting(1, "batches that make an update.", least=1)
+    clip_norm: float = setting(0.0, "Maximum norm of the gradient; 0: no limit", least=0)
+    max_tokens: int = setting(4096, "Maximum size of a batch: rows times its longest side, in tokens", least=1)
+    accumulation: int = setting(1, "Number of batches per update", least=1)
     batch_sentences: int = setting(
         0,
-        "if not 0, a batch of training is so many pairs of any length, drawn with replacement (Csordás et al., 2021), "
-        "whatever ``max_tokens``; an epoch is then as many batches as it takes to draw as many pairs as there are.",
-        least=0,
-    )
+        "Number of pairs per batch, of any length and drawn with replacement (Csordás et al., 2021), instead of "
+        "``max_tokens``; an epoch then draws as many pairs as there are. 0: use ``max_tokens``", least=0,
+    )  # fmt: skip
     batch_draw: Literal["replacement", "epoch"] = setting(
         "replacement",
-        "how the pairs of ``batch_sentences`` are drawn: with ``replacement``, or an ``epoch`` uses every pair once, "
-        "in batches of which the last may be smaller (Akyürek and Andreas, 2021).",
-    )
+        "How the pairs of ``batch_sentences`` are drawn: with ``replacement``, or each once per ``epoch``, where the "
+        "last batch may be smaller (Akyürek and Andreas, 2021)",
+    )  # fmt: skip
     loss_mean: Literal["tokens", "sentences"] = setting(
-        "tokens", "what the loss of an update is divided by: its ``tokens`` or its ``sentences``."
+        "tokens", "Divisor of the loss of an update: its number of ``tokens`` or of ``sentences``"
     )
     max_length: int = setting(
-        256, "length of the longest side that is trained on; a pair with a longer one is left out.", least=2
+        256, "Maximum length of either side of a training pair; longer pairs are left out", least=2
     )
-    validate_every: int = setting(2000, "updates between validations.", least=1)
+    validate_every: int = setting(2000, "Number of updates between validations", least=1)
     validate_every_epochs: int = setting(
         0,
-        "if not 0, validate instead at the end of every so many epochs, as fairseq does. There is one at the end of "
-        "training in any case.",
-        later=True,
-        least=0,
-    )
+        "Number of epochs between validations, at their ends as in fairseq, instead of ``validate_every``; 0: use "
+        "``validate_every``. The end of training always validates", later=True, least=0,
+    )  # fmt: skip
     validate_from_epoch: int = setting(
-        0, "number of the first epoch, from 1, at whose end ``validate_every_epochs`` validates.", later=True, least=0
+        0, "First epoch, counted from 1, that ``validate_every_epochs`` validates", later=True, least=0
     )
     validate_metric: Literal["loss", "bleu", "exact_match"] = setting(
-        "loss", "what is best: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in percent."
-    )
-    validate_beam: int = setting(
-        1, "beam of the decoding that ``bleu`` and ``exact_match`` need; 1 is greedy.", least=1
-    )
+        "loss",
+        "Metric that decides the best checkpoint: ``loss``, ``bleu`` or ``exact_match`` (of whole sentences), both in "
+        "percent",
+    )  # fmt: skip
+    validate_beam: int = setting(1, "Beam size for ``bleu`` and ``exact_match``; 1: greedy", least=1)
     validate_length: Literal["targets", "source"] = setting(
         "targets",
-        "how long a translation may be: ``targets``, 1.2 times its source and 10 tokens more, or as many more as the "
-        "longest right answer needs; ``source``, never more than 10.",
-        later=True,
-    )
+        "Maximum length of a validation translation: ``targets`` (1.2 times its source plus 10 tokens, or more where "
+        "the longest reference needs it) or ``source`` (never more than these 10)", later=True,
+    )  # fmt: skip
     validate_join: str = setting(
         "",
-        "mark at the end of a word that the next word goes on with, where the text itself is in pieces (``@@``): they "
-        "are joined, in it and in translations, before they are compared, as fairseq's --remove-bpe does. What "
-        "``text.unit`` cuts is joined anyway.",
-        later=True,
-    )
+        "Mark at the end of a word piece in the text itself, such as ``@@``; pieces are joined in references and "
+        "translations before they are compared, like fairseq's --remove-bpe. Pieces made by ``text.unit`` are always "
+        "joined", later=True,
+    )  # fmt: skip
     validate_tokenize: Literal["none", "13a"] = setting(
-        "none", "words of BLEU: ``none``, as they are in the text; ``13a``, tokenised further by sacrebleu.", later=True
+        "none", "Tokenisation for BLEU: ``none`` (words of the text as they are) or ``13a`` (sacrebleu's)", later=True
     )
-    validate_sentences: int = setting(
-        0, "how many pairs are decoded, evenly spaced in the validation text; 0 for all.", least=0
+    validate_sentences: int = setting(0, "Number of validation pairs to decode, evenly spaced; 0: all", least=0)
+    patience: int = setting(
+        0, "Number of validations without improvement after which training stops; 0: never", least=0
     )
-    patience: int = setting(0, "stop after so many validations in a row without a better one; 0 for never.", least=0)
     checkpoint_every: int = setting(
-        1000, "updates between checkpoints, from which training goes on when it was stopped.", least=1
+        1000, "Number of updates between checkpoints, from which an interrupted training resumes", least=1
     )
-    log_every: int = setting(100, "updates between lines of the log.", least=1)
-    keep: Literal["best", "last"] = setting(
-        "best", "which model is the final one: the ``best`` of the validations, or the ``last``."
-    )
+    log_every: int = setting(100, "Number of updates between lines of the log", least=1)
+    keep: Literal["best", "last"] = setting("best", "Final model: the ``best`` of the validations, or the ``last``")
     keep_checkpoints: int = setting(
         0,
-        "keep the last so many of the checkpoints that are made every ``checkpoint_every`` updates and at the end, "
-        "each a complete folder.",
-        least=0,
-    )
+        "Number of the most recent checkpoints to keep, each a complete folder; they are written every "
+        "``checkpoint_every`` updates and at the end", least=0,
+    )  # fmt: skip
     threads: int = setting(
-        1, "threads on a CPU; part of the recipe because it decides the order of floating-point sums.", least=1
+        1, "Number of CPU threads, a part of the recipe because it decides the order of floating-point sums", least=1
     )
     precision: Literal["auto", "float32", "bfloat16"] = setting(
         "auto",
-        "number format of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device "
-        "multiplies it in hardware).",
-    )
+        "Number format of matrix products: ``float32``, ``bfloat16``, or ``auto`` (bfloat16 where the device "
+        "multiplies it in hardware)",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         rule = f"at most training.max_tokens ({self.max_tokens})"
@@ -247,10 +239,7 @@ class MethodConfig(Section):
 
     section = "method"
 
-    name: str = setting(
-        "none",
-        "what is minimised: one of the methods that cgbench models lists; ``none`` is cross entropy alone.",
-    )
+    name: str = setting("none", "Training method, one of those that cgbench models lists; ``none``: cross-entropy only")
 
 
 @dataclass(frozen=True)
@@ -259,14 +248,11 @@ class TextConfig:
 
     unit: Unit = setting(
         "subwords",
-        "what a token is: ``subwords`` of words; ``words``, as white space separates them; or ``characters``, each one "
-        "of the line a token, blanks included.",
-    )
-    merges: int = setting(10_000, "merge operations of the joint byte pair encoding that makes subwords.", least=0)
-    joint_dictionary: bool = setting(
-        False,
-        "whether both sides have one dictionary; else each has what occurs on it. Embeddings stay apart.",
-    )
+        "Unit of a token: ``subwords`` of words, ``words`` separated by white space, or ``characters``, blanks "
+        "included",
+    )  # fmt: skip
+    merges: int = setting(10_000, "Number of merge operations of the joint byte pair encoding of ``subwords``", least=0)
+    joint_dictionary: bool = setting(False, "Whether both sides share one vocabulary; their embeddings stay separate")
 
 
 def to_dict(config: Any) -> dict[str, Any]:

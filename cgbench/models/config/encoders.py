@@ -28,32 +28,25 @@ class OverEncoderConfig(TransformerConfig):
 
     encoder: Literal["own", "roberta", "bart"] = setting(
         "own",
-        "what encodes: the architecture's ``own`` layers, or ``roberta`` (RoBERTa) from ``--init hf:...``, whose "
-        "tokeniser then reads the source; ``bart``: BART's encoder, with its decoder and its tokeniser on both sides.",
-        later=True,
-    )
-    encoder_width: int = setting(768, "width of the pre-trained encoder.", later=True, least=1)
+        "Encoder: the architecture's ``own`` layers; ``roberta`` from ``--init hf:...``, with its tokeniser for the "
+        "source; or ``bart``, with its decoder too and its tokeniser for both sides", later=True,
+    )  # fmt: skip
+    encoder_width: int = setting(768, "Width of the pre-trained encoder", later=True, least=1)
     encoder_feedforward_width: int = setting(
-        3072, "width of the hidden layer of its feed-forward sublayers.", later=True, least=1
+        3072, "Width of the hidden layer of its feed-forward sublayers", later=True, least=1
     )
-    encoder_attention_heads: int = setting(12, "heads of its attention.", later=True, least=1)
+    encoder_attention_heads: int = setting(12, "Number of its attention heads", later=True, least=1)
     encoder_positions: int = setting(
-        514, "rows of its table of positions, two more than its longest sentence has tokens.", later=True, above=OFFSET
+        514, "Number of its positions, two more than the tokens of its longest sentence", later=True, above=OFFSET
     )
     encoder_dropout: float = setting(
-        0.1,
-        "probability to drop an element of its embeddings and sublayers, or a weight of attention.",
-        later=True,
-        least=0,
-        below=1,
+        0.1, "Dropout probability of its embeddings, sublayers and attention weights", later=True, least=0, below=1
     )
     encoder_marks: bool = setting(
-        False,
-        "whether the pre-trained encoder reads <s> before and </s> after a source, as in its own training.",
-        later=True,
+        False, "Whether it reads <s> before and </s> after a source, as in its own training", later=True
     )
     tie_output: bool = setting(
-        True, "whether the output layer's weights are the target's embeddings, or its own.", later=True
+        True, "Whether the output layer shares its weights with the target embeddings", later=True
     )
 
     def __post_init__(self) -> None:

@@ -17,22 +17,22 @@ class LexicalConfig:
 
     lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform", "random"] = setting(
         "none",
-        "where word translations come from: ``none``; ``copy``: words of both dictionaries stand for themselves; what "
-        "a lexicon file says, as ``hard`` (one word for each), ``soft`` (distributions) or ``learned`` (these, trained "
-        "on with the model); or learned from a ``uniform`` or ``random`` start, without a file.",
-    )
+        "Source of word translations: ``none``; ``copy`` (words of both vocabularies translate to themselves); from a "
+        "lexicon file, ``hard`` (one word each), ``soft`` (distributions) or ``learned`` (distributions trained "
+        "further with the model); or learned without a file from a ``uniform`` or ``random`` start",
+    )  # fmt: skip
     gate: Literal["class", "sigmoid"] = setting(
         "class",
-        "how translating a word is weighed against producing one: ``class`` (one more output class, as the authors' "
-        "code) or ``sigmoid`` (as the paper).",
-    )
+        "Weight of translating a word against generating one: ``class`` (one more output class, as in the authors' "
+        "code) or ``sigmoid`` (as in the paper)",
+    )  # fmt: skip
     lexicon_temperature: float = setting(
-        0.1, "temperature of a soft lexicon's distributions; half the ``soft_temp`` of the authors' code.", above=0
+        0.1, "Temperature of the distributions of a soft lexicon; half the ``soft_temp`` of the authors' code", above=0
     )
     lexicon_rules: Literal["coded", "described"] = setting(
         "coded",
-        "how words without an entry are translated: as ``coded`` or as ``described`` (see the page on lexicons).",
-    )
+        "How words without an entry are translated: as in the code (``coded``) or as in the paper (``described``)",
+    )  # fmt: skip
 
     @property
     def needs_lexicon(self) -> bool:

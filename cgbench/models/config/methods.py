@@ -20,10 +20,9 @@ class SeqMixConfig(MethodConfig):
 
     alpha: float = setting(
         0.1,
-        "parameter of Beta(alpha, alpha), which shares are drawn from, the larger for the sentence itself. 0.1 is the "
-        "authors' script for WMT; for other data they give none.",
-        least=0.01,
-    )
+        "Parameter of Beta(alpha, alpha), the distribution of mixing weights; the larger weight goes to the sentence "
+        "itself. 0.1 is from the authors' script for WMT; they give none for other data", least=0.01,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,39 +35,37 @@ class CRegConfig(MethodConfig):
 
     states: Literal["decoder", "encoder"] = setting(
         "decoder",
-        "which states are compared: ``decoder`` (top states, by the token that they predict) or ``encoder`` (top "
-        "states, by their own token).",
-    )
-    alpha: float = setting(0.1, "weight of the contrastive loss of states.", least=0)
-    beta: float = setting(3.0, "weight of the distance of the predictions of two dropout masks.", least=0)
-    temperature: float = setting(0.05, "temperature of the contrastive loss.", above=0)
+        "States to compare: ``decoder`` (top states, by the token they predict) or ``encoder`` (top states, by their "
+        "own token)",
+    )  # fmt: skip
+    alpha: float = setting(0.1, "Weight of the contrastive loss of states", least=0)
+    beta: float = setting(3.0, "Weight of the distance between the predictions of two dropout masks", least=0)
+    temperature: float = setting(0.05, "Temperature of the contrastive loss", above=0)
     scale_by_temperature: bool = setting(
         True,
-        "whether the contrastive loss is multiplied by its temperature, too, as the authors' code does but for its "
-        "pre-trained models.",
-    )
-    ramp_updates: int = setting(4000, "updates in which alpha rises linearly; 0 for at once.", least=0)
+        "Whether the contrastive loss is multiplied by its temperature, as in the authors' code except for "
+        "pre-trained models",
+    )  # fmt: skip
+    ramp_updates: int = setting(4000, "Number of updates in which alpha rises linearly; 0: none", least=0)
     projection_width: int = setting(
-        128, "width of the two-layer network that states pass through; it is no part of the model.", least=1
+        128, "Width of the two-layer network that projects the states; it is not part of the model", least=1
     )
-    frequent_types: int = setting(
-        0, "so many of the most frequent tokens are left out of the contrastive loss.", least=0
-    )
+    frequent_types: int = setting(0, "Number of most frequent tokens to leave out of the contrastive loss", least=0)
     anchors: Literal["code", "paper"] = setting(
         "code",
-        "which tokens are compared with others: as the ``code`` (tokens of the first view; the mean over a token's "
-        "positives) or as the ``paper`` (tokens of both views; the sum, equation 1).",
-    )
+        "Anchors of the contrastive loss: as in the ``code`` (tokens of the first view; mean over a token's "
+        "positives) or the ``paper`` (tokens of both views; sum, equation 1)",
+    )  # fmt: skip
     distance: Literal["kl", "js"] = setting(
         "kl",
-        "distance of the predictions: ``kl`` (as the code: symmetrised Kullback-Leibler divergence, as in R-Drop) or "
-        "``js`` (as the paper says: Jensen-Shannon divergence).",
-    )
+        "Distance between the predictions: ``kl`` (as in the code: symmetrised Kullback-Leibler divergence, as in "
+        "R-Drop) or ``js`` (as in the paper: Jensen-Shannon divergence)",
+    )  # fmt: skip
     cross_entropy: Literal["sum", "mean"] = setting(
         "sum",
-        "cross entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "
-        "(augnum4ce=2, for COGS).",
-    )
+        "Cross-entropy of the two views: their ``sum`` (the code's augnum4ce=1, for CoGnition and CFQ) or ``mean`` "
+        "(augnum4ce=2, for COGS)",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class BowConfig(MethodConfig):
     """
 
     epochs: int = setting(
-        10, "epochs of the first stage; then training begins anew, with the encoder that it has made.", least=1
+        10, "Number of epochs of the first stage; training then restarts with the encoder it has trained", least=1
     )
 
 

@@ -21,19 +21,18 @@ class HuggingFaceConfig(ModelConfig):
     """
 
     architecture: str = "hugging_face"
-    dropout: float = setting(0.1, "probability to drop, where the model's own configuration has one number for that.")
+    dropout: float = setting(0.1, "Dropout probability, if the model's own configuration has a single one")
     freeze: Literal["none", "embeddings", "encoder"] = setting(
         "none",
-        "what is not trained: ``none`` of it, the ``embeddings`` of words (with an output layer that is tied to them), "
-        "or the ``encoder`` with its embeddings.",
-    )
+        "Frozen part: ``none``, the word ``embeddings`` (with an output layer tied to them), or the ``encoder`` with "
+        "its embeddings",
+    )  # fmt: skip
 
     adapter_rank: int = setting(
         0,
-        "if not 0, low-rank matrices of this rank are added to all linear maps but the last (LoRA, Hu et al., 2022), "
-        "and they alone are trained and saved; their scale is 2.",
-        least=0,
-    )
+        "Rank of the low-rank matrices added to all linear maps but the last (LoRA, Hu et al., 2022), with scale 2; "
+        "only they are trained and saved. 0: train the model itself", least=0,
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         rule = "none with model.adapter_rank, which trains nothing of the model itself"

@@ -37,11 +37,11 @@ _WAIT = 60.0  # seconds at most between two tries
 class ServerOptions:
     """What may stand behind the ``?`` of an address."""
 
-    model: str = setting("", "name of the model, as the server has it")
-    temperature: float = setting(0.0, "temperature of sampling", least=0, most=2)
-    max_tokens: int = setting(512, "most tokens of an answer", least=1, most=1 << 20)
-    parallel: int = setting(8, "questions at once; changes no answer", least=1, most=256)
-    timeout: float = setting(120.0, "seconds for a whole answer; changes none", least=1, most=86_400)
+    model: str = setting("", "Name of the model on the server")
+    temperature: float = setting(0.0, "Sampling temperature", least=0, most=2)
+    max_tokens: int = setting(512, "Maximum number of tokens in a reply", least=1, most=1 << 20)
+    parallel: int = setting(8, "Number of parallel requests, which does not change the replies", least=1, most=256)
+    timeout: float = setting(120.0, "Timeout of a request, in seconds", least=1, most=86_400)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,13 +25,14 @@ class IBM1Settings:
 
     iterations: int = setting(
         5,
-        "iterations as fast_align counts them: all but the last update the probabilities, the last one links.",
-        least=1,
-    )
+        "Number of iterations as fast_align counts them: all but the last update the probabilities, the last one "
+        "makes the links", least=1,
+    )  # fmt: skip
     links: Literal["intersect", "forward"] = setting(
         "intersect",
-        "which links make entries: those of both directions (``intersect``), or of targets to sources (``forward``).",
-    )
+        "Links that make entries: those found in both directions (``intersect``), or from targets to sources "
+        "(``forward``)",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,9 @@ class IBM2Settings(IBM1Settings):
     """Settings of Model 2: links near the diagonal are likelier (equation 11; fast_align's ``-d -o``)."""
 
     tension: float = setting(
-        4.0,
-        "how much likelier links near the diagonal are at the start; optimised after every update but the first.",
-        above=0,
+        4.0, "Initial preference for links near the diagonal, optimised after every update but the first", above=0
     )
-    null_probability: float = setting(0.08, "probability of a link to the empty word.", above=0, below=1)
+    null_probability: float = setting(0.08, "Probability of a link to the empty word", above=0, below=1)
 
 
 def ibm(text: Bitext, settings: IBM1Settings) -> Entries:

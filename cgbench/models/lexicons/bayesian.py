@@ -20,23 +20,23 @@ from cgbench.settings import setting
 class BayesianSettings:
     """Settings of :func:`bayesian`; the defaults are the paper's."""
 
-    alpha: float = setting(2.0, "price of an entry: the prior of a lexicon of n entries is exp(-alpha n).")
-    gamma: float = setting(0.95, "probability that a word refers.", above=0, below=1)
-    kappa: float = setting(0.1, "how likely words of the lexicon are not to refer.", above=0, most=1)
-    runs: int = setting(5, "runs of the sampler, each from the empty lexicon.", least=1)
+    alpha: float = setting(2.0, "Cost of an entry: the prior of a lexicon of n entries is exp(-alpha n)")
+    gamma: float = setting(0.95, "Probability that a word refers", above=0, below=1)
+    kappa: float = setting(0.1, "Probability that a word of the lexicon does not refer", above=0, most=1)
+    runs: int = setting(5, "Number of runs of the sampler, each from the empty lexicon", least=1)
     steps: int = setting(
         5000,
-        "proposals per run. The paper does not say how many; 5000 gives as many samples, 399 per run, as the authors' "
-        "file for Colors counts.",
-    )
-    burn_in: int = setting(1000, "proposals of a run before its first sample.", least=0)
-    every: int = setting(10, "proposals between samples.", least=1)
-    seed: int = setting(1, "seed of the sampler.", least=0)
+        "Number of proposals per run. The paper does not give it; 5000 gives as many samples, 399 per run, as the "
+        "authors' file for Colors counts",
+    )  # fmt: skip
+    burn_in: int = setting(1000, "Number of proposals before the first sample of a run", least=0)
+    every: int = setting(10, "Number of proposals between samples", least=1)
+    seed: int = setting(1, "Random seed of the sampler", least=0)
     rules: Rules = setting(
         "coded",
-        "what the value is: how many samples have the entry, as in the authors' file (``coded``), or their share "
-        "(``described``).",
-    )
+        "Value of an entry: the number of samples with it, as in the authors' file (``coded``), or their share "
+        "(``described``)",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.steps - self.burn_in <= self.every:

@@ -25,14 +25,16 @@ class SimpleSettings:
     """Settings of :func:`simple`."""
 
     epsilon: int = setting(
-        3, "a target word that more source words than this suffice for is left out (paper: 3).", least=1
-    )
+        3,
+        "Maximum number of source words that suffice for a target word; a target word with more is left out (paper: 3)",
+        least=1,
+    )  # fmt: skip
     rules: Rules = setting(
         "coded",
-        "which source words are kept when several are necessary, too: all sufficient ones of a target word "
-        "(``coded``), or these alone (``described``, equation 19); only the code adds 1 to the value of a word that "
-        "stands for itself.",
-    )
+        "Source words to keep when several are necessary too: all sufficient ones of a target word (``coded``), or "
+        "only the necessary ones (``described``, equation 19). Only ``coded`` adds 1 to the value of a word that "
+        "translates to itself",
+    )  # fmt: skip
 
 
 def simple(text: Bitext, settings: SimpleSettings) -> Entries:
@@ -64,13 +66,13 @@ class PMISettings:
 
     rules: Rules = setting(
         "coded",
-        "what the value is: 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``, "
-        "equation 13).",
-    )
+        "Value of an entry: 100 softmax(pmi) over all target words (``coded``), or the pmi in nats (``described``, "
+        "equation 13)",
+    )  # fmt: skip
     all_pairs: bool = setting(
         False,
-        "whether words that never meet are listed, too, as in the authors' files (their values are next to nothing).",
-    )
+        "Whether pairs of words that never co-occur are listed too, as in the authors' files (with values near zero)",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.all_pairs and self.rules != "coded":

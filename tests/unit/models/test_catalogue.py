@@ -44,7 +44,7 @@ def test_a_description_names_values_defaults_and_meaning():
     found = describe("tiny", (100, 50))
     assert found["kind"] == "preset" and found["comment"].startswith("For tests")
     settings = {row["name"]: row for row in found["settings"]}
-    help_text = "width of the states between layers."
+    help_text = "Width of the states between layers"
     assert settings["model.width"] == {"name": "model.width", "value": 32, "default": 512, "help": help_text}
     assert "that distances are clipped with" in settings["model.max_relative_position"]["help"]
     assert found["parameters"] - found["parameters_without_vocabulary"] == 150 * 32
