@@ -67,7 +67,7 @@ SYNONYMS = {
 def setting(default: T, help: str, *, later: bool = False, **limits: float) -> T:
     """A field of a settings class.
 
-    :param help: what it is, as a phrase: what ``cgbench models NAME`` and the documentation say.
+    :param help: a phrase that stands alone, as ``cgbench models NAME`` and the documentation show it.
     :param later: it came later than the class: at its default it is no part of what identifies a run, nor of what is
         stored (:func:`cgbench.models.config.common.to_dict`).
     :param limits: of a number (:class:`Range`): ``least`` and ``most``, ``above`` and ``below``.
