@@ -1,14 +1,55 @@
-"""Pages in a real browser, offline: skipped, saying so, where there is none.
+"""Pages in a real browser, offline: skipped with the reason where there is none.
 
-Debian's Chromium (`apt install chromium`) does, with Playwright (`pip install playwright`), which need not download
-browsers of its own; CGBENCH_BROWSER names another.
+Debian's Chromium (`apt install chromium`) is enough, with Playwright (`pip install playwright`), which need not
+download its own browsers. CGBENCH_BROWSER names another one.
 """
 
+import functools
+import http.server
 import os
 import shutil
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parents[2]
+LOOKS = {
+    f"{scheme}-{width}{'' if script else '-without-script'}": {
+        "color_scheme": scheme,
+        "viewport": {"width": width, "height": 900},
+        "java_script_enabled": script,
+    }
+    for scheme in ("light", "dark")
+    for width in (1400, 400)
+    for script in (True, False)
+}
+TOO_WIDE = """() => {
+    const wide = document.documentElement.clientWidth;
+    const scrolls = (one) => one && (["auto", "scroll", "hidden"].includes(getComputedStyle(one).overflowX)
+        ? one !== document.documentElement && one !== document.body : scrolls(one.parentElement));
+    return Array.from(document.body.querySelectorAll("*")).filter((one) => {
+        const box = one.getBoundingClientRect();
+        return box.width && box.right > wide + 1 && !scrolls(one.parentElement) && box.left >= 0;
+    }).map((one) => one.outerHTML.slice(0, 120));
+}"""
+PALE_CHART_TEXT = """() => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+    const light = (colour) => {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        const parts = Array.from(canvas.getImageData(0, 0, 1, 1).data).slice(0, 3).map((one) => one / 255);
+        const [r, g, b] = parts.map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const paper = light(getComputedStyle(document.body).backgroundColor);
+    return Array.from(document.querySelectorAll("svg text")).filter((one) => {
+        const ink = light(getComputedStyle(one).fill);
+        return Math.max(ink, paper) / Math.min(ink, paper) < 4.5;
+    }).map((one) => one.outerHTML);
+}"""
 
 
 def pytest_collection_modifyitems(items):
@@ -25,7 +66,7 @@ def browser():
     names = (os.environ.get("CGBENCH_BROWSER", ""), "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, filter(None, names))), None)
     if path is None:
-        pytest.skip("there is no Chromium here (apt install chromium; or CGBENCH_BROWSER=PATH)")
+        pytest.skip("Chromium is not installed (apt install chromium; or CGBENCH_BROWSER=PATH)")
     with playwright.sync_playwright() as started:
         found = started.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
         yield found
@@ -36,7 +77,7 @@ def browser():
 def opened(browser):
     """Open a file in a context of its own: ``opened(path, color_scheme="dark")``.
 
-    At the end: nothing was said on the console, no script failed, and nothing but the file was asked for.
+    At the end: the console is empty, no script failed, and nothing but the file was requested.
     """
     contexts, said, asked = [], [], []
 
@@ -54,3 +95,82 @@ def opened(browser):
         context.close()
     assert said == []
     assert len(asked) == len(contexts) and all(url.startswith("file:") for url in asked), asked
+
+
+@pytest.fixture(params=LOOKS)
+def look(request):
+    """A width, a colour scheme, and whether scripts run: options of ``opened`` and of a browser context."""
+    return LOOKS[request.param]
+
+
+@pytest.fixture
+def check_page():
+    """``check_page(page)``: axe has no serious or critical finding, and nothing is wider than the screen."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python").Axe()
+
+    def call(page):
+        options = {"resultTypes": ["violations"], "preload": False}
+        found = [
+            f"{one['id']}: {node['html'][:200]} {node['failureSummary']}"
+            for one in axe.run(page, options=options).response["violations"]
+            if one["impact"] in ("serious", "critical")
+            for node in one["nodes"]
+        ]
+        assert found == []
+        assert page.evaluate(PALE_CHART_TEXT) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.evaluate(TOO_WIDE)
+        assert page.evaluate(TOO_WIDE) == []
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def release_file(small_release, tmp_path_factory):
+    """The page of a small release; tests only read it."""
+    from cgbench.report.release_page import release_page
+
+    path = tmp_path_factory.mktemp("browser") / "release.html"
+    path.write_text(release_page(small_release), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def scores_file(tmp_path_factory):
+    """A page of BLEU scores of systems with one and several runs, and names as long as they come."""
+    import warnings
+
+    import cgbench
+    from cgbench.report.score_page import score_page
+
+    lines = [f"the {number} dogs saw {'very ' * (number % 5)}old cats in {number % 11} parks ." for number in range(90)]
+    worse = [line.replace("dogs", "dog") if number % 3 else line for number, line in enumerate(lines)]
+    bad = [line.replace("saw", "see").replace("old", "new") for line in lines]
+    systems = {
+        "baseline": [bad, worse],
+        "good": lines[:60] + worse[60:],
+        "a-system-with-a-very-long-name-and-a-checkpoint-2026-11-22": [worse, lines[:30] + bad[30:], lines],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = cgbench.evaluate("bleu", systems, lines, sources=worse, by="length", differences=True)
+    path = tmp_path_factory.mktemp("browser") / "scores.html"
+    path.write_text(score_page(found, command="cgbench score bleu"), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The address of the documentation, built and served to this machine."""
+    pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install 'cgbench[docs]'")
+    folder = tmp_path_factory.mktemp("site")
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", folder], cwd=ROOT, check=True)
+    handler = functools.partial(QuietHandler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass

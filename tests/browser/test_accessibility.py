@@ -1,0 +1,22 @@
+"""Every page, light and dark, wide and narrow, with and without scripts: readable, labelled, within the screen."""
+
+import pytest
+
+# Pages with tables, code, options and signatures of functions.
+SITE_PAGES = ("", "report/", "requests/", "api/", "performance/")
+
+
+@pytest.mark.parametrize("name", ["release_file", "scores_file"])
+def test_report_pages(opened, check_page, look, name, request):
+    check_page(opened(request.getfixturevalue(name), **look))
+
+
+@pytest.mark.parametrize("address", SITE_PAGES, ids=lambda address: address.strip("/") or "index")
+def test_the_site(browser, site, check_page, look, address):
+    with browser.new_context(**look) as context:
+        asked = []
+        context.on("request", lambda request: asked.append(request.url))
+        page = context.new_page()
+        assert page.goto(site + address).ok
+        check_page(page)
+        assert all(url.startswith((site, "data:")) for url in asked), asked
