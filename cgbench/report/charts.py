@@ -1,7 +1,7 @@
 """Charts as inline SVG: histograms, curves, points, intervals, bars.
 
-Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so that a chart follows the
-page into the dark and onto paper. What a colour says, a label, a mark or a place says too.
+Colours are classes of the style sheet (``c0`` to ``c6``: :data:`cgbench.plots.COLOURS`), so charts follow the page's
+dark and print styles. Labels, marks or positions repeat whatever a colour encodes.
 """
 
 from __future__ import annotations
@@ -23,21 +23,34 @@ DASHES = ("", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2")
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from ``low`` to ``high`` as places from ``start`` to ``end``."""
+    """Values from ``low`` to ``high`` as positions from ``start`` to ``end``; ``log``: on a logarithmic scale."""
 
     low: float
     high: float
     start: float
     end: float
+    log: bool = False
 
     def __call__(self, value: float) -> float:
-        """The place of a value."""
-        span = self.high - self.low or 1.0
-        return self.start + (value - self.low) / span * (self.end - self.start)
+        """The position of a value."""
+        low, high, value = (math.log(one) if self.log else one for one in (self.low, self.high, value))
+        return self.start + (value - low) / (high - low or 1.0) * (self.end - self.start)
+
+    def edges(self, bins: int) -> np.ndarray:
+        """The edges of bins of the same width on paper."""
+        return (np.geomspace if self.log else np.linspace)(self.low, self.high, bins + 1)
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Round values within, at most about so many."""
+        """Round values on the scale, about ``most`` at most."""
         span = self.high - self.low
+        if self.log:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            for factors, step in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), len(powers) // most + 1)):
+                values = [factor * 10.0**power for power in powers[::step] for factor in factors]
+                found = [value for value in values if self.low <= value <= self.high]
+                if len(found) <= most:
+                    break
+            return found
         if span <= 0:
             return [self.low]
         raw = span / most
@@ -50,7 +63,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Series:
-    """Values with a name; ``colour`` is a number of the palette."""
+    """Named values; ``colour`` is an index of the palette."""
 
     name: str
     values: Sequence[float]
@@ -71,7 +84,7 @@ class Whisker:
 
 
 def number(value: float) -> str:
-    """A value on an axis: as short as it can be."""
+    """A number on an axis, as short as possible."""
     if value and (abs(value) >= 1e6 or abs(value) < 1e-3):
         return f"{value:.3g}"
     text = f"{value:,.3f}".rstrip("0").rstrip(".")
@@ -79,13 +92,13 @@ def number(value: float) -> str:
 
 
 def _n(value: float) -> str:
-    """A place."""
+    """A coordinate."""
     text = f"{value:.1f}"
     return text[:-2] if text.endswith(".0") else text
 
 
 def _element(name: str, inside: Markup | str = "", **attributes: Any) -> Markup:
-    """An element: text within it and in its attributes is escaped, control characters are shown."""
+    """An SVG element. Its text and attributes are escaped; control characters are made visible."""
     words = [
         Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _n(value) if isinstance(value, float) else value)
         for key, value in ((key, _visible(value)) for key, value in attributes.items())
@@ -132,7 +145,7 @@ def _y_axis(scale: Scale, x: float, right: float, label: str) -> list[Markup]:
 
 
 def range_of(values: Sequence[float]) -> tuple[float, float]:
-    """The least and the greatest of the values, apart even where they are one."""
+    """The minimum and maximum of the finite values; widened if they are equal."""
     kept = [value for value in values if math.isfinite(value)]
     if not kept:
         return 0.0, 1.0
@@ -140,33 +153,54 @@ def range_of(values: Sequence[float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - 0.5, high + 0.5)
 
 
+def axis_of(values: Sequence[float], start: float, end: float) -> Scale:
+    """An axis on which outliers leave room for the others: linear, logarithmic, or cut at the 99th percentile."""
+    low, high = range_of(values)
+    kept = np.array([value for value in values if low <= value <= high])
+    if len(kept) < 20:
+        return Scale(low, high, start, end)
+    first, last, most = np.quantile(kept, (0.05, 0.95, 0.99)).tolist()
+    for scale in (Scale(low, high, start, end), *([Scale(low, high, start, end, log=True)] if low > 0 else [])):
+        if scale(last) - scale(first) >= (end - start) / 5:
+            return scale
+    return Scale(low, most if most > low else high, start, end)
+
+
 def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40, unit: str = "pairs") -> Markup:
-    """A histogram a series, one above the other on one scale, each as high as its own peak; a line at its median."""
-    low, high = range_of([value for one in series for value in one.values])
-    x = Scale(low, high, 8.0, WIDTH - 8.0)
-    edges = np.linspace(low, high, bins + 1)
+    """One histogram per series, above one another on one axis (:func:`axis_of`), each with its own peak as height.
+
+    A dashed line marks the median. Values beyond the axis are counted in the last bin.
+    """
+    every = [value for one in series for value in one.values]
+    x = axis_of(every, 8.0, WIDTH - 8.0)
+    edges = x.edges(bins)
+    beyond = sum(1 for value in every if x.high < value < math.inf)
+    label += " (log scale)" if x.log else f" (last bin: {number(float(edges[-2]))} and more)" if beyond else ""
     row = 68.0
     parts = _x_axis(x, row * len(series) + 4, label, top=4)
     for place, one in enumerate(series):
         values = np.array(one.values, np.float64)
-        counts = np.histogram(values[np.isfinite(values)], edges)[0]
+        counts = np.histogram(np.minimum(values[np.isfinite(values)], x.high), edges)[0]
         peak = max(int(counts.max()), 1)
         base = row * (place + 1) + 3
         y = Scale(0, peak, base, base - row + 26)
-        path = [f"M{_n(x(low))} {_n(base)}"]
+        path = [f"M{_n(x.start)} {_n(base)}"]
         for count, left, right in zip(counts.tolist(), edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             path.append(f"L{_n(x(left))} {_n(y(count))}L{_n(x(right))} {_n(y(count))}")
-        path.append(f"L{_n(x(high))} {_n(base)}Z")
-        middle = float(np.median(values)) if len(values) else low
+        path.append(f"L{_n(x.end)} {_n(base)}Z")
+        middle = float(np.median(values)) if len(values) else x.low
         said = f"{one.name}: {len(values):,} {unit}, median {number(middle)}"
         parts.append(_element("path", _element("title", said), d="".join(path), class_=f"area c{one.colour}"))
-        parts.append(_element("line", x1=x(middle), x2=x(middle), y1=float(base), y2=base - row + 24, class_="median"))
+        if x.low <= middle <= x.high:
+            parts.append(
+                _element("line", x1=x(middle), x2=x(middle), y1=float(base), y2=base - row + 24, class_="median")
+            )
         parts.append(_text(8, base - row + 18, said, class_="name"))
     return _svg(parts, row * len(series) + 38, title)
 
 
 def curves(series: Sequence[Series], label: str, up: str, title: str) -> Markup:
-    """A line of shares a series over 1, 2, 3, ..., each with dashes of its own and its name at its end."""
+    """One line of shares per series over 1, 2, 3, ..., with its own dashes and its name at the end."""
     steps = max(len(one.values) for one in series)
     x, y = Scale(1, max(steps, 2), 40.0, WIDTH - 96.0), Scale(0, 1, 210.0, 22.0)
     parts = _y_axis(y, 40, WIDTH - 96, up)
@@ -188,7 +222,7 @@ def curves(series: Sequence[Series], label: str, up: str, title: str) -> Markup:
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
-    """Places of labels, moved until none is nearer to the next than ``least``."""
+    """Positions of labels, moved until they are at least ``least`` apart."""
     order = sorted(range(len(places)), key=lambda one: places[one])
     moved = list(places)
     for before, after in itertools.pairwise(order):
@@ -199,9 +233,9 @@ def _apart(places: Sequence[float], least: float) -> list[float]:
 def scatter(
     behind: tuple[np.ndarray, np.ndarray], points: tuple[np.ndarray, np.ndarray], labels: tuple[str, str], title: str
 ) -> Markup:
-    """Many points as a grid of darker and lighter cells, some before them as dots.
+    """A grid of cells, darker where there are more points, with some points as dots in front.
 
-    The attributes ``data-x`` and ``data-y`` say which values the edges of the plot have: the script brushes with them.
+    The attributes ``data-x`` and ``data-y`` hold the values at the edges of the plot, for the brush in the script.
     """
     (low, high), (bottom, top) = (range_of(np.concatenate([behind[side], points[side]]).tolist()) for side in (0, 1))
     x, y = Scale(low, high, 44.0, WIDTH - 10.0), Scale(bottom, top, 270.0, 20.0)

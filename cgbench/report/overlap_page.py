@@ -11,23 +11,25 @@ from cgbench.report import charts
 from cgbench.report.page import as_table, render_page
 
 MOST = 200
-"""Examples of a side that are shown."""
+"""Maximum number of examples shown per side."""
 MOST_FILES = 500
 DRAWN = (3, 5, 8, 13)
-"""Orders whose containment is drawn, where they were counted."""
+"""N-gram orders whose containment is drawn, if they were counted."""
 
 
 def overlap_page(found: Overlap, *, command: str = "") -> str:
-    """A page about an overlap, as HTML: the same bytes for the same input.
+    """The page of an overlap as HTML: the same bytes for the same input.
 
-    :param command: what made it, to be shown.
+    :param command: the command that made it, shown on the page.
     """
     corpus, figures = found.corpus, found.as_dict()["sides"]
     notes, what = [], corpus.get("source") or f"{corpus['words']:,} {found.unit} of other text"
     if corpus["skipped"]:
-        notes.append(("", f"Of the corpus {corpus['skipped']:,} lines or ends of files could not be read: left out."))
+        notes.append(
+            ("", f"{corpus['skipped']:,} lines or file ends of the corpus could not be read and were skipped.")
+        )
     if len(corpus["files"]) > MOST_FILES:
-        notes.append(("", f"Of {len(corpus['files']):,} files the first {MOST_FILES} are named below."))
+        notes.append(("", f"Only the first {MOST_FILES} of {len(corpus['files']):,} files are listed below."))
     totals = [
         (name, _shown(one["examples"]), _shown(one[found.unit]), _shown(one["degree"], ".4f"),
          _shown(one["longest_mean"], ".2f"), _shown(one["longest"]), _shown(one["whole"]))
@@ -44,11 +46,11 @@ def overlap_page(found: Overlap, *, command: str = "") -> str:
     heads = {
         "totals": ["side", "examples", found.unit, "degree", "longest, mean", "longest", "whole examples"],
         "orders": ["n", *(f"{name}: {key}" for name in figures for key in ("known", "containment", "examples"))],
-        "files": ["file", "documents", found.unit, "left out"],
+        "files": ["file", "documents", found.unit, "skipped"],
     }
     context = {
         "title": "Overlap with a corpus",
-        "lead": f"How much of {len(found.sides[0].lengths):,} examples is in {what}, word for word.",
+        "lead": f"How much of {len(found.sides[0].lengths):,} examples occurs verbatim in {what}.",
         "facts": [("files", _shown(len(corpus["files"]))), ("documents", _shown(corpus["documents"]))],
         "sections": [
             ("totals", "Totals"),
@@ -60,11 +62,13 @@ def overlap_page(found: Overlap, *, command: str = "") -> str:
         "min_count": found.min_count,
         "unit": found.unit,
         "totals": as_table("Totals", "All examples", heads["totals"], totals),
-        "orders": as_table("By order", "N-grams by order; examples: those with a known one", heads["orders"], orders),
+        "orders": as_table(
+            "By order", "Known n-grams by order; examples: with at least one known n-gram", heads["orders"], orders
+        ),
         "charts": _charts(found),
         "tables": [_examples(side) for side in found.sides],
         "command": command,
-        "files": as_table("Files", "What was read", heads["files"], files),
+        "files": as_table("Files", "Files of the corpus", heads["files"], files),
     }
     return render_page("overlap.html", context, {"rows": None})
 
@@ -74,7 +78,7 @@ def _shown(value: float | None, form: str = ",") -> str:
 
 
 def _order(at: dict[str, Any]) -> tuple[str, str, str]:
-    """Of n-grams of one order: known ones of all, their share, and examples with one."""
+    """For one order: known n-grams, their share, and examples with at least one."""
     return f"{at['known']:,} of {at['ngrams']:,}", _shown(at["containment"], ".4f"), _shown(at["with_known"])
 
 
@@ -98,8 +102,9 @@ def _charts(found: Overlap) -> list[tuple[Any, str]]:
 
 
 def _examples(side: SideOverlap) -> dict[str, Any]:
-    """The examples most of which is in the corpus in one span; the longer ones, then the first, among equals. One
-    without a word is left out.
+    """The examples with the largest share in one span of the corpus; ties: the longer span, then the first.
+
+    Empty examples are skipped.
     """
     shares = side.longest / np.maximum(side.lengths, 1)
     order = np.lexsort((np.arange(len(shares)), -side.longest, -shares))
@@ -118,6 +123,6 @@ def _examples(side: SideOverlap) -> dict[str, Any]:
     ]
     return {
         "title": f"Most contained, {side.name}",
-        "said": f"{len(rows):,} of {len(shares):,} examples, by the share of them that one span of the corpus is.",
+        "said": f"{len(rows):,} of {len(shares):,} examples, by the share that occurs in the corpus as one span.",
         "rows": rows,
     }

@@ -1,8 +1,7 @@
-"""One HTML file that opens from disk: template, style, script and data in it, and nothing fetched from anywhere.
+"""One HTML file that opens from disk and contains its style, script and data; it makes no requests.
 
-The browser is told to allow this very script and this very style, by their hashes, and nothing else
-(``Content-Security-Policy: default-src 'none'``). Text of corpora reaches the page in two ways: through Jinja, which
-escapes it, or as JSON, which the script reads and shows as text, never as markup.
+A content security policy (``default-src 'none'``) allows only this script and this style, by their hashes. Corpus text
+enters the page through Jinja, which escapes it, or as JSON, which the script shows as text and never as markup.
 """
 
 from __future__ import annotations
@@ -17,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 from cgbench import __version__
 from cgbench.errors import printable
+from cgbench.report.names import with_meanings
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 MOST_EXAMPLES = 5_000
-"""More examples than these are sampled, and the page says so."""
-NONE = "–"  # noqa: RUF001 - where a table has no number
+"""Maximum number of examples on a page; more are sampled."""
+NONE = "–"  # noqa: RUF001 - an empty cell of a table
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) -> str:
-    """A page: the same bytes for the same input.
+    """Render a page: the same bytes for the same input.
 
-    :param context: what the template shows.
-    :param data: what the script reads; :func:`shown` goes over all text of it.
-    :raises KeyError: the context lacks something that the template shows.
+    :param context: variables of the template.
+    :param data: data of the script; its text passes through :func:`shown`.
+    :raises KeyError: the context lacks a variable of the template.
     """
     style, script = asset("report.css"), asset("report.js")
     policy = (
@@ -50,12 +50,12 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
 
 
 def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any]) -> dict[str, Any]:
-    """What ``table`` and ``matrix`` of ``parts.html`` show."""
+    """The argument of ``table`` and ``matrix`` in ``parts.html``."""
     return {"label": label, "caption": caption, "head": head, "rows": rows}
 
 
 def as_script_data(value: Any) -> Any:
-    """JSON that may stand within a ``script`` element: no text in it can end the element, or begin a comment."""
+    """JSON for a ``script`` element: no text in it can end the element or begin a comment."""
     from markupsafe import Markup
 
     text = json.dumps(shown(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -63,7 +63,7 @@ def as_script_data(value: Any) -> Any:
 
 
 def shown(value: Any) -> Any:
-    """``value`` with the control characters of its text made visible, as on a terminal."""
+    """``value`` with control characters in its text made visible, as on a terminal."""
     if isinstance(value, str):
         return printable(value, "\n")
     if isinstance(value, dict):
@@ -73,7 +73,7 @@ def shown(value: Any) -> Any:
 
 @cache
 def asset(name: str) -> Any:
-    """The style or the script, as it stands in the page."""
+    """The style or the script."""
     from markupsafe import Markup
 
     text = (files("cgbench.report") / "templates" / name).read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def asset(name: str) -> Any:
 
 
 def _source(text: str) -> str:
-    """How a policy names an element with exactly this content."""
+    """The hash by which the policy allows an element."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
@@ -99,6 +99,7 @@ def _environment() -> Environment:
         finalize=lambda value: printable(value, "\n\t") if type(value) is str else value,
     )
     made.filters["count"] = lambda value: f"{value:,}"
-    made.filters["share"] = lambda value: f"{100 * value:.1f} %"
+    made.filters["share"] = lambda value: NONE if value is None else f"{100 * value:.1f} %"
+    made.filters["named"] = with_meanings
     made.filters["figure"] = lambda value, digits=3: NONE if value is None else f"{value:.{digits}f}"
     return made

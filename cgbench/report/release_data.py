@@ -1,7 +1,7 @@
-"""What a report shows of a release, as numbers and text: taken from the release, its workspace and its inputs.
+"""The data of a release page: numbers and text from the release, its workspace and its inputs.
 
-A release alone has its counts, figures and text. Covers and novel n-grams need the training text, a sample of the pool
-the pool: where these are not to be found any more, ``missing`` says so, and the page does without.
+Covers and novel n-grams need the training data; a sample of the pool needs the pool. If these are gone, the page omits
+them and ``missing`` says why.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.shards import Change
 
 ORDERS = 8
-"""Novelty goes from single words to n-grams of so many."""
+"""Length of the longest n-grams whose novelty is shown."""
 STAGES = {
     "dropped_perplexity": "dropped: highest perplexity",
     "dropped_reference": "dropped: least likely references",
     "dropped": "dropped: most uncertain",
-    "window": "could have been drawn, the test set included",
+    "window": "eligible for the test set (includes it)",
     "selected": "test set",
 }
-"""Of the candidates, in the order in which a build decides."""
+"""Stages of the candidates, in the order of the build."""
 _SCAN_COUNTS = {"pool": "pairs", "known_words": "kept"}
 
 
 @dataclass
 class Material:
-    """Where covers, novelty and a sample of the pool come from, as far as it is there.
+    """The texts that are available for covers, novelty and a sample of the pool.
 
-    ``training``: the side of the degree of the training text, normalised; ``pool``: pairs drawn from the pool.
+    :param training: the degree side of the training data, normalised.
+    :param pool: a random sample of the pool.
     """
 
     ngrams: KnownNgrams | None = None
@@ -63,8 +64,8 @@ class Material:
 def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[Sequence[Path]] = ()) -> Material:
     """Find the texts that a release was built from.
 
-    :param train: where the training text is now, if it has moved; ``pools`` likewise, all of them, in order.
-    :raises InputError: a text that was named is not the one that the release was built from.
+    :param train: the training data, if it has moved; ``pools``: all pools in order, if they have moved.
+    :raises InputError: a given text is not the one that the release was built from.
     """
     found = Material(ngrams=release.ngrams())
     try:
@@ -77,16 +78,16 @@ def find_material(release: Release, train: Sequence[Path] = (), pools: Sequence[
     except (InputError, OSError) as error:
         if train:
             raise
-        found.missing.append(f"The training text is not here, so there are no novel n-grams ({error}).")
+        found.missing.append(f"Novel n-grams are not shown: the training text was not found ({error}).")
         if found.ngrams is None:
-            found.missing.append("Without the training text there are no known n-grams: no piece of a cover is shown.")
+            found.missing.append("Covers are not shown: known n-grams come from the training text.")
         return found
     try:
         found.pool = list(_pool_sample(origin, pools))
     except (InputError, OSError) as error:
         if pools:
             raise
-        found.missing.append(f"The pool is not here, so there is no sample of it to compare with ({error}).")
+        found.missing.append(f"A sample of the pool is not shown: the pool was not found ({error}).")
     return found
 
 
@@ -103,16 +104,16 @@ def _learn(origin: ReleaseOrigin, training: Text, change: Change | None) -> Know
 
 
 def _of(kind: Any, text: Text, **counts: int) -> Any:
-    """Known n-grams or words of a text."""
+    """Learn known n-grams or words from a text."""
     return kind.learn(text.lines or [] if text.path is None else text.path, **counts)
 
 
 def _pool_sample(origin: ReleaseOrigin, given: Sequence[Sequence[Path]]) -> Iterator[Pair]:
-    """As many pairs of the pool as the test set has, drawn by a hash of their place; normalised as the build had it."""
+    """A sample of the pool of the size of the test set, drawn by a seeded hash and normalised as in the build."""
     release = origin.release
     entries = release.manifest["inputs"]["pool"]
     if given and len(given) != len(entries):
-        raise InputError(f"the release was built from {len(entries)} pool(s); name as many")
+        raise InputError(f"the release was built from {len(entries)} pool(s), but {len(given)} given")
     sizes = [int(entry["pairs"]) for entry in entries]
     wanted = min(release.manifest["counts"]["selected" if release.finished else "candidates"], sum(sizes))
     order = np.argsort(seeded_hash(np.arange(sum(sizes)), int(release.configuration["seed"]), "report"), kind="stable")
@@ -130,7 +131,7 @@ def _pool_sample(origin: ReleaseOrigin, given: Sequence[Sequence[Path]]) -> Iter
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of the funnel: what it is, its pairs, and those of each pool where they are known."""
+    """A stage of the funnel: its description, its number of pairs, and the number from each pool if known."""
 
     key: str
     text: str
@@ -139,7 +140,7 @@ class Stage:
 
 
 def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
-    """How many pairs were left at each stage, and of which pool they are."""
+    """The number of pairs at each stage, in total and from each pool."""
     counts, entries = release.manifest["counts"], release.manifest["inputs"]["pool"]
     scans = [release.step(f"scan-{number}") for number in range(1, len(entries) + 1)]
     scanned = [read_json(scan / "counts.json") for scan in scans if scan is not None]
@@ -164,7 +165,7 @@ def funnel(release: Release, columns: dict[str, np.ndarray]) -> list[Stage]:
 
 
 def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
-    """Which candidates count for a stage of the funnel: those that could have been drawn, whether they were or not."""
+    """A mask of the candidates at a stage of the funnel; the window includes the test set drawn from it."""
     if key == "candidates":
         return np.ones(len(columns["pool"]), bool)
     if "stage" not in columns or key not in STAGES:
@@ -174,7 +175,7 @@ def stage_rows(columns: dict[str, np.ndarray], key: str) -> np.ndarray | None:
 
 
 def columns_of(release: Release) -> dict[str, np.ndarray]:
-    """The candidates' figures by name: those that are numbers, and ``stage``."""
+    """The numeric columns of the candidates by name, and ``stage``."""
     import pyarrow
 
     found = {}
@@ -191,7 +192,7 @@ def columns_of(release: Release) -> dict[str, np.ndarray]:
 
 
 def candidate_lines(release: Release, side: str) -> list[str] | None:
-    """The candidates' sentences of one side, in the order of the table; None where they are not to be had."""
+    """One side of the candidates, in the order of the table; None if the text is not available."""
     if not release.finished:
         return release.lines(side)
     if sides := sides_of(release.table(text=True), release.languages):
@@ -206,9 +207,9 @@ def candidate_lines(release: Release, side: str) -> list[str] | None:
 def novelty_curves(
     training: Text, texts: dict[str, Sequence[str]], seed: int, orders: int = ORDERS
 ) -> dict[str, list[float]]:
-    """The share of novel n-grams (types) of each order, of each text.
+    """The share of novel n-gram types of each order in each text.
 
-    The share falls as a text grows, so all texts are cut to the size of the smallest, by a seeded draw.
+    The share falls as a text grows, so every text is sampled down to the size of the smallest (seeded).
     """
     size = min(len(lines) for lines in texts.values())
     found = {}

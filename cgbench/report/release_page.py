@@ -20,10 +20,12 @@ from cgbench.benchmark.release.verify import verify
 from cgbench.errors import InputError, argument
 from cgbench.plots import COLOURS
 from cgbench.report import charts
+from cgbench.report.names import meaning, with_meanings
 from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
 from cgbench.report.release_data import (
     STAGES,
     Material,
+    Stage,
     candidate_lines,
     columns_of,
     find_material,
@@ -36,7 +38,9 @@ from cgbench.text.inputs import as_path, is_path
 from cgbench.text.profile import is_unspaced
 
 DOTS = 1_500
-"""So many dots of a scatter plot are seen as dots."""
+"""Maximum number of dots in the scatter plot."""
+MOST_ROWS = 10
+"""Rows of the correlation matrix that are not folded away."""
 
 
 @request
@@ -57,25 +61,25 @@ class ReleasePageRequest:
 
 @accepts(ReleasePageRequest)
 def release_page(request: ReleasePageRequest) -> str:
-    """A page about a release, as HTML: the same bytes for the same release, workspace and inputs.
+    """The page of a release as HTML: the same bytes for the same release, workspace and inputs.
 
-    :raises InputError: it fails its checks, or a text is not the one that the release was built from.
+    :raises InputError: the release fails its checks, or a text is not the one it was built from.
     """
     release = Release.of(request.release)
     train = _files(request.train) if request.train is not None else ()
     pools = [_files(pool) for pool in request.pools]
     if release.is_split:
-        raise InputError(f"{release.folder}: a split has no page; use cgbench verify or cgbench stats --release")
+        raise InputError(f"{release.folder}: a split has no report page; use cgbench verify or cgbench stats --release")
     checks = verify(release)
     if checks.failed and not request.force:
         raise InputError(failed_line(release, checks))
     try:
         return _page(release, checks, find_material(release, train, pools))
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-        # A manifest that was changed may lack anything, or hold anything else in its place.
+        # A changed manifest may lack anything, or hold anything in its place.
         raise InputError(
-            f"{release.folder}: cannot be reported, its files lack something or do not belong together ({error!r}); "
-            "cgbench verify says more"
+            f"{release.folder}: cannot be reported: files are incomplete or do not belong together ({error!r}); run "
+            "cgbench verify for details"
         ) from None
 
 
@@ -84,7 +88,7 @@ def _files(corpus: Any) -> tuple[Path, ...]:
 
 
 def _page(release: Release, checks: Findings, material: Material) -> str:
-    """The page, if the files of the release hold what they should."""
+    """The page, if the files of the release are complete."""
     columns = columns_of(release)
     examples = _examples(release, columns, material)
     finished = release.finished
@@ -92,7 +96,7 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
     context = {
         "title": f"{'Test set' if finished else 'Candidates'}: {source} to {target}",
         "sections": [
-            ("funnel", "Funnel"), ("figures", "Figures"), ("measures", "Measures"), ("novelty", "Novelty"),
+            ("funnel", "Funnel"), ("figures", "Distributions"), ("measures", "Correlations"), ("novelty", "Novelty"),
             ("examples", "Examples"), ("checks", "Checks"), ("origin", "Origin"),
         ],
         "release": release,
@@ -109,6 +113,7 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
         "histograms": _histograms(release, columns),
         "scatter": _scatter(release, columns),
         "correlations": _correlations(release, columns),
+        "meanings": [(name, about) for name in columns if (about := meaning(name))],
         "novelty": _novelty(release, material),
         "examples": examples,
         "checks": [("passed" if one.ok else "skipped" if one.ok is None else "differs", one) for one in checks],
@@ -117,12 +122,12 @@ def _page(release: Release, checks: Findings, material: Material) -> str:
 
 
 def failed_line(release: Release, checks: Findings) -> str:
-    """Why a release is not reported, in one line."""
+    """The error for a release that fails its checks."""
     first, *others = checks.failed
     more = f" and {len(others)} more" if others else ""
     return (
-        f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{more}); cgbench verify says "
-        f"what; to report it as it is, give {argument('force')}"
+        f"{release.folder}: fails its checks ({first.name}: {first.detail or 'differs'}{more}); run cgbench verify for "
+        f"details, or give {argument('force')} to report it anyway"
     )
 
 
@@ -131,24 +136,24 @@ def _facts(release: Release) -> list[tuple[str, str]]:
     facts = [("signature", release.signature)]
     facts.append(("licence of the inputs", str(manifest.get("licence") or "not stated")))
     least = config["ngram_min_count"]
-    facts.append(("degree", f"{config['degree_side']} side; an n-gram is known that occurs {least} times in training"))
+    facts.append(("degree", f"{config['degree_side']} side; n-grams are known from {least} occurrences in training"))
     if release.until != "candidates":
         seeds = (manifest.get("seeds") or {}).get("members")
-        members = f"{len(seeds)} members of preset {config['model']}" if seeds else "an ensemble trained before"
-        facts.append(("uncertainty", f"{config['uncertainty']}, {members}, beam {config['beam']}"))
+        members = f"{len(seeds)} members of preset {config['model']}" if seeds else "existing ensemble"
+        facts.append(("uncertainty", f"{config['uncertainty']}; {members}; beam {config['beam']}"))
     facts.append(("seed", str(config["seed"])))
-    facts.append(("made by", f"cgbench {manifest.get('version', '?')}"))
+    facts.append(("version", f"cgbench {manifest.get('version', '?')}"))
     return facts
 
 
 def _notes(release: Release, checks: Findings, material: Material, examples: dict[str, Any]) -> list[tuple[str, str]]:
     notes = [("bad", f"{one.name}{': ' if one.detail else ''}{one.detail}") for one in checks.failed]
     if not release.manifest.get("licence"):
-        notes.append(("", "The licence of the inputs is not stated: who may use this text, and how, is not known."))
+        notes.append(("", "The licence of the inputs is not stated, so it is unknown who may use this text."))
     if not release.finished:
-        notes.append(("", "The build stopped early: these are candidates, of which no test set has been chosen."))
+        notes.append(("", "The build stopped early: these are candidates, not yet a test set."))
     if examples["shown"] < examples["all"]:
-        notes.append(("", f"Of {examples['all']:,} examples {examples['shown']:,} are here, drawn at random."))
+        notes.append(("", f"Showing a random sample of {examples['shown']:,} of {examples['all']:,} examples."))
     notes += [("", str(line)) for line in release.manifest.get("warnings") or ()]
     return notes + [("", line) for line in material.missing]
 
@@ -156,6 +161,7 @@ def _notes(release: Release, checks: Findings, material: Material, examples: dic
 def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str, Any]:
     stages, pools = funnel(release, columns), len(release.manifest["inputs"]["pool"])
     whole, rows = stages[0].pairs or 1, []
+    before: Stage | None = None
     for stage in stages:
         shares = [pairs / whole for pairs in stage.pools or (stage.pairs,)]
         colours = range(len(shares)) if stage.pools or pools == 1 else (6,)
@@ -165,15 +171,18 @@ def _funnel_table(release: Release, columns: dict[str, np.ndarray]) -> dict[str,
                 "text": stage.text,
                 "pairs": stage.pairs,
                 "share": stage.pairs / whole,
+                "of_before": stage.pairs / before.pairs if before and before.pairs and stage.key != "control" else None,
                 "pools": [pairs / (stage.pairs or 1) for pairs in stage.pools] if stage.pools else None,
                 "bar": charts.bar(parts, f"{stage.pairs:,} of {whole:,}"),
             }
         )
+        if not stage.key.startswith("dropped"):
+            before = stage
     return {"rows": rows, "pools": _pool_names(release) if pools > 1 else []}
 
 
 def _pool_names(release: Release) -> list[str]:
-    """The pools by the names of their files, less what the two sides differ in."""
+    """The pools by the common part of their files' names."""
     names = []
     for entry in release.manifest["inputs"]["pool"]:
         first = Path(str(entry["files"][0]["path"])).name
@@ -194,7 +203,7 @@ def _quantiles(release: Release) -> list[tuple[str, list[float]]]:
 
 
 def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[Any, str]]:
-    """The distribution of degree, uncertainty, the references' likelihood and perplexity by stage."""
+    """The distributions of degree, uncertainty, reference likelihood and perplexity by stage."""
     colours = {"dropped_perplexity": 4, "dropped_reference": 3, "dropped": 1, "window": 5, "selected": 0}
     found = []
     for name in dict.fromkeys(("degree", release.configuration["uncertainty"], REFERENCE_LIKELIHOOD, "perplexity")):
@@ -209,8 +218,8 @@ def _histograms(release: Release, columns: dict[str, np.ndarray]) -> list[tuple[
         if name == "degree" and release.has_control:
             degrees = [float(row["degree"]) for row in release.control_rows()]
             series.append(charts.Series("control set", degrees, 2))
-        caption = f"{name} by stage, each to its own height; dashed: the median"
-        found.append((charts.histograms(series, name, caption), f"{name} by stage"))
+        caption = f"{name} by stage, each to its own height; dashed: median"
+        found.append((charts.histograms(series, name, caption), caption))
     return found
 
 
@@ -228,13 +237,13 @@ def _scatter(release: Release, columns: dict[str, np.ndarray]) -> Any:
 
 
 def _draw(rows: np.ndarray, most: int, release: Release) -> np.ndarray:
-    """At most so many of the rows, drawn by a seeded hash of their places."""
+    """At most ``most`` rows, drawn by a seeded hash."""
     order = np.argsort(seeded_hash(np.arange(len(rows)), int(release.configuration["seed"]), "shown"), kind="stable")
     return rows[order[:most]]
 
 
 def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """How the candidates' figures go with the central ones (Spearman), as tables; the first is seen at once."""
+    """Spearman's correlation of every measure with the central ones, as tables; only the first is not folded."""
     lists = {name: values.tolist() for name, values in columns.items() if name != "stage"}
     measure = release.configuration["uncertainty"]
     figures = list(numeric(lists))
@@ -242,21 +251,25 @@ def _correlations(release: Release, columns: dict[str, np.ndarray]) -> list[dict
     found = {(one.first, one.second): one for one in correlations(lists, measure)}
     found |= {(second, first): one for (first, second), one in found.items()}
     of_references = [name for name in figures if name.startswith("reference_") and name not in central]
-    others = [name for name in figures if name not in of_references]
+    others = [*central, *(name for name in figures if name not in of_references and name not in central)]
 
     def matrix(label: str, names: Sequence[str], which: str) -> dict[str, Any]:
         rows = []
         for name in names:
             values = [getattr(found.get((name, other)), which, None) for other in central]
             cells = [(NONE if value is None else f"{value:+.2f}", charts.shade(value)) for value in values]
-            rows.append((name, cells))
-        head = ["", *(name.replace("_", " ") for name in central)]
+            rows.append((with_meanings(name), cells))
+        head = ["measure", *map(with_meanings, central)]
         caption = f"Spearman's rank correlation over {len(columns['degree']):,} candidates"
-        caption += ", given both lengths" if which == "given_length" else ""
+        caption += ", with both lengths held constant" if which == "given_length" else ""
         return as_table(label, caption, head, rows)
 
-    tables = [matrix("As they are", others, "rho"), matrix("Given both lengths", others, "given_length")]
-    return tables + ([matrix("Measures of the references", of_references, "rho")] if of_references else [])
+    tables = [
+        ("Correlations", others[:MOST_ROWS], "rho"),
+        (f"{len(others) - MOST_ROWS} more", others[MOST_ROWS:], "rho"),
+    ]
+    tables += [("Both lengths held constant", others, "given_length"), ("Of the references", of_references, "rho")]
+    return [matrix(label, names, which) for label, names, which in tables if names]
 
 
 def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
@@ -274,7 +287,7 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
     found = novelty_curves(material.training, there, int(release.configuration["seed"]))
     series = [charts.Series(name, shares, colours[name]) for name, shares in found.items() if shares]
     return {
-        "chart": charts.curves(series, "words in the n-gram", "share that is novel", "Novel n-grams by their length"),
+        "chart": charts.curves(series, "words in the n-gram", "share that is novel", "Novel n-grams by length"),
         "size": min(map(len, there.values())),
         "rows": [(name, [f"{share:.3f}" for share in shares]) for name, shares in found.items()],
         "orders": list(range(1, max(map(len, found.values()), default=0) + 1)),
@@ -283,7 +296,7 @@ def _novelty(release: Release, material: Material) -> dict[str, Any] | None:
 
 
 def _examples(release: Release, columns: dict[str, np.ndarray], material: Material) -> dict[str, Any]:
-    """The rows of the table of examples, and how it shows them."""
+    """The table of examples: rows, columns and filters."""
     config, side = release.configuration, release.configuration["degree_side"]
     measure, languages, pools = config["uncertainty"], release.languages, _pool_names(release)
     texts = release.lines("source"), release.lines("target")
@@ -305,13 +318,14 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
         found.append([values[name] for name in fields])
     shown: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
     shown += [
-        {"name": name, "label": name, "digits": 0 if name == "rank" else 3, "down": name != "rank"} for name in figures
+        {"name": name, "label": name, "named": True, "digits": 0 if name == "rank" else 3, "down": name != "rank"}
+        for name in figures
     ]
     shown.append({"name": "words", "label": "words", "digits": 0, "down": True})
     shown += [{"name": name, "label": name, "digits": 0} for name in pool]
     places = {str(column["name"]): place for place, column in enumerate(shown)}
     filters: list[dict[str, Any]] = [
-        {"kind": "range", "label": name, "column": places[name]} for name in figures if name != "rank"
+        {"kind": "range", "label": name, "named": True, "column": places[name]} for name in figures if name != "rank"
     ]
     filters += [
         {"kind": "is", "label": name, "column": places[name], "names": list(enumerate(pools, 1))} for name in pool
@@ -324,7 +338,7 @@ def _examples(release: Release, columns: dict[str, np.ndarray], material: Materi
         "sort": [0, False],
         "searched": ["source", "target", *hypothesis],
         "names": list(languages),
-        # As the browser knows them, if they look like languages.
+        # Language codes for the browser.
         "langs": [one if 2 <= len(one) <= 3 and one.isascii() and one.isalpha() else None for one in languages],
         "side": side,
         "unspaced": is_unspaced(texts[1]),

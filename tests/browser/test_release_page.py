@@ -1,6 +1,7 @@
 """The page of a release, used."""
 
 import difflib
+import json
 import statistics
 
 import pytest
@@ -21,7 +22,7 @@ def column(page, name):
 def test_every_section_is_there(opened, page_file, small_release):
     page = opened(page_file)
     heads = page.locator("h2").all_text_contents()
-    assert heads == ["From pool to test set", "Degree and uncertainty", "What the measures go with", "Novel n-grams",
+    assert heads == ["From pool to test set", "Degree and uncertainty", "Correlations", "Novel n-grams",
                      "Examples", "Checks", "Origin"]  # fmt: skip
     assert page.locator("h1").count() == 1 and page.title() == "Test set: de to en"
     assert small_release.signature in page.locator("header").inner_text()
@@ -95,7 +96,37 @@ def test_filters_and_the_brush(opened, page_file, small_release):
     assert low < high and page.locator("svg .brush").count() == 1
     page.locator("select[name=size]").select_option("0")
     inside = [row["degree"] for row in small_release.split() if low <= row["degree"] <= high]
+    assert page.locator("#brushed p").inner_text().startswith(f"{len(inside)} of ")
+    assert page.locator("#brushed li").count() == min(6, len(inside))
+    plot_side, found = plot.bounding_box(), page.locator("#brushed").bounding_box()
+    assert found["x"] >= plot_side["x"] + plot_side["width"] and found["y"] < plot_side["y"] + plot_side["height"]
     assert sorted(column(page, "degree")) == pytest.approx(sorted(inside), abs=6e-4)
+
+
+def test_column_names_have_definitions(opened, page_file):
+    page = opened(page_file)
+    assert page.locator("table.examples abbr[title]").all_text_contents()[:2] == ["degree", "rmi"]
+    assert page.locator("details dl").evaluate("e => e.children.length") > 20
+    assert page.locator("section[aria-labelledby=measures] table").first.locator("tbody tr").count() == 10
+
+
+def test_all_rows_of_a_large_table_show_at_once(opened, page_file, tmp_path):
+    """5,000 examples: the page's own data many times over."""
+    html = page_file.read_text(encoding="utf-8")
+    begin = html.index(">", html.index('id="data"')) + 1
+    data = json.loads(html[begin : html.index("</script>", begin)])
+    data["rows"] = (data["rows"] * 5_000)[:5_000]
+    text = json.dumps(data).replace("<", "\\u003c")
+    (tmp_path / "large.html").write_text(html[:begin] + text + html[html.index("</script>", begin) :], encoding="utf-8")
+    page = opened(tmp_path / "large.html")
+    taken = page.evaluate("""() => new Promise((done) => {
+        const select = document.querySelector("select[name=size]"), begin = performance.now();
+        select.value = "0";
+        select.dispatchEvent(new Event("change"));
+        requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)));
+    })""")
+    assert page.locator(".examples tbody tr").count() == 5_000
+    assert taken < 3_000, f"{taken:.0f} ms"  # under 1 s on an idle machine
 
 
 def test_pieces_and_differences(opened, page_file, small_release):
@@ -104,7 +135,7 @@ def test_pieces_and_differences(opened, page_file, small_release):
     ngrams, line = small_release.ngrams(), small_release.lines("target")[0]
     pieces = [" ".join(piece) for piece in ngrams.cover(line)]
     assert first.locator(".piece").all_text_contents() == pieces
-    assert first.locator(".part").nth(1).locator("div").inner_text().split() == line.split()
+    assert first.locator(".part").nth(1).locator("div").text_content().split() == line.split()
     # what is marked is what only one of the two texts has, in order
     hypothesis = small_release.split()[0]["hypothesis"].split()
     marked = " ".join(first.locator("ins").all_text_contents()).split()
@@ -129,6 +160,9 @@ def test_on_paper(opened, page_file):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator("form.filter").is_visible()
     assert all(head.is_visible() for head in page.locator("h2").all())
+    page.set_viewport_size({"width": 720, "height": 1000})
+    first, second = (page.locator("figure").nth(place).bounding_box() for place in (0, 1))
+    assert first["y"] == second["y"] and second["x"] >= first["x"] + first["width"]  # two in a row
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

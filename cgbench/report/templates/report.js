@@ -1,5 +1,5 @@
 "use strict";
-// Shows the examples: searched, filtered, sorted, a page at a time. All text goes in as text, never as markup.
+// The table of examples: search, filters, sorting, pages. All text is inserted as text, never as markup.
 (() => {
   const $ = (selector, within = document) => within.querySelector(selector);
   const make = (name, options = {}, ...children) => {
@@ -24,6 +24,7 @@
   const data = JSON.parse($("#data").textContent);
   const section = $("#examples");
   if (!data.rows || !section) return;
+  $(".browse", section).hidden = false;
   const count = new Intl.NumberFormat("en");
 
   // ---- words: what two texts have in common, in order
@@ -189,19 +190,18 @@
     state.page = 0;
     show();
   }
-  function cell(column, row) {
+  const shown = (column, row) => {
     const raw = value(row, column);
-    const options = { "data-name": column.label, text: raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits) : raw };
-    if (column.score === "difference" && raw > 0) options.text = `+${options.text}`;
-    return make("td", options);
-  }
+    return (column.score === "difference" && raw > 0 ? "+" : "") + (raw === null ? "–" : typeof raw === "number" ? raw.toFixed(column.digits) : raw);
+  };
+  const cell = (column, row) => make("td", { "data-name": column.label, text: shown(column, row) });
   function show() {
     const size = state.size || Math.max(found.length, 1), pages = Math.max(1, Math.ceil(found.length / size));
     state.page = Math.min(state.page, pages - 1);
     const begin = state.page * size, rows = found.slice(begin, begin + size);
     body.replaceChildren(...rows.map((number) => {
       const row = data.rows[number];
-      return make("tr", {}, ...columns.map((column) => cell(column, row)), make("td", { class: "text" }, ...text(row)));
+      return make("tr", {}, ...columns.map((column) => cell(column, row)), make("td", { class: "text" }, make("div", { class: "parts" }, ...text(row))));
     }));
     const part = data.rows.length === found.length ? "" : ` of ${count.format(data.rows.length)}`;
     said.textContent = found.length ? `${count.format(begin + 1)} to ${count.format(begin + rows.length)} of ${count.format(found.length)}${part ? " found" + part : ""}` : "nothing found";
@@ -248,6 +248,15 @@
     const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
     rect.setAttribute("class", "brush");
     let from = null;
+    const LISTED = 6, brushed = $("#brushed"), hint = brushed.firstElementChild;
+    brushed.hidden = false;
+    const list = (axes) => brushed.replaceChildren(
+      make("p", {}, `${count.format(found.length)} of ${count.format(data.rows.length)} examples. `, make("a", { href: "#examples-head", text: "All in the table" })),
+      make("ol", {}, ...found.slice(0, LISTED).map((number) => {
+        const row = data.rows[number];
+        const figures = axes.map((column) => `${column.label} ${shown(column, row)}`);
+        return make("li", {}, make("span", { class: "quiet", text: `no. ${row[at.number]}: ${figures.join(", ")}` }), ...text(row).slice(0, 2));
+      })));
     const place = (event) => {
       const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
       return [Math.min(Math.max(point.x, box[0]), box[0] + box[2]), Math.min(Math.max(point.y, box[1]), box[1] + box[3])];
@@ -270,16 +279,19 @@
       if (Math.abs(to[0] - from[0]) < 3 || Math.abs(to[1] - from[1]) < 3) {
         rect.remove();
         fill(x, null, null); fill(y, null, null);
+        filter();
+        brushed.replaceChildren(hint);
       } else {
         const across = (at) => xs[0] + (at - box[0]) / box[2] * (xs[1] - xs[0]);
         const up = (at) => ys[1] - (at - box[1]) / box[3] * (ys[1] - ys[0]);
         fill(x, across(Math.min(from[0], to[0])), across(Math.max(from[0], to[0])), 3);
         fill(y, up(Math.max(from[1], to[1])), up(Math.min(from[1], to[1])), 3);
+        filter();
+        list(data.brush.map((column) => columns[column]));
       }
       from = null;
-      filter();
     });
-    form.addEventListener("reset", () => rect.remove());
+    form.addEventListener("reset", () => { rect.remove(); brushed.replaceChildren(hint); });
   }
 
   filter();

@@ -38,6 +38,19 @@ def test_a_histogram_has_the_counts():
     assert path[0].text == "<b>&: 3 pairs, median 0"
 
 
+def test_outliers_do_not_squeeze_a_histogram():
+    """Values from 50 to 500 and one at 20,000; then the same with a zero, where there is no logarithm."""
+    values = [50.0 * 10 ** (step / 99) for step in range(100)]
+    scale = charts.axis_of([*values, 20_000.0], 0, 100)
+    assert scale.log and scale(50) == 0 and scale(20_000) == 100 and scale(500) > 35
+    assert len(scale.ticks()) <= 6
+    cut = charts.axis_of([0.0, *values, 20_000.0], 0, 100)
+    assert not cut.log and cut.high < 501
+    chart = parsed(charts.histograms([charts.Series("one", [0.0, *values, 20_000.0])], "x", "t"))
+    assert any("and more" in text.text for text in chart.iter("text"))
+    assert not charts.axis_of([0.0, *values], 0, 100).log
+
+
 @pytest.mark.parametrize("values", [[], [1.0], [2.0, 2.0], [float("nan"), 1.0]])
 def test_few_values_are_drawn(values):
     assert parsed(charts.histograms([charts.Series("one", values)], "x", "t")) is not None

@@ -1,5 +1,6 @@
 """The page of a release: what is on it, and that it agrees with what was counted otherwise."""
 
+import itertools
 import json
 import re
 import shutil
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from hostile_text import HOSTILE
 
-from cgbench.benchmark.candidates.correlations import spearman
+from cgbench.benchmark.candidates.correlations import PLACES, spearman
 from cgbench.benchmark.react.build_react import build_react
 from cgbench.benchmark.release.manifest import digest
 from cgbench.benchmark.release.release import Release
@@ -17,6 +18,7 @@ from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 from cgbench.files import write_json
 from cgbench.report import release_page as module
+from cgbench.report.names import meaning
 from cgbench.report.release_data import columns_of, find_material, funnel, novelty_curves
 from cgbench.report.release_page import release_page
 
@@ -60,6 +62,7 @@ def test_the_page_of_candidates(candidates):
     assert any("onerror" in row[at["target"]] for row in data["rows"])
     assert "<img" not in html and "\x1b" not in html
     assert "licence of the inputs is not stated" in html and "these are candidates" in html
+    assert all(meaning(name) for name in columns_of(candidates) if name not in PLACES), "every column has a definition"
     assert html == release_page(Release.open(candidates.folder))
 
 
@@ -71,7 +74,7 @@ def test_quantiles_stand_below_their_names(candidates):
     names = re.findall("<th[^>]*>([^<]*)</th>", head)[1:]
     degrees = columns_of(candidates)["degree"]
     expected = [degrees.mean(), *np.quantile(degrees, (0, 0.25, 0.5, 0.75, 1))]
-    assert names == ["mean", "least", "25 %", "median", "75 %", "greatest"]
+    assert names == ["mean", "min", "25 %", "median", "75 %", "max"]
     assert re.findall("<td>([^<]*)</td>", cells) == [f"{value:.3f}" for value in expected]
 
 
@@ -81,6 +84,10 @@ def test_the_funnel_adds_up(candidates):
     for stage in stages:
         assert stage.pools is None or sum(stage.pools) == stage.pairs
     assert stages[0].pools == (2_500, len(HOSTILE)) and stages[1].pools is not None
+    rows = re.findall(r'<th scope="row">[^<]*</th><td>([\d,]+)</td><td>([^<]*)</td>', release_page(candidates))
+    pairs = [stage.pairs for stage in stages]
+    shares = [f"{100 * after / before:.1f} %" for before, after in itertools.pairwise(pairs)]
+    assert rows[: len(stages)] == list(zip([f"{one:,}" for one in pairs], ["\N{EN DASH}", *shares], strict=True))
 
 
 def test_novelty_is_that_of_stats(candidates):
@@ -110,23 +117,23 @@ def test_without_the_workspace_the_training_text_gives_the_same_covers(candidate
         release_page(alone, train=train[::-1])
 
 
-def test_what_is_not_here_is_said(candidates, tmp_path):
+def test_missing_texts_are_notes(candidates, tmp_path):
     shutil.copytree(candidates.folder, tmp_path / "release")
     manifest = Release.open(tmp_path / "release").manifest
     for file in manifest["inputs"]["train"]["files"]:
         file["path"] = "/gone"
     write_json(tmp_path / "release/manifest.json", {**manifest, "digest": digest(manifest)})
     html = release_page(Release.open(tmp_path / "release"))
-    assert "The training text is not here" in html and "no piece of a cover is shown" in html
+    assert "the training text was not found" in html and "Covers are not shown" in html
     assert "cover" not in data_of(html)["fields"]
 
 
-def test_more_than_so_many_examples_are_sampled(candidates, monkeypatch):
+def test_many_examples_are_sampled(candidates, monkeypatch):
     monkeypatch.setattr(module, "MOST_EXAMPLES", 10)
     html = release_page(candidates)
     rows = data_of(html)["rows"]
     assert len(rows) == 10 and [row[0] for row in rows] == sorted(row[0] for row in rows)
-    assert "Of 60 examples 10 are here, drawn at random." in html
+    assert "Showing a random sample of 10 of 60 examples." in html
 
 
 def test_a_release_that_fails_its_checks(candidates, tmp_path, run):
@@ -152,7 +159,7 @@ def test_a_manifest_that_lacks_something_is_one_line(candidates, tmp_path, run, 
         del manifest[key]
     write_json(folder / "manifest.json", manifest)
     said = run("report", folder, "--out", out, "--force", status=2).stderr
-    assert "cannot be reported, its files lack something" in said and said.count("error:") == 1
+    assert "cannot be reported: files are incomplete" in said and said.count("error:") == 1
     assert not out.exists()
 
 
@@ -163,14 +170,14 @@ def test_bad_input_is_one_line(candidates, tmp_path, run):
     said = run("report", candidates.folder, "--out", candidates.folder / "README.md", status=2).stderr
     assert "this is an input" in said and (candidates.folder / "README.md").read_bytes() == before
     words = ("report", candidates.folder, "--out", tmp_path / "x.html", "--pool", candidates.folder / "README.md")
-    assert "built from 2 pool(s); name as many" in run(*words, status=2).stderr
+    assert "built from 2 pool(s), but 1 given" in run(*words, status=2).stderr
     assert not (tmp_path / "x.html").exists()
 
 
 def test_correlations_are_those_of_the_figures(candidates):
     html = release_page(candidates)
     columns = columns_of(candidates)
-    row = re.search(r'<th scope="row">source_length</th>(.*?)</tr>', html)[1]
+    row = re.search(r"source_<wbr>length</abbr></th>(<td.*?)</tr>", html)[1]
     cells = re.findall(r"<td[^>]*>([^<]*)</td>", row)
     assert cells[0] == f"{spearman(columns['source_length'], columns['degree']):+.2f}"
-    assert cells[1] == "\N{EN DASH}"  # of a figure with itself
+    assert cells[1] == "\N{EN DASH}"  # of a measure with itself
