@@ -23,12 +23,25 @@ _LATEX = {
     "\u2212": "$-$",
     "μ": r"$\mu$",
 }
-_SIGNED = re.compile(r"([-+])(?=[0-9.]+\Z)")
+_SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+[*\s]|[0-9.]+\Z)")
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
 
 
 class Ready(str):
     """A cell that is LaTeX as it stands."""
+
+
+def fixed(value: float | None, places: int, sign: str = "", none: str = "") -> str:
+    """A number with ``places`` decimals and never a minus before zero; ``sign="+"``: with a plus before the others."""
+    if value is None:
+        return none
+    text = f"{value:{sign}.{places}f}"
+    return text if float(text) else f"{0:{sign}.{places}f}"
+
+
+def p_text(value: float | None, none: str = "") -> str:
+    """A p-value with four decimals."""
+    return none if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
 
 
 def safe_cell(cell: str) -> str:
@@ -97,11 +110,8 @@ def latex_cell(text: str) -> str:
         return "--"  # no value
     if found := _RANGE.match(text):
         return f"{found[1]}--{found[2]}"
-    sign = ""
-    if found := _SIGNED.match(text):
-        sign, text = f"${found[1]}$", text[1:]
     text = text.replace(">=", "≥").replace("<=", "≤")
-    return sign + "".join(_LATEX.get(one, one) for one in text)
+    return _SIGNED.sub(r"$\1$", "".join(_LATEX.get(one, one) for one in text))
 
 
 def latex_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from cgbench.benchmark.metrics.differences import Differences, FoundDifference
 from cgbench.benchmark.metrics.records import rounded
 from cgbench.benchmark.metrics.significance import LEVEL
-from cgbench.tables import as_html, render
+from cgbench.tables import as_html, fixed, p_text, render
 
 LONGEST = 60  # characters of a hypothesis in a table of text
 
@@ -40,8 +40,8 @@ def as_tables(found: Sequence[Differences], form: str, width: int) -> list[str]:
 
 
 def _row(one: FoundDifference, width: int) -> list[str]:
-    p_values = ("" if value is None else f"{value:.4f}" for value in (one.p_value, one.q_value))
-    return [one.what, f"{one.count:,}", f"{one.ours:.{width}f}", f"{one.theirs:.{width}f}", *p_values]
+    cells = [one.what, f"{one.count:,}", fixed(one.ours, width), fixed(one.theirs, width)]
+    return [*cells, p_text(one.p_value), p_text(one.q_value)]
 
 
 def _short(text: str) -> str:

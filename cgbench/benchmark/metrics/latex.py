@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cgbench.benchmark.metrics.comparison import Pair, Score
 from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.benchmark.metrics.significance import MARKS, stars
-from cgbench.tables import Ready, latex_cell, latex_table
+from cgbench.tables import Ready, fixed, latex_cell, latex_table
 
 
 def bins_table(scored: ScoredSystems, figure: str, width: int) -> str:
@@ -50,13 +50,13 @@ def _best(scored: ScoredSystems, column: Sequence[Score], width: int) -> str | N
     values = [estimate.value for estimate in column if estimate.value is not None]
     if len(column) < 2 or not values:
         return None
-    return f"{(min if scored.metric.lower_is_better else max)(values):.{width}f}"
+    return fixed((min if scored.metric.lower_is_better else max)(values), width)
 
 
 def _value(estimate: Score, best: str | None, width: int) -> str:
     if estimate.value is None:
         return "--"
-    text = f"{estimate.value:.{width}f}"
+    text = fixed(estimate.value, width)
     return rf"\textbf{{{text}}}" if text == best else latex_cell(text)
 
 
@@ -77,7 +77,7 @@ def difference(one: Score | Pair, width: int) -> Ready:
     """A difference with its stars."""
     if one.difference is None:
         return Ready("")
-    return Ready(latex_cell(f"{one.difference:+.{width}f}") + _raised(stars(one.p_star)))
+    return Ready(latex_cell(fixed(one.difference, width, "+")) + _raised(stars(one.p_star)))
 
 
 def _raised(mark: str) -> str:

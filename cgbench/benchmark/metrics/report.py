@@ -13,7 +13,7 @@ from cgbench.benchmark.metrics.published import PAPERS
 from cgbench.benchmark.metrics.ranks import ranks
 from cgbench.benchmark.metrics.scored import ScoredSystems, describe
 from cgbench.benchmark.metrics.significance import stars
-from cgbench.tables import as_html, render
+from cgbench.tables import as_html, fixed, p_text, render
 
 REASONS = 10
 
@@ -60,37 +60,29 @@ def _one_line(scored: ScoredSystems, width: int) -> str | None:
 
 
 def number(value: float | None, width: int) -> str:
-    """A figure with so many decimals; ``-`` where it is not defined."""
-    return "-" if value is None else f"{value:.{width}f}"
+    """A figure with ``width`` decimals; ``-`` where it is not defined."""
+    return fixed(value, width, none="-")
 
 
 def _percent(share: float | None, width: int) -> str:
     return number(None if share is None else 100 * share, width)
 
 
-def _signed(value: float | None, width: int) -> str:
-    return "" if value is None else f"{value:+.{width}f}"
-
-
-def _p(value: float | None) -> str:
-    return "" if value is None else "<0.0001" if value < 0.00005 else f"{value:.4f}"
-
-
 def _difference(one: Score | Pair, form: str, width: int) -> str:
     """A difference with its stars, which are by the test that holds its level."""
     if form == "latex":
         return latex.difference(one, width)
-    return _signed(one.difference, width) + stars(one.p_star)
+    return fixed(one.difference, width, "+") + stars(one.p_star)
 
 
 def _bounds(one: Score | Pair | Drop, width: int) -> str:
     """The interval of a difference."""
-    return span(one.difference_low, one.difference_high, f"+.{width}f")
+    return span(one.difference_low, one.difference_high, width, "+")
 
 
-def span(low: float | None, high: float | None, form: str) -> str:
+def span(low: float | None, high: float | None, places: int, sign: str = "") -> str:
     """An interval, if there is one."""
-    return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+    return "" if low is None or high is None else f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
 
 
 def _cells(estimate: Score, form: str, width: int) -> list[str]:
@@ -98,12 +90,12 @@ def _cells(estimate: Score, form: str, width: int) -> list[str]:
     return [
         number(estimate.value, width),
         "" if estimate.stdev is None else f"{estimate.stdev:.{max(width, 2)}f}",
-        span(estimate.ci_low, estimate.ci_high, f".{width}f"),
+        span(estimate.ci_low, estimate.ci_high, width),
         _difference(estimate, form, width),
         _bounds(estimate, width),
-        _p(estimate.p_value),
-        _p(estimate.p_holm),
-        _p(estimate.p_calibrated_holm),
+        p_text(estimate.p_value),
+        p_text(estimate.p_holm),
+        p_text(estimate.p_calibrated_holm),
     ]
 
 
@@ -149,11 +141,11 @@ def _drops(scored: ScoredSystems, form: str, width: int) -> str:
     for result in scored.results:
         lost = scored.drops[result.system]
         for name, one in lost.items():
-            figure, interval = metric.label(name), span(one.ci_low, one.ci_high, f".{width}f")
+            figure, interval = metric.label(name), span(one.ci_low, one.ci_high, width)
             row = [figure, scored.title(result.system), number(one.control, width)]
             row += [number(result.whole.figures[name].value, width), number(one.value, width), interval]
-            row += ["" if one.ratio is None else f"{one.ratio:.2f}", _signed(one.difference, width)]
-            rows.append([*row, _bounds(one, width), _p(one.p_value), _p(one.p_holm)])
+            row += ["" if one.ratio is None else f"{one.ratio:.2f}", fixed(one.difference, width, "+")]
+            rows.append([*row, _bounds(one, width), p_text(one.p_value), p_text(one.p_holm)])
             if one.value is not None:
                 verb = "rises" if metric.lower_is_better else "falls"
                 line = f"{figure} {verb} by {one.value:.{width}f}"
@@ -178,7 +170,7 @@ def _pairs_table(scored: ScoredSystems, figure: str, form: str, width: int) -> s
             for pair in result.parts[place].figures[figure].pairs:
                 difference = [_difference(pair, form, width), _bounds(pair, width)]
                 p_values = (pair.p_value, pair.p_holm, pair.p_calibrated_holm)
-                rows.append([result.system, pair.against, label, *difference, *map(_p, p_values)])
+                rows.append([result.system, pair.against, label, *difference, *map(p_text, p_values)])
     head = [f"{scored.metric.label(figure)}: all pairs", "against", scored.by or "", *_head("")[3:]]
     return render(head, rows, form) if rows else ""
 

@@ -27,6 +27,7 @@ from cgbench.benchmark.metrics.significance import LEVEL, SEVERAL_RUNS, calibrat
 from cgbench.benchmark.metrics.systems import System
 from cgbench.errors import InputError, argument
 from cgbench.models.external.sidecar import settings_label
+from cgbench.tables import p_text
 from cgbench.text.columns import Column
 from cgbench.text.plain_text import words_of
 
@@ -135,8 +136,8 @@ def disagreements(scored: ScoredSystems) -> list[str]:
                 if p is not None and star is not None and (p < LEVEL) != (star < LEVEL):
                     lines.append(
                         f"{result.system} and {other}: the tests disagree about {scored.metric.label(name)}: p (Holm) "
-                        f"is {p:.4f} by sacrebleu's paired bootstrap, which rejects too often, and {star:.4f} by the "
-                        "calibrated test, which decides about the star"
+                        f"is {p_text(p)} by sacrebleu's paired bootstrap, which rejects too often, and {p_text(star)} "
+                        "by the calibrated test, which decides about the star"
                     )
     return lines
 
