@@ -76,7 +76,7 @@ def test_bad_input(train, run, tmp_path):
     assert "missing: no such file" in run("degree", "--train", tmp_path / "missing", input="", status=2).stderr
     (tmp_path / "phrases").write_text("\n")
     words = ["degree", "--train", train, "--ngrams", tmp_path / "phrases"]
-    assert "there is no phrase in it" in run(*words, input="a\n", status=2).stderr
+    assert "the list has no phrases" in run(*words, input="a\n", status=2).stderr
     (tmp_path / "x.tsv").write_text("a\tb\n")
     result = run("degree", "--train", tmp_path / "x.tsv", input="a\n", status=2)
     assert "which column? Write" in result.stderr

@@ -1,1 +1,1 @@
-"""Known n-grams of a training text, and the degree of a sentence: how many of them it takes to cover it."""
+"""Known n-grams of a training text, and the degree of a sentence: how many of them cover it."""

@@ -1,14 +1,14 @@
-"""The compiled loops that cover sentences with known n-grams: how few known pieces a sentence needs.
+"""Compiled loops that cover sentences with the fewest known pieces.
 
-With the known n-grams of the example in ``trie_kernels.py`` (``a b c d e`` and what it holds)::
+With the known n-grams of the example in ``trie_kernels.py`` (``a b c d e`` and its parts)::
 
     sentence  a b c x b c d e a
     ids       0 1 2 ? 1 2 3 4 0
     begins    1 0 0 1 1 0 0 0 1
     pieces    4
 
-``x`` is in no known n-gram of two words or more, so it is a piece of its own; the ids of words that are not known at
-all stand for themselves in the same way. The table that is read is described in ``trie_table.py``.
+``x`` is in no known n-gram of two words or more, so it is a piece of its own. Unknown words are also single pieces. The
+lookup table is described in ``trie_table.py``.
 """
 
 # mypy: ignore-errors
@@ -25,7 +25,7 @@ NOWHERE = 0x7FFFFFFD
 """The node before a sentence's first word: no entry has it as its parent."""
 
 _LANES = 8
-"""Sentences that take turns in :func:`cover_greedy`."""
+"""Sentences that :func:`cover_greedy` interleaves."""
 
 
 @part
@@ -44,11 +44,11 @@ def _find_tail(slot, tail_nodes):
 def cover_greedy(ids, lengths, words, slots, tail_nodes, tail_starts, tail_lengths, tail_text, begins, pieces):
     """Leftmost-longest covers of sentences by a set of n-grams that is closed under substrings.
 
-    A piece that cannot go on ends, and the word at hand begins the next one, so each word costs one look-up. A
-    look-up must wait for the one before it: several sentences take turns, so that one computes while another waits.
+    A piece that cannot be extended ends, and the current word begins the next one, so each word costs one lookup. Each
+    lookup depends on the one before it, so sentences are interleaved: one computes while another waits for memory.
 
-    :param ids: int32, the words of all sentences; ``lengths`` int32, words a sentence.
-    :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces a sentence.
+    :param ids: int32, the words of all sentences; ``lengths`` int32, words per sentence.
+    :param begins: uint8 out, 1 where a piece begins; ``pieces`` int32 out, pieces per sentence.
     """
     tails = tail_nodes, tail_starts, tail_lengths, tail_text
     lanes = (np.zeros(_LANES, np.int64) for _ in range(6))
@@ -86,37 +86,37 @@ def _cover_greedy(
             position[lane] = i + 1
             word = np.int64(ids[i])
             if tail[lane] < tail_end[lane]:
-                goes_on = np.int64(tail_text[tail[lane]] == word)
+                extends = np.int64(tail_text[tail[lane]] == word)
                 tail[lane] += 1
-                tail_end[lane] *= goes_on
-                onward = node[lane]
+                tail_end[lane] *= extends
+                longer = node[lane]
             else:
-                # Whether a piece goes on cannot be foreseen, so no branch depends on it: 0 and 1 are multiplied.
+                # Whether a piece is extended cannot be predicted: multiply by 0 or 1 instead of branching.
                 entry = entry_of(node[lane], word)
                 slot = home_slot(entry, slots.size)
                 found = match_bucket(slots, slot, entry)
-                if slots[slot + BUCKET - 1] != _0 and found == _0:  # in this order: few buckets are full
+                if slots[slot + BUCKET - 1] != _0 and found == _0:  # in this order: full buckets are rare
                     slot = max(find_entry(entry, slots), 0)
                     found = match_bucket(slots, slot - slot % BUCKET, entry)
                 else:
                     slot += trailing_zeros(found) & (BUCKET - 1)
-                goes_on = np.int64(found != _0)
-                onward = words + slot
-                if slots[slot] & np.uint64(goes_on) != _0:
+                extends = np.int64(found != _0)
+                longer = words + slot
+                if slots[slot] & np.uint64(extends) != _0:
                     row = _find_tail(slot, tail_nodes)
                     tail[lane] = tail_starts[row]
                     tail_end[lane] = np.int64(tail_starts[row]) + tail_lengths[row]
-            node[lane] = word + (onward - word) * goes_on
-            count[lane] += 1 - goes_on
-            begins[i] = 1 - goes_on
+            node[lane] = word + (longer - word) * extends
+            count[lane] += 1 - extends
+            begins[i] = 1 - extends
 
 
 def cover_least(ids, lengths, words, slots, begins, pieces):
     """Covers with the fewest pieces, by dynamic programming, for a set that is not closed under substrings.
 
-    ``best[j]`` is the least number of pieces for the first ``j`` words, ``back[j]`` where the last of them begins;
-    single words are always pieces. Among equal covers the one whose last piece is longest is taken, and so on towards
-    the front. Arguments as above.
+    ``best[j]`` is the least number of pieces for the first ``j`` words, and the last of them begins at ``back[j]``.
+    Single words are always pieces. Among equal covers, the last piece is the longest possible, then the one before it,
+    and so on. Arguments as above.
     """
     longest = int(lengths.max(initial=0))
     _cover_least(

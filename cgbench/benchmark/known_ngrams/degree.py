@@ -1,4 +1,4 @@
-"""The compositional degree of sentences, and the known n-grams that it takes, from files."""
+"""The compositional degree of sentences, computed from files of known n-grams and text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def known_ngrams_of(
     train: Path | None, phrases: Path | None, min_count: int, normalisation: Normalisation
 ) -> KnownNgrams:
-    """What the text ``train`` makes known: its n-grams, or the given ``phrases`` (a phrase a line) and its words.
+    """The known n-grams of the text ``train``; or the ``phrases`` (one per line) with the words of ``train``.
 
-    :param train: a text, as :func:`~cgbench.text.columns.read_text` takes it; with ``phrases`` it may be None: then
-        their words are the known ones.
+    :param train: a text as :func:`~cgbench.text.columns.read_text` reads it. It may be None with ``phrases``: then the
+        words of the phrases are the known ones.
     :raises InputError: a file is missing, empty or not UTF-8.
     """
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
@@ -41,32 +41,32 @@ def known_ngrams_of(
         known = learn(KnownNgrams, train)
     if not len(known.words):
         raise InputError(
-            f"{shown(train or phrases or '')}: the corpus is empty, or none of its words occurs {min_count} times "
+            f"{shown(train or phrases or '')}: the corpus is empty, or no word in it occurs {min_count} times "
             f"({argument('min_count')})"
         )
     return known
 
 
 def read_phrases(path: Path, change: Callable[[str], str]) -> list[str]:
-    """The phrases of a list, one a line (or a row of ``TABLE:COLUMN``), normalised by ``change`` as the text is.
+    """The phrases of a list (one per line, or per row of ``TABLE:COLUMN``), normalised by ``change`` like the text.
 
-    :raises InputError: there is none, or the file is missing or not UTF-8.
+    :raises InputError: the list is empty, missing or not UTF-8.
     """
     phrases = [phrase for phrase in map(change, read_text(path)) if words_of(phrase)]
     if not phrases:
-        raise InputError(f"{path}: there is no phrase in it")
+        raise InputError(f"{path}: the list has no phrases")
     return phrases
 
 
 def degrees(known: KnownNgrams, lines: Iterable[str], normalisation: Normalisation) -> Iterator[dict[str, Any]]:
-    """Of each line: the number of ``pieces``, its ``length`` in words, its ``degree`` and the ``cover``."""
+    """The ``pieces``, ``length`` in words, ``degree`` and ``cover`` of each line."""
     change = normaliser(normalisation, normalisation.languages[1])
     for line in lines:
         yield degree_of(known.cover(change(line)))
 
 
 def degree_of(pieces: list[tuple[str, ...]]) -> dict[str, Any]:
-    """What :func:`degrees` gives of a sentence, from the pieces of its cover."""
+    """The row of :func:`degrees` for one sentence, from the pieces of its cover."""
     length = sum(map(len, pieces))
     return {
         "pieces": len(pieces),

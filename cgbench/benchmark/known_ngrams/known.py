@@ -1,11 +1,11 @@
-"""Known n-grams: what a training corpus makes known, and how few known pieces a sentence needs.
+"""Known n-grams of a training corpus, and the fewest known pieces that cover a sentence.
 
 A known n-gram is a sequence of words, of any length and within one sentence, that occurs at least ``min_count`` times
-in training. The compositional degree of a sentence is the least number of known n-grams whose concatenation it
-is, over its length in words (Zheng and Lapata 2023, section 4). Single words always count as pieces.
+in training. The compositional degree of a sentence is the least number of known n-grams that concatenate to it, divided
+by its length in words (Zheng and Lapata 2023, section 4). Single words always count as pieces.
 
-Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is a least one; a given phrase
-list is not closed, and there the dynamic programme is used. Both run in ``cover_kernels.py``.
+Known n-grams are closed under taking substrings, so the greedy leftmost-longest cover is minimal. A user's phrase list
+is not closed and needs dynamic programming. Both are in ``cover_kernels.py``.
 
 Saved layout (:meth:`KnownNgrams.save`; :meth:`Vocabulary.save` writes the files that begin with ``words``). All arrays
 are ``.npy``, little-endian, C order, read by memory mapping; V is the number of words:
@@ -13,16 +13,16 @@ are ``.npy``, little-endian, C order, read by memory mapping; V is the number of
 ====================== ======== ========= ====================================================================
 file                   type     shape     content
 ====================== ======== ========= ====================================================================
-words.json, ngrams.json                   format version, thresholds, sizes, SHA-256 of each file and of all that
-words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes one after another by falling count, 16 zeros
+words.json, ngrams.json                   format version, thresholds, sizes, SHA-256 of each file and of this one
+words.arena.npy        uint8    [B + 16]  the words' UTF-8 bytes, concatenated by falling count; 16 zeros
 words.starts.npy       int64    [V + 1]   word i is arena[starts[i]:starts[i + 1]]
 words.counts.npy       int64    [V]       occurrences in training
-words.table.npy        uint64   [R, 3]    hash table, a row a word: 24 bits of its hash << 40 | min(its bytes, 255)
-                                          << 32 | i + 1; its first 8 bytes and its next 8, each as a
+words.table.npy        uint64   [R, 3]    hash table, one row per word: 24 bits of its hash << 40 | min(its bytes,
+                                          255) << 32 | i + 1; its first 8 bytes and its next 8, each as a
                                           little-endian number moved to the high end
 trie.slots.npy         uint64   [S]       hash table in buckets of 8 slots: parent node << 32 |
                                           (word + 1) << 1 | flag; 0 is empty, an entry is in the first free slot
-                                          from its bucket's begin on (``trie_table.home_slot``).
+                                          from the start of its bucket on (``trie_table.home_slot``).
                                           Node i < V is the word i, node V + s the n-gram entered in slot s
 tail.nodes.npy         int32    [T]       slots whose flag says "a tail follows", rising (phrase lists: T = 0, the
                                           flag says "a phrase ends here")
@@ -55,17 +55,17 @@ from cgbench.text.plain_text import words_of
 from cgbench.text.word_counts import WordCounter, estimate_words
 
 _SIZES = {"closed": bool, "longest": int, "min_count": int, "ngrams": int}  # in ngrams.json
-BYTES_A_WORD = 18  # of a text that n-grams are learned from, in memory; measured in perf/load.py
-LARGER = f"count a larger text with cgbench overlap, and give its output folder as {argument('known_from')}"
+BYTES_A_WORD = 18  # memory for learning the n-grams of a text; measured in perf/load.py
+LARGER = f"count a larger text with cgbench overlap, and pass its output folder as {argument('known_from')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KnownNgrams:
     """A set of known n-grams with its vocabulary; ``closed`` under substrings unless it is a phrase list.
 
-    ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words; ``slots``
-    and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout above.
-    Two are equal that hold the same n-grams of words numbered alike, as one text always gives.
+    ``ngrams`` is their number (single words included) and ``longest`` the length of the longest, in words. ``slots``
+    and ``tails`` (nodes, starts, lengths, text) are the arrays of the layout above. Two sets are equal if they hold the
+    same n-grams with the same word ids; one text always gives the same ids.
     """
 
     words: Vocabulary
@@ -89,10 +89,9 @@ class KnownNgrams:
 
         :param text: the name of a plain text file, one sentence per line; or a list of sentences.
         :param word_min_count: a word below this count is rare (default: ``min_count``).
-        :param jobs: threads (default: one a core); the result does not depend on it.
-        :raises InputError: the file is missing or not UTF-8, the list holds something else than strings, or a threshold
-            is below 1; there are more n-grams than the index can hold, more words than can be numbered, or less memory
-            than they need.
+        :param jobs: threads (default: one per core); the result does not depend on it.
+        :raises InputError: the file is missing or not UTF-8, the list has items that are not strings, a threshold is
+            below 1, the index cannot hold the n-grams or words, or there is not enough memory.
         """
         check(int, 1, min_count=min_count, word_min_count=word_min_count, jobs=jobs)
         if isinstance(text, (str, os.PathLike)):
@@ -107,9 +106,9 @@ class KnownNgrams:
     def from_phrases(
         cls, phrases: str | os.PathLike[str] | Iterable[str], words: Vocabulary | None = None
     ) -> KnownNgrams:
-        """Take a given set of phrases, a list or a file with one a line, words separated by blanks.
+        """A user's set of phrases: a list, or a file with one per line, words separated by blanks.
 
-        :param words: decides which words are rare (default: a word that is in no phrase is).
+        :param words: decides which words are rare (default: words that occur in no phrase).
         """
         from cgbench.benchmark.known_ngrams import trie_kernels
         from cgbench.text import word_kernels
@@ -145,7 +144,7 @@ class KnownNgrams:
 
     @property
     def word_min_count(self) -> int:
-        """A word that occurs fewer times in training is rare."""
+        """Words that occur fewer times in training are rare."""
         return self.words.min_count
 
     def __len__(self) -> int:
@@ -171,14 +170,14 @@ class KnownNgrams:
         return self.ngrams, self.longest, self.min_count, self.closed, len(words), words.min_count, words.usable
 
     def __contains__(self, ngram: str | Sequence[str]) -> bool:
-        """Is this a single piece (a known n-gram, or a single word of the training corpus)?"""
+        """Whether this is a single piece: a known n-gram, or a word of the training corpus."""
         words = words_of(ngram) if isinstance(ngram, str) else ngram
         if len(words) == 1:
             return self.words.count(words[0]) >= (self.min_count if self.closed else 0)
         return bool(words) and len(self._cover(words)) == 1
 
     def is_rare(self, word: str) -> bool:
-        """Does the word occur fewer than ``word_min_count`` times in training?"""
+        """Whether the word occurs fewer than ``word_min_count`` times in training."""
         return self.words.is_rare(word)
 
     @overload
@@ -187,10 +186,10 @@ class KnownNgrams:
     def cover(self, text: Iterable[str]) -> list[list[tuple[str, ...]]]: ...
 
     def cover(self, text: str | Iterable[str]) -> list[tuple[str, ...]] | list[list[tuple[str, ...]]]:
-        """The pieces of a least cover, from left to right. A word that is not known is a piece of its own.
+        """The pieces of a least cover, from left to right. An unknown word is a piece of its own.
 
         :param text: a sentence; or a list of sentences, for a list of covers.
-        :raises InputError: the list holds something else than strings.
+        :raises InputError: the list has items that are not strings.
         """
         if not isinstance(text, str):
             return [self.cover(sentence) for sentence in sentences(text)]
@@ -208,7 +207,7 @@ class KnownNgrams:
     def pieces(self, text: Iterable[str]) -> list[int]: ...
 
     def pieces(self, text: str | Iterable[str]) -> int | list[int]:
-        """The least number of pieces: of a sentence, or of each sentence of a list."""
+        """The least number of pieces of a sentence, or of each sentence of a list."""
         if not isinstance(text, str):
             return self.measure(text)[0].tolist()
         return len(self.cover(text))
@@ -219,9 +218,9 @@ class KnownNgrams:
     def degree(self, text: Iterable[str]) -> list[float]: ...
 
     def degree(self, text: str | Iterable[str]) -> float | list[float]:
-        """Pieces over words, 0.0 for an empty sentence: of a sentence, or of each sentence of a list.
+        """Pieces over words (0.0 if empty) of a sentence, or of each sentence of a list.
 
-        :raises InputError: the list holds something else than strings.
+        :raises InputError: the list has items that are not strings.
         """
         if not isinstance(text, str):
             pieces, lengths = self.measure(text)
@@ -230,7 +229,7 @@ class KnownNgrams:
         return len(cover) / sum(map(len, cover)) if cover else 0.0
 
     def measure(self, lines: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces and length of many sentences at once, both int32 ``[lines]``."""
+        """Pieces and lengths of many sentences at once, both int32 ``[lines]``."""
         pieces = [np.zeros(0, np.int32)]
         lengths = [np.zeros(0, np.int32)]
         for block in join_blocks(sentences(lines)):
@@ -254,7 +253,7 @@ class KnownNgrams:
 
         :param ids: int32 ``[words of all sentences]``.
         :param lengths: int32 ``[sentences]``.
-        :returns: pieces a sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece begins.
+        :returns: pieces per sentence, int32 ``[sentences]``; uint8 ``[words]``, 1 where a piece begins.
         """
         from cgbench.benchmark.known_ngrams import cover_kernels
 
@@ -268,7 +267,7 @@ class KnownNgrams:
         return pieces, begins
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the arrays and, last, ``ngrams.json`` into ``folder``: the layout is in the module's docstring."""
+        """Write the arrays and, last, ``ngrams.json`` into ``folder``, in the layout of the module's docstring."""
         folder = Path(folder)
         self.words.save(folder)
         sizes = {name: getattr(self, name) for name in _SIZES} | {"slots": len(self.slots)}
@@ -278,16 +277,16 @@ class KnownNgrams:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> KnownNgrams:
-        """Map saved n-grams into memory: pages are read when they are used and shared between processes.
+        """Map saved n-grams into memory. Pages load on first use; processes share them.
 
-        :raises InputError: something is missing, damaged or of another format version.
+        :raises InputError: a file is missing, damaged or of another format version.
         """
         check_path(folder=folder)
         folder = Path(folder)
         sizes = saved_ngrams.read_sizes(folder / "ngrams.json", {**_SIZES, "slots": int})
         slots = saved_ngrams.read_array(folder / "trie.slots.npy", "uint64")
         if len(slots) != sizes["slots"]:
-            raise InputError(f"{folder}: ngrams.json and trie.slots.npy do not belong together; save it again")
+            raise InputError(f"{folder}: ngrams.json and trie.slots.npy do not match; {saved_ngrams.REMEDY}")
         tails = {
             name: saved_ngrams.read_array(folder / f"tail.{name}.npy", dtype)
             for name, dtype in saved_ngrams.TAIL_ARRAYS.items()
@@ -305,7 +304,7 @@ def learn_sides(
     word_min_count: int | None = None,
     jobs: int | None = None,
 ) -> tuple[KnownNgrams, Vocabulary]:
-    """The known n-grams of one side of a training corpus and the words of the other, read side by side."""
+    """The known n-grams of one side of a training corpus and the words of the other, read in parallel."""
     with ThreadPoolExecutor(1) as thread:
         words = thread.submit(
             Vocabulary.learn, other, min_count=min_count if word_min_count is None else word_min_count

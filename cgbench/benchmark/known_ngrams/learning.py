@@ -1,4 +1,4 @@
-"""Learn the known n-grams of a training text that is in memory as ids: from the text to the table of the trie."""
+"""Learn the known n-grams of a training text held in memory as ids: from the text to the trie's table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from cgbench.text.word_counts import LARGEST, longer
 
 _PARTITION = 1 << 18
 
-
 Found: TypeAlias = tuple[np.ndarray, int, int, tuple[np.ndarray, ...]]
-"""Known n-grams of a vocabulary: the last fields of :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams`."""
+"""The last fields of :class:`~cgbench.benchmark.known_ngrams.known.KnownNgrams`."""
 
 
 def learn_blocks(
@@ -27,13 +26,13 @@ def learn_blocks(
     """The vocabulary and the known n-grams of a text.
 
     :param jobs: threads; the result does not depend on it.
-    :raises InputError: a threshold is below 1, or there are more than the index can hold.
+    :raises InputError: a threshold is below 1, or the index cannot hold the n-grams.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
 
     vocabulary, tokens, ids = read_training(blocks, min_count, word_min_count, keep=True)
     text, weights, ends = trie_kernels.collapse(tokens, ids, min_count == 1)
-    del tokens, ids  # 4 bytes a word
+    del tokens, ids  # 4 bytes per word
     known_words = int(np.count_nonzero(vocabulary.counts >= min_count))
     return vocabulary, grow(len(vocabulary), known_words, text, weights, ends, min_count, jobs)
 
@@ -47,25 +46,25 @@ def grow(
     min_count: int,
     jobs: int | None = None,
 ) -> Found:
-    """The known n-grams of what ``trie_kernels.collapse`` gave of a text.
+    """The known n-grams of a text as ``trie_kernels.collapse`` returns it.
 
     :param size: words of the vocabulary; the first ``known_words`` of them are known n-grams.
-    :raises InputError: there are more than the index can hold.
+    :raises InputError: the index cannot hold the n-grams.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
 
     starts = trie_kernels.count_first(text, known_words)
-    groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes a word: much of the memory that learning takes
+    groups = np.empty((2, int(starts[-1])), np.int32)  # 8 bytes per word: much of the memory that learning takes
     trie_kernels.sort_first(text, starts, groups[0])
 
-    # The parts depend on the text alone, so that the nodes come in the same order whatever the number of threads.
+    # The partition depends on the text alone, so the order of nodes does not depend on the number of threads.
     cuts = np.searchsorted(starts, np.arange(_PARTITION, groups.shape[1], _PARTITION))
     cuts = np.unique(np.concatenate([[0], cuts, [known_words]]))
 
-    given = text, weights, ends, groups, starts
+    arrays = text, weights, ends, groups, starts
 
     def grow_part(low: int, high: int) -> np.ndarray:
-        return _grow_words(given, low, high, known_words, min_count)
+        return _grow_words(arrays, low, high, known_words, min_count)
 
     with ThreadPoolExecutor(jobs or usable_cores()) as pool:
         parts = list(pool.map(grow_part, cuts[:-1].tolist(), cuts[1:].tolist()))
@@ -79,18 +78,18 @@ def grow(
     if size + len(slots) > LARGEST:
         raise InputError(f"{base:,} known n-grams are more than the index can hold; raise min_count")
     longest, *tails = trie_kernels.build_trie(nodes, text, size, slots)
-    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # those of one word; with their tails
+    ngrams = known_words + len(nodes) + int(nodes[:, 3].sum(dtype=np.int64))  # nodes stand for their tails as well
     return slots, ngrams, max(longest, min(known_words, 1)), tuple(tails)
 
 
-def _grow_words(given: Sequence[np.ndarray], low: int, high: int, known_words: int, min_count: int) -> np.ndarray:
+def _grow_words(arrays: Sequence[np.ndarray], low: int, high: int, known_words: int, min_count: int) -> np.ndarray:
     """The nodes of the n-grams that begin with the words ``low`` to ``high - 1`` (``trie_kernels.grow_trie``).
 
-    :param given: text, weights, ends, groups and starts.
+    :param arrays: text, weights, ends, groups and starts.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
 
-    text, weights, ends, groups, starts = given
+    starts = arrays[-1]
     nodes = np.empty((int(starts[high] - starts[low]) // 4 + 64, 4), np.int32)
     stack = np.empty((1 << 8, 5), np.int64)
     tally = np.zeros(known_words, np.int64)
@@ -98,23 +97,9 @@ def _grow_words(given: Sequence[np.ndarray], low: int, high: int, known_words: i
     word, depth, filled = low, 0, 0
     while word < high:
         word, depth, filled = trie_kernels.grow_trie(
-            text,
-            weights,
-            ends,
-            groups,
-            starts,
-            word,
-            high,
-            min_count,
-            nodes,
-            filled,
-            stack,
-            depth,
-            tally,
-            free,
-            touched,
+            *arrays, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
         )
-        # A node has at most known_words children: with so much room the next call goes on.
+        # A node has at most known_words children: with this much room the next call makes progress.
         if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
             nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)
         if word < high and len(stack) < depth + known_words:
@@ -123,7 +108,7 @@ def _grow_words(given: Sequence[np.ndarray], low: int, high: int, known_words: i
 
 
 def empty_slots(entries: int) -> np.ndarray:
-    """A table for so many entries, at most 55 % full, each bucket a line of cache."""
+    """A table for ``entries``, at most 55 % full, with buckets aligned to cache lines."""
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     size = (entries * 20 // 11 // BUCKET + 1) * BUCKET

@@ -1,9 +1,8 @@
-"""Arrays of known n-grams in files: written with their digests, checked before a compiled loop sees them.
+"""Files of known n-gram arrays: written with checksums, and checked before a compiled loop reads them.
 
-The compiled loops test no index, so that they are fast: an array that points outside another one would end the process.
-So the files of a folder are checked twice when it is opened: their bytes against the digests in the JSON file beside
-them (which holds its own), and, whether there are digests or not (older folders have none), every
-bound that a loop relies on.
+For speed, the compiled loops do not check indices: a wrong index would crash the process. So the files of a folder are
+checked twice when it is opened: their bytes against the checksums in the JSON file (older folders have none), and the
+bounds that the loops rely on.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from cgbench.text.word_counts import LARGEST
 
 FORMAT = 1
 REMEDY = "save it again"
-_CHUNK = 1 << 21  # rows that are looked at at once
+_CHUNK = 1 << 21  # rows checked at once
 
 WORD_ARRAYS = {"arena": "uint8", "starts": "int64", "counts": "int64", "table": "uint64"}
 TAIL_ARRAYS = {"nodes": "int32", "starts": "int32", "lengths": "int32", "text": "int32"}
 
 
 def save(folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write ``arrays`` (by file name) and, last, ``sizes`` with the digests of them all as the JSON file ``name``."""
+    """Write ``arrays`` (by file name) and, last, ``sizes`` with all checksums as the JSON file ``name``."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, array in arrays.items():
         with atomic_path(folder / file) as temporary, temporary.open("wb") as out:
@@ -39,9 +38,9 @@ def save(folder: Path, name: str, sizes: Mapping[str, Any], arrays: Mapping[str,
 
 
 def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
-    """The JSON file of :func:`save`; the files that it has digests of are checked, too.
+    """Read the JSON file of :func:`save`, and check the files that it has checksums of.
 
-    :param fields: what has to be there, and of which type.
+    :param fields: required fields and their types.
     :raises InputError: it or one of the files is missing, damaged or of another format version.
     """
     sizes = read_json(ordinary_file(path))
@@ -51,13 +50,13 @@ def read_sizes(path: Path, fields: Mapping[str, type]) -> dict[str, Any]:
         raise InputError(f"{path}: format {sizes.get('format')}, but this version reads format {FORMAT}; {REMEDY}")
     own = sizes.pop("sha256", None)
     if own is not None and own != hash_value(sizes):
-        raise InputError(f"{path}: is damaged: it does not hold what was written; {REMEDY}")
+        raise InputError(f"{path}: its checksum does not match, the file is damaged; {REMEDY}")
     for field, kind in fields.items():
         if type(sizes.get(field)) is not kind:
-            raise InputError(f"{path}: {field} is missing or not what it should be; {REMEDY}")
+            raise InputError(f"{path}: {field} is missing or of the wrong type; {REMEDY}")
     if (files := sizes.get("files")) is not None:
         if not isinstance(files, dict) or not all(Path(file).name == file for file in files):
-            raise InputError(f"{path}: the digests of the files are not names and digests; {REMEDY}")
+            raise InputError(f'{path}: "files" is not an object of file names and checksums; {REMEDY}')
         check_digests(path.parent, files, REMEDY)
     return sizes
 
@@ -69,57 +68,57 @@ def read_array(path: Path, dtype: str, columns: int | None = None) -> np.ndarray
     """
     ordinary_file(path)
     try:
-        # Copy-on-write rather than read-only: the compiled loops would count a read-only array as another type.
+        # Copy-on-write rather than read-only: numba compiles a separate version for read-only arrays.
         array = np.lib.format.open_memmap(path, mode="c").view(np.ndarray)
-    except Exception as error:  # what numpy raises of a damaged header is what Python's own parser does
-        raise InputError(f"{path}: not a whole array file ({' '.join(str(error).split())}); {REMEDY}") from None
+    except Exception as error:  # numpy passes on any error of Python's parser
+        raise InputError(f"{path}: not a complete array file ({' '.join(str(error).split())}); {REMEDY}") from None
     shape = array.shape[:1] if columns is None else (*array.shape[:1], columns)
     good = array.ndim > 0 and array.shape == shape and array.dtype == np.dtype(dtype).newbyteorder("<")
     if not (good and array.flags.c_contiguous and array.flags.aligned):
         wanted = f"{dtype} [rows]" if columns is None else f"{dtype} [rows, {columns}]"
-        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, where {wanted} is needed; {REMEDY}")
+        raise InputError(f"{path}: an array of {array.dtype} {list(array.shape)}, but {wanted} is needed; {REMEDY}")
     return array
 
 
 def check_words(folder: Path, size: int, usable: int, arrays: Mapping[str, np.ndarray]) -> None:
-    """Check what the loops over words rely on: every word inside the arena, every row of the table a word, and a row
-    that is free, where the search for an unknown word ends.
+    """Check the bounds that the loops over words rely on: all words inside the arena, all rows of the table valid, and
+    one free row, where the search for an unknown word ends.
 
     :param size: the number of words.
-    :raises InputError: the file that is wrong.
+    :raises InputError: names the invalid file.
     """
     from cgbench.text.word_kernels import PAD
 
     arena, starts, counts, table = (arrays[name] for name in WORD_ARRAYS)
     if len(counts) != size or not 0 <= usable <= size or size > LARGEST:
-        raise InputError(f"{folder}: words.json and words.counts.npy do not belong together; {REMEDY}")
+        raise InputError(f"{folder}: words.json and words.counts.npy do not match; {REMEDY}")
     rising = len(starts) == size + 1 and starts[0] == 0
     for low in range(0, size if rising else 0, _CHUNK):
         rising = rising and bool(np.all(np.diff(starts[low : low + _CHUNK + 1]) > 0))
     if not rising or starts[-1] + PAD > len(arena):
-        raise InputError(f"{folder / 'words.starts.npy'}: the words do not follow one another in the arena; {REMEDY}")
+        raise InputError(f"{folder / 'words.starts.npy'}: the words are not consecutive in the arena; {REMEDY}")
     free = False
     for low in range(0, len(table), _CHUNK):
         rows = table[low : low + _CHUNK, 0]
         words = (rows & np.uint64(0xFFFFFFFF))[rows != 0]
         free = free or len(words) < len(rows)
         if len(words) and not 1 <= int(words.min()) <= int(words.max()) <= size:
-            raise InputError(f"{folder / 'words.table.npy'}: names a word that is not there; {REMEDY}")
+            raise InputError(f"{folder / 'words.table.npy'}: a row refers to a word that does not exist; {REMEDY}")
     if not free:
         raise InputError(f"{folder / 'words.table.npy'}: no row is free; {REMEDY}")
 
 
 def check_trie(folder: Path, words: int, closed: bool, slots: np.ndarray, tails: Mapping[str, np.ndarray]) -> None:
-    """Check what the loops over known n-grams rely on: a bucket with a free slot, where searches end, and a tail inside
-    the text of tails for every slot that says it has one.
+    """Check the bounds that the loops over known n-grams rely on: a bucket with a free slot, where searches end, and a
+    valid tail for every slot whose flag is set.
 
-    :raises InputError: the file that is wrong.
+    :raises InputError: names the invalid file.
     """
     from cgbench.benchmark.known_ngrams.trie_table import BUCKET
 
     path = folder / "trie.slots.npy"
     if len(slots) == 0 or len(slots) % BUCKET or words + len(slots) > LARGEST:
-        raise InputError(f"{path}: {len(slots):,} slots are no such table; {REMEDY}")
+        raise InputError(f"{path}: {len(slots):,} slots is not a valid size; {REMEDY}")
     free, flagged = False, 0
     for low in range(0, len(slots), _CHUNK):
         some = slots[low : low + _CHUNK]
@@ -130,12 +129,12 @@ def check_trie(folder: Path, words: int, closed: bool, slots: np.ndarray, tails:
     nodes, starts, lengths, text = (tails[name] for name in TAIL_ARRAYS)
     tail = folder / "tail.nodes.npy"
     if not len(nodes) == len(starts) == len(lengths) == (flagged if closed else 0):
-        raise InputError(f"{tail}: not as many tails as the slots ask for; {REMEDY}")
+        raise InputError(f"{tail}: the number of tails does not match the slots; {REMEDY}")
     for low in range(0, len(nodes), _CHUNK):
         some = nodes[low : low + _CHUNK + 1]
         inside = 0 <= int(some.min()) <= int(some.max()) < len(slots)
         if not inside or np.any(np.diff(some) <= 0) or not np.all(slots[some] & np.uint64(1)):
-            raise InputError(f"{tail}: tails of slots that have none; {REMEDY}")
+            raise InputError(f"{tail}: tails of slots without a tail; {REMEDY}")
         begins, sizes = starts[low : low + _CHUNK].astype(np.int64), lengths[low : low + _CHUNK]
         if begins.min() < 0 or sizes.min() < 0 or np.any(begins + sizes > len(text)):
             raise InputError(f"{folder / 'tail.starts.npy'}: a tail outside tail.text.npy; {REMEDY}")

@@ -1,14 +1,14 @@
-"""The compiled loops that learn known n-grams: a training text -> runs of words -> nodes -> the table of a trie.
+"""Compiled loops that learn known n-grams: training text -> runs of words -> nodes -> the trie's table.
 
 Conventions
     training text  int32 ids, runs of words that may take part in a known n-gram, each run ended by LINE_END.
-    place          where a word stands in the training text; ``place < weights.size`` where runs are repeated.
+    place          position of a word in the training text; runs are repeated where ``place < weights.size``.
     group          of an n-gram: the places just after its occurrences.
-    node           a known n-gram of two words or more, told from its parent by its last word; with a *tail*, it also
-                   stands for the words that must follow it before the trie branches again (path compression; Morrison
-                   1968, PATRICIA).
+    node           a known n-gram of two words or more: its parent and its last word. A node with a *tail* also stands
+                   for the words that must follow before the trie branches again (path compression; Morrison 1968,
+                   PATRICIA).
 
-Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, a word known from two occurrences on (ids by falling count)::
+Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, with a minimum count of 2 (ids by falling count)::
 
     text     0 1 2 3 4 / 0 1 /
     weights  2 2 2 2 2 2
@@ -16,8 +16,8 @@ Three lines ``a b c d e``, ``a b c d e`` and ``a b x``, a word known from two oc
     groups   0: 1 7, 1: 2, 2: 3, 3: 4
     nodes    0-1-(2 3 4), 1-2, 1-2-3, 1-2-3-4, 2-3, 2-3-4, 3-4
 
-The places after ``a`` (0) are 1 and 7; both hold ``b``, and after it only ``c d e`` comes twice: one node with a tail.
-The table that nodes are entered into is in ``trie_table.py``; the loops that read it are in ``cover_kernels.py``.
+The places after ``a`` (0) are 1 and 7. Both hold ``b``, and after it only ``c d e`` occurs twice: one node with a tail.
+The table of nodes is in ``trie_table.py``; the loops that read it are in ``cover_kernels.py``.
 """
 
 # mypy: ignore-errors
@@ -33,26 +33,26 @@ from cgbench.text.word_counts import LARGEST
 from cgbench.text.word_kernels import _FIRST, _LOW, _0, _1, _32, _fold, _mix
 
 PARENT, WORD, TAIL_BEGIN, TAIL_LENGTH = range(4)
-"""Columns of nodes: an earlier row, or -1 - word for the n-gram of that one word; the node's own word; its tail."""
+"""Columns of nodes: an earlier row, or -1 - word for a parent of one word; the node's own word; its tail."""
 
 BEGIN, END, SIDE, NODE, CHAIN = range(5)
-"""Columns of the stack of groups to do: where in which row of ``groups``, whose group, forced words since that node."""
+"""Columns of the stack of pending groups: span and row in ``groups``, the node, forced words since that node."""
 
 SHORTEST_TAIL = 3
-"""A chain of at least so many forced words becomes a tail; a shorter one is cheaper as ordinary nodes."""
+"""Shortest chain of forced words stored as a tail; shorter ones are cheaper as ordinary nodes."""
 
 _WEIGHT, _PLACES = 32, (1 << 32) - 1
-"""Halves of a tally of :func:`grow_trie`: the weight from this bit on, and the mask of the number of places."""
+"""Halves of a tally of :func:`grow_trie`: the bit where the weight begins, and the mask of the number of places."""
 
 
 def collapse(tokens, ids, expand_all):
-    """Renumber the words of a training text in place and write equal runs of words once, with their number.
+    """Renumber the words of a training text in place, and keep each distinct run of words once with its count.
 
     :param tokens: int32, words and LINE_END at line ends.
-    :param ids: int32, the new id of each old one; -1: the word can be in no known n-gram, so it ends a run.
-    :param expand_all: keep a weight for runs that occur once, too.
-    :returns: (text, weights, ends): the training text, runs that are repeated first; for those places the number
-        of times their run occurs and the place of its LINE_END. Runs of a single word are left out.
+    :param ids: int32, the new id of each old one; -1 for a word in no known n-gram, which ends a run.
+    :param expand_all: also keep a weight for runs that occur once.
+    :returns: (text, weights, ends): the training text, repeated runs first. For their places, the count of the run and
+        the place of its LINE_END. Runs of a single word are left out.
     """
     runs = _renumber(tokens, ids)
     slots = np.zeros(1 << max(2 * runs - 1, 15).bit_length(), np.uint64)
@@ -85,14 +85,14 @@ def _renumber(tokens, ids):
 
 @kernel
 def _find_runs(tokens, slots, firsts, times):
-    """Where each distinct run first begins, and how often it occurs.
+    """The first occurrence and the count of each distinct run.
 
     :param slots: uint64 ``[2^k]`` zeros, a hash table: the high half of a run's hash, and its number + 1.
-    :returns: (distinct runs, places of those that occur more than once, places of the others)
+    :returns: (distinct runs, places in repeated runs, places in other runs)
     """
     mask = np.uint64(slots.size - 1)
     distinct = 0
-    repeated = 0  # places of runs that occur more than once; single: of the others
+    repeated = 0  # places in runs that occur more than once; single: in the others
     single = 0
     begin = _FIRST
     code = _0
@@ -126,7 +126,7 @@ def _find_runs(tokens, slots, firsts, times):
 
 @kernel
 def _write_runs(tokens, firsts, times, expand_all, text, weights, ends):
-    """Write each distinct run once: those with a weight, then the others."""
+    """Write each distinct run once: runs with a weight first."""
     next_repeated = 0
     next_single = weights.size
     for run in range(firsts.size):
@@ -160,7 +160,7 @@ def _same_run(tokens, one, other):
 
 
 def count_first(text, words):
-    """Where each word's group begins in :func:`sort_first`'s result, int64 ``[words + 1]``."""
+    """The start of each word's group in the result of :func:`sort_first`, int64 ``[words + 1]``."""
     starts = np.zeros(words + 1, np.int64)
     count_places(text, starts)
     return np.cumsum(starts, out=starts)
@@ -168,15 +168,14 @@ def count_first(text, words):
 
 @kernel
 def count_places(text, starts):
-    """Count the places of each word that another follows, ``starts[word + 1]``, on top of what is there."""
+    """Add to ``starts[word + 1]`` the number of places where ``word`` is followed by another word."""
     for place in range(text.size - 1):
         if text[place] >= 0 and text[place + 1] >= 0:
             starts[text[place] + 1] += 1
 
 
 def sort_first(text, starts, groups):
-    """The places after every word but a run's last, grouped by that word: the groups that :func:`grow_trie` begins
-    with."""
+    """The places after every word but a run's last, grouped by that word: the initial groups of :func:`grow_trie`."""
     _sort_first(text, starts.copy(), groups)
 
 
@@ -195,15 +194,15 @@ def grow_trie(
 ):
     """The trie of the known n-grams that begin with the words ``first`` to ``high - 1``, depth first.
 
-    A group is counted by the words at its places; the words that come ``min_count`` times are the node's children
-    and take their share of the group along, each place moved on by one. Groups live in one row of ``groups`` and, one
-    level down, in the same span of the other, and back. Where only one word goes on, the chain is followed without
-    making nodes, so a passage that is repeated as a whole costs one node a place.
+    The words at the places of a group are counted. Those that occur ``min_count`` times are the node's children; each
+    takes its share of the group, moved on by one place. Groups alternate between the two rows of ``groups`` from level
+    to level. Where only one word can follow, no nodes are made along the chain, so a long repeated passage costs one
+    node per place.
 
-    Stops where ``nodes`` or ``stack`` is full: make it longer and call again with what was returned.
+    Stops when ``nodes`` or ``stack`` is full: enlarge it and call again with the returned values.
 
     :param nodes: int32 ``[capacity, 4]`` out, see PARENT.
-    :param stack: int64 ``[capacity, 5]``, the groups still to do, see BEGIN; ``depth`` of them, 0 at first.
+    :param stack: int64 ``[capacity, 5]``, the pending groups, see BEGIN; ``depth`` of them, 0 at first.
     :param tally: int64 ``[words]`` zeros; ``free`` int32 ``[words]`` zeros; ``touched`` int32 ``[words]``.
     :returns: (first word that is not done, depth, nodes filled)
     """
@@ -220,7 +219,7 @@ def grow_trie(
             children = 0
             while True:
                 if end - begin == 1:
-                    # One place that counts min_count times (it is known to, being here) goes on to its run's end.
+                    # A single place with enough weight extends to the end of its run.
                     place = groups[side, begin]
                     if place < repeated and weights[place] >= min_count:
                         chain += ends[place] - place
@@ -235,7 +234,7 @@ def grow_trie(
                     if tally[word] == 0:
                         touched[distinct] = word
                         distinct += 1
-                    # The number of places and their weight in one: one access for two.
+                    # Places and their weight in one number: one memory access instead of two.
                     weight = np.int64(weights[place]) if place < repeated else np.int64(1)
                     tally[word] += (weight << _WEIGHT) + 1
                 known = 0
@@ -278,7 +277,7 @@ def grow_trie(
             if children == 0:
                 continue
 
-            # ``free`` is where a child's next place goes, plus one; 0 where the word is no child.
+            # ``free`` is the next position of a child's places, plus one; 0 for words that are not children.
             child_begin = begin
             for i in range(children):
                 word = touched[i]
@@ -304,9 +303,9 @@ def grow_trie(
 
 
 def build_trie(nodes, text, words, slots):
-    """Enter the nodes of :func:`grow_trie` into the empty table ``slots`` and keep the text that tails point to.
+    """Enter the nodes of :func:`grow_trie` into the empty table ``slots``, and keep the text of the tails.
 
-    :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row a tail, by
+    :returns: (length of the longest n-gram, tail_nodes, tail_starts, tail_lengths, tail_text): one row per tail, by
         rising slot.
     """
     slot_of = np.empty(len(nodes), np.int32)
@@ -314,8 +313,8 @@ def build_trie(nodes, text, words, slots):
     holds = nodes[:, TAIL_LENGTH] > 0
     holders, begins, lengths = slot_of[holds], nodes[holds, TAIL_BEGIN].astype(np.int64), nodes[holds, TAIL_LENGTH]
     del slot_of
-    # Tails overlap (every place of a repeated passage has one to its end): keep the union of the spans. What is
-    # before ``covered`` is kept already.
+    # Tails overlap (each place of a repeated passage has one to its end): keep the union of the spans. Text before
+    # ``covered`` is kept already.
     by_begin = np.argsort(begins, kind="stable")
     begin = begins[by_begin]
     end = begin + lengths[by_begin]
@@ -334,7 +333,7 @@ def build_trie(nodes, text, words, slots):
 
 @kernel
 def copy_spans(text, begins, sizes, out):
-    """Copy spans of a text, one behind the other."""
+    """Copy spans of a text, one after another."""
     filled = 0
     for span in range(begins.size):
         for place in range(begins[span], begins[span] + sizes[span]):
@@ -344,7 +343,7 @@ def copy_spans(text, begins, sizes, out):
 
 @kernel
 def _enter_nodes(nodes, words, slots, slot_of, depths):
-    """Enter the nodes; returns the length of the longest n-gram. ``slot_of`` and ``depths`` get a figure a node."""
+    """Enter the nodes; returns the length of the longest n-gram. Fills ``slot_of`` and ``depths`` per node."""
     longest = 0
     for node in range(nodes.shape[0]):
         parent, word, length = nodes[node, PARENT], nodes[node, WORD], nodes[node, TAIL_LENGTH]
@@ -357,7 +356,7 @@ def _enter_nodes(nodes, words, slots, slot_of, depths):
 
 @kernel
 def build_phrases(ids, bounds, words, slots):
-    """Enter given phrases, ``ids[bounds[i]:bounds[i + 1]]`` each; here the flag marks the end of a phrase."""
+    """Enter a phrase list, ``ids[bounds[i]:bounds[i + 1]]`` each; here the flag marks the end of a phrase."""
     for phrase in range(bounds.size - 1):
         node = np.int64(ids[bounds[phrase]])
         for i in range(bounds[phrase] + 1, bounds[phrase + 1]):

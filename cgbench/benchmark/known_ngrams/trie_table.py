@@ -1,4 +1,4 @@
-"""The table that a trie of known n-grams is kept in: a hash table of entries, compiled.
+"""The compiled hash table that stores the trie of known n-grams.
 
 A node is an int: a word's id for the n-gram of that one word, otherwise ``words`` + the number of the slot that holds
 its entry. An entry is ``parent node << 32 | (word + 1) << 1 | flag``; 0 is an empty slot. Slots come in buckets of 8, a
@@ -27,18 +27,18 @@ from cgbench.engines.compiled import part
 from cgbench.text.word_kernels import _MIX, _0, _1, _29, _32, trailing_zeros
 
 BUCKET = 8
-"""Slots that are compared at once; the size of a table is a multiple."""
+"""Slots compared at once; the size of a table is a multiple."""
 
 
 @part
 def entry_of(node, word):
-    """The entry of the n-gram that goes on from ``node`` with ``word``, its flag not set."""
+    """The entry of the n-gram that extends ``node`` by ``word``, with its flag not set."""
     return (np.uint64(node) << _32) | (np.uint64(word + 1) << _1)
 
 
 @intrinsic
 def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
-    """Which of the 8 slots from ``first`` on hold ``entry``, its flag apart: a bit each. One vector comparison."""
+    """A bit for each of the 8 slots from ``first`` on that holds ``entry``, ignoring flags; one vector comparison."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         eight = ir.VectorType(ir.IntType(64), BUCKET)
@@ -59,7 +59,7 @@ def match_bucket(context: Any, slots: Any, first: Any, entry: Any) -> Any:
 @part
 def home_slot(entry, size):
     """The first slot of an entry's bucket: a hash scaled to the number of buckets (Lemire 2019)."""
-    entry >>= _1  # the flag is no part of the key
+    entry >>= _1  # the flag is not part of the key
     code = (entry ^ (entry >> _29)) * _MIX
     return np.int64(((code >> _32) * np.uint64(size // BUCKET)) >> _32) * BUCKET
 
@@ -72,7 +72,7 @@ def find_entry(entry, slots):
         found = match_bucket(slots, first, entry)
         if found != _0:
             return first + trailing_zeros(found)
-        if slots[first + BUCKET - 1] == _0:  # a bucket fills up from its first slot
+        if slots[first + BUCKET - 1] == _0:  # buckets fill from their first slot
             return np.int64(-1)
         first += BUCKET
         if first == slots.size:
@@ -81,7 +81,7 @@ def find_entry(entry, slots):
 
 @part
 def enter(entry, slots):
-    """Put an entry that is not there into the table; returns its slot."""
+    """Insert a new entry into the table; returns its slot."""
     slot = home_slot(entry, slots.size)
     while slots[slot] != _0:
         slot += 1

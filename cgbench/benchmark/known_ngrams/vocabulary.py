@@ -1,6 +1,6 @@
 """The words of one side of a training corpus: counted, numbered by falling count, saved and loaded.
 
-The files are in the layout that ``known_ngrams.py`` describes.
+The layout of the files is in ``known.py``.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Vocabulary:
         """Count the words of a text (blank-separated, one sentence per line; see ``text/blocks.py``).
 
         :param text: the name of a file, or a list of sentences.
-        :raises InputError: the file is missing or not UTF-8, the list holds something else than strings, or
-            ``min_count`` is below 1.
+        :raises InputError: the file is missing or not UTF-8, the list has items that are not strings, or ``min_count``
+            is below 1.
         """
         return read_training(blocks_of(text), min_count, min_count, keep=False)[0]
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """All there is, with ``min_count`` and ``usable``."""
+        """The arrays; with ``min_count`` and ``usable`` they are the whole vocabulary."""
         return self.arena, self.starts, self.counts, self.table
 
     def __eq__(self, other: object) -> bool:
@@ -69,12 +69,12 @@ class Vocabulary:
         return self.arena[self.starts[index] : self.starts[index + 1]].tobytes().decode()
 
     def ids(self, words: Sequence[str]) -> np.ndarray:
-        """The ids of words, int32 ``[len(words)]``; ``word_kernels.UNKNOWN`` for words that are not held."""
+        """The ids of words, int32 ``[len(words)]``; ``word_kernels.UNKNOWN`` for unknown words."""
         from cgbench.text import word_kernels
 
         ids = np.full(len(words), word_kernels.UNKNOWN, np.int32)
         parts = [word.encode("utf-8", "surrogatepass") for word in words]
-        # What holds a blank, or nothing, is no word; an id must not be that of a part of it.
+        # A string that is empty or holds a blank is not a word, and must not get the id of its first part.
         whole = [i for i, part in enumerate(parts) if part.split() == [part]]
         text = b"\n".join([*(parts[i] for i in whole), bytes(1)])
         buffer = padded(len(text))
@@ -87,12 +87,12 @@ class Vocabulary:
         return ids
 
     def count(self, word: str) -> int:
-        """Occurrences in training; 0 for a word that is not held."""
+        """Occurrences in training; 0 for an unknown word."""
         index = int(self.ids([word])[0])
         return int(self.counts[index]) if index < len(self) else 0
 
     def is_rare(self, word: str) -> bool:
-        """Does the word occur fewer than ``min_count`` times?"""
+        """Whether the word occurs fewer than ``min_count`` times."""
         return int(self.ids([word])[0]) >= self.usable
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -106,7 +106,7 @@ class Vocabulary:
     def load(cls, folder: str | os.PathLike[str]) -> Vocabulary:
         """Map a saved vocabulary into memory.
 
-        :raises InputError: something is missing, damaged or of another format version.
+        :raises InputError: a file is missing, damaged or of another format version.
         """
         folder = Path(folder)
         sizes = saved_ngrams.read_sizes(folder / "words.json", {"words": int, "min_count": int, "usable": int})
@@ -121,7 +121,7 @@ class Vocabulary:
 def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
     """The blocks of a file, or of a list of sentences.
 
-    :raises InputError: the file is missing or not UTF-8, or the list holds something else than strings.
+    :raises InputError: the file is missing or not UTF-8, or the list has items that are not strings.
     """
     return read_blocks(Path(text)) if isinstance(text, (str, os.PathLike)) else join_blocks(sentences(text))
 
@@ -129,9 +129,9 @@ def blocks_of(text: str | os.PathLike[str] | Iterable[str]) -> Iterator[Block]:
 def read_training(
     blocks: Iterator[Block], min_count: int, word_min_count: int, keep: bool
 ) -> tuple[Vocabulary, np.ndarray, np.ndarray]:
-    """Count words; return the vocabulary, the text in first-come ids, and the new id of each of those (or -1).
+    """Count words; return the vocabulary, the text in ids by first occurrence, and the new id of each of those.
 
-    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram holds it.
+    A new id is -1 where the word occurs fewer than ``min_count`` times, so that no known n-gram contains it.
 
     :raises InputError: a threshold is below 1.
     """
@@ -139,7 +139,7 @@ def read_training(
 
     for name, value in (("min_count", min_count), ("word_min_count", word_min_count)):
         if value < 1:
-            raise InputError(f"{name} is {value}, and must be at least 1")
+            raise InputError(f"{name} is {value}; it must be at least 1")
     counter = WordCounter()
     for block in blocks:
         counter.read(block, keep)
