@@ -1,1 +1,1 @@
-"""The candidates of a benchmark: scan a pool, cut it to the candidates, and measure each of them."""
+"""The candidates of a benchmark: scan a pool, select candidates, and measure each of them."""

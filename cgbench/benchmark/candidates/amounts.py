@@ -37,7 +37,7 @@ PositiveAmount: TypeAlias = Annotated[
 
 
 def parse_amount(key: str, value: int | str) -> Fraction:
-    """``value`` exactly: below 1 it is a share, from 1 on a number.
+    """``value`` as an exact fraction: below 1 it is a share, otherwise a number.
 
     :raises InputError: it is neither a whole number nor a fraction below 1.
     """
@@ -53,6 +53,6 @@ def parse_amount(key: str, value: int | str) -> Fraction:
 
 
 def resolve_amount(key: str, value: int | str, total: int) -> int:
-    """``value`` as a number of items: a share is one of ``total``, rounded to the nearest (half up)."""
+    """``value`` as a number of items: a share of ``total`` is rounded to the nearest (half up)."""
     amount = parse_amount(key, value)
     return int(amount) if amount >= 1 or amount == 0 else int(amount * total + Fraction(1, 2))

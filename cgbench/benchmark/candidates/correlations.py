@@ -1,13 +1,13 @@
-"""How the figures of the candidates go together: is what was selected compositional, or only long, rare or odd?
+"""Correlations between the measures of the candidates: is the test set compositional, or only long, rare or odd?
 
-Spearman's correlation of every figure with those that a reader asks about (:data:`CENTRAL`, and the measure that
-selects), as it is and given length: what is left of it among sentences of the same length. Ties have the mean of their
-ranks. The coefficient is a ratio of whole numbers, so that any machine computes the same.
+Spearman's correlation of every measure with the central ones (:data:`CENTRAL`, and the measure that selects), plain and
+given length (among sentences of the same length). Ties share the mean of their ranks. The coefficient is a ratio of
+whole numbers, so every machine computes the same.
 
 Intervals (95 %): Fisher's transformation with the variance of Bonett and Wright (2000, "Sample size requirements for
 estimating Pearson, Kendall and Spearman correlations", Psychometrika 65), (1 + r² / 2) / (n - 3 - k) with ``k``
-variables held constant. They take the candidates for independent draws;
-``tests/unit/benchmark/candidates/test_correlations.py`` counts how often they hold the truth.
+variables held constant. They assume that the candidates are independent draws. Their coverage is tested in
+``tests/unit/benchmark/candidates/test_correlations.py``.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ import numpy as np
 
 LENGTHS = ("source_length", "target_length")
 CENTRAL = ("degree", *LENGTHS, "source_rarest", "target_rarest", "perplexity", "difficulty", "reference_pe_stu")
-"""What every figure is correlated with, where a release has it; ``reference_pe_stu`` is minus the log-likelihood of the
-reference under the ensemble, a token."""
+"""Measures that every other is correlated with, if the release has them. ``reference_pe_stu`` is the negative
+log-likelihood of the reference under the ensemble, per token."""
 PLACES = ("line", "pool", "pool_line", "content", "pieces", "rank")
-"""Columns that say where a candidate is, or are contained in others."""
+"""Columns that locate a candidate, or are contained in others."""
 Interval = tuple[float, float] | None
 QUANTILE = 1.959963984540054  # of the normal distribution, 97.5 %
-DIGITS = 6  # of a figure in a file
+DIGITS = 6  # of a value in a file
 
-_BLOCK = 1 << 12  # ranks whose products are summed in 64 bits: enough for forty million candidates
+_BLOCK = 1 << 12  # ranks whose products fit a sum of 64 bits, for up to forty million candidates
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """Spearman's correlation of two figures of the same ``n`` candidates, with its 95 % interval.
+    """Spearman's correlation of two measures of the same ``n`` candidates, with its 95 % interval.
 
-    None: one of the two is the same for all (``rho``), or nothing of it is left given length (``given_length``), or
-    there are too few candidates for an interval.
+    None: a measure is constant (``rho``), nothing is left given length (``given_length``), or there are too few
+    candidates for an interval.
     """
 
     first: str
@@ -62,15 +62,15 @@ class Correlation:
 
 
 def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> list[Correlation]:
-    """Every figure of the candidates with the central ones, each pair once.
+    """Every measure of the candidates correlated with the central ones, each pair once.
 
     :param columns: of ``candidates.parquet``, by name.
-    :param measure: the one that selects, as central as :data:`CENTRAL`.
+    :param measure: the one that selects; it counts as central.
     """
-    figures = numeric(columns)
-    central = [name for name in dict.fromkeys([*CENTRAL, measure]) if name in figures]
-    names = [*central, *(name for name in figures if name not in central)]
-    values = {name: np.asarray(figures[name], np.float64) for name in names}
+    measures = numeric(columns)
+    central = [name for name in dict.fromkeys([*CENTRAL, measure]) if name in measures]
+    names = [*central, *(name for name in measures if name not in central)]
+    values = {name: np.asarray(measures[name], np.float64) for name in names}
     whole = {name: not np.isnan(value).any() for name, value in values.items()}
     ranks = {name: doubled_ranks(values[name]) for name in names if whole[name]}
     found = []
@@ -79,7 +79,7 @@ def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> l
             used = [first, second, *(name for name in LENGTHS if name in values)]
             if all(whole[name] for name in used):
                 among = {name: ranks[name] for name in used}
-            else:  # what has no figure is left out, pair by pair
+            else:  # candidates without a value are left out, pair by pair
                 kept = ~np.isnan([values[name] for name in used]).any(0)
                 among = {name: doubled_ranks(values[name][kept]) for name in used}
             found.append(_correlate(first, second, among))
@@ -87,12 +87,12 @@ def correlations(columns: Mapping[str, Sequence[Any]], measure: str | None) -> l
 
 
 def correlations_of(table: Any, measure: str | None) -> list[Correlation]:
-    """The same of a table of candidates (pyarrow)."""
+    """:func:`correlations` of a pyarrow table of candidates."""
     return correlations({name: table[name].to_numpy() for name in table.column_names}, measure)
 
 
 def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
-    """The columns that are figures of the candidates."""
+    """The columns that are measures of the candidates."""
     return {
         name: values
         for name, values in columns.items()
@@ -101,23 +101,23 @@ def numeric(columns: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[float]]:
 
 
 def as_jsonl(found: Sequence[Correlation]) -> str:
-    """The file of a release: a row a pair."""
+    """``correlations.jsonl`` of a release: one row per pair of measures."""
     return "".join(json.dumps(one.as_dict()) + "\n" for one in found)
 
 
 def spearman(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float | None:
-    """Spearman's correlation; None where one of the two is constant.
+    """Spearman's correlation; None if one of the two is constant.
 
-    :raises ValueError: different lengths, or something that is not a number.
+    :raises ValueError: the lengths differ, or a value is not a number.
     """
     one, other = np.asarray(first, np.float64), np.asarray(second, np.float64)
     if one.shape != other.shape or np.isnan(one).any() or np.isnan(other).any():
-        raise ValueError("two lists of as many numbers are needed")
+        raise ValueError("two lists of numbers of the same length are needed")
     return _ratio(doubled_ranks(one), doubled_ranks(other))
 
 
 def doubled_ranks(values: np.ndarray) -> np.ndarray:
-    """Twice the rank of each value, the mean rank subtracted: whole numbers, int64 ``[n]``, that add up to 0.
+    """Twice the rank of each value, minus the mean: whole numbers, int64 ``[n]``, that add up to 0.
 
     Equal values share the mean of their ranks.
     """
@@ -129,7 +129,7 @@ def doubled_ranks(values: np.ndarray) -> np.ndarray:
 def partial(first: float, second: float, both: float) -> float | None:
     """The correlation of x and y given z, from those of x and z, of y and z, and of x and y.
 
-    None where z says all of x or of y.
+    None if z determines x or y.
     """
     rest = (1 - first * first) * (1 - second * second)
     return None if rest < 1e-12 else max(-1.0, min(1.0, (both - first * second) / math.sqrt(rest)))
@@ -149,22 +149,22 @@ def interval(rho: float, n: int, controls: int = 0) -> Interval:
 def _correlate(first: str, second: str, ranks: Mapping[str, np.ndarray]) -> Correlation:
     n = len(ranks[first])
     rho = _ratio(ranks[first], ranks[second])
-    given, controls = None, [name for name in LENGTHS if name in ranks]
+    partial_rho, controls = None, [name for name in LENGTHS if name in ranks]
     if rho is not None and controls and first not in controls and second not in controls:
-        given, controls = _given(first, second, controls, ranks)
+        partial_rho, controls = _partial_given(first, second, controls, ranks)
     return Correlation(
         *(first, second, n, _rounded(rho)),
         None if rho is None else _rounded_pair(interval(rho, n)),
-        _rounded(given),
-        None if given is None else _rounded_pair(interval(given, n, len(controls))),
+        _rounded(partial_rho),
+        None if partial_rho is None else _rounded_pair(interval(partial_rho, n, len(controls))),
     )
 
 
-def _given(
+def _partial_given(
     first: str, second: str, controls: Sequence[str], ranks: Mapping[str, np.ndarray]
 ) -> tuple[float | None, list[str]]:
-    """The partial correlation, one control after another, and the controls that were used: one that is constant, or
-    says no more than another, is none."""
+    """The partial correlation given one control after another, and the controls used: constant and redundant ones are
+    left out."""
     matrix: dict[tuple[str, str], float] = {}
     names = [first, second, *controls]
     for pair in itertools.combinations(names, 2):

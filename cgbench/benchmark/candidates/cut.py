@@ -1,8 +1,8 @@
-"""Cut a scanned pool to its candidates: the highest degrees, without repeats and without text that was seen.
+"""Cut a scanned pool to its candidates: the highest degrees, without repeats and without seen text.
 
 The pool cut of ReaCT (Zheng and Lapata 2023, section 4). It reads the files of
-:mod:`cgbench.benchmark.candidates.scan`, and the text of those rows alone that may become candidates; memory grows with
-the number of candidates, not with the pool.
+:mod:`cgbench.benchmark.candidates.scan`, and only the text of rows that may become candidates. Memory grows with the
+number of candidates, not with the pool.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cgbench.text.corpus import ParallelText, TextFile
 
 @dataclass(frozen=True)
 class Cut:
-    """The candidates, in order: ``rows`` (a scan's columns, by name), their texts, words joined by one blank."""
+    """The candidates in order: ``rows`` (a scan's columns, by name) and their texts, words joined by one blank."""
 
     rows: dict[str, np.ndarray]
     sources: list[bytes]
@@ -43,7 +43,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The lengths that a candidate may have: words on the side of the degree (None: no limit)."""
+    """The permitted lengths of a candidate: words on the side of the degree (None: no limit)."""
 
     min_length: int = 1
     max_length: int | None = None
@@ -56,9 +56,9 @@ class Bounds:
 
 
 def count_lengths(lengths: Iterable[Mapping[str, int]], bounds: Bounds) -> dict[str, int]:
-    """How many rows of some scans are too short, too long and within the bounds, and ``known_words``: all of them.
+    """The numbers of rows that are too short, too long and within the bounds, and of all: ``known_words``.
 
-    :param lengths: what :func:`~cgbench.benchmark.candidates.scan.scan` counted, of each corpus of the pool.
+    :param lengths: the counts of :func:`~cgbench.benchmark.candidates.scan.scan` for each corpus of the pool.
     """
     pairs = [(int(length), count) for one in lengths for length, count in one.items()]
     known = sum(count for _, count in pairs)
@@ -76,25 +76,25 @@ def cut(
     seed: int = 0,
     seen: Sequence[ParallelText] = (),
 ) -> Cut:
-    """The ``size`` pairs of the highest degree, without repeats and without text that was seen.
+    """The ``size`` pairs of the highest degree, without repeats and without seen text.
 
-    Rows are taken by falling degree; ties by a seeded hash of the pair's words, so that the order of the pool's lines
-    does not matter (of equal pairs the first line counts). A pair is passed over when its source or its target is
-    that of a pair taken before, or a line of the same side of a ``seen`` corpus. Rows whose ``content``, lengths and
-    pieces agree are taken as equal pairs unread.
+    Rows are taken by falling degree. Ties are broken by a seeded hash of the pair's words, so the order of the pool's
+    lines does not matter (of equal pairs the first line counts). A pair is skipped when its source or its target
+    belongs to a pair taken before, or is a line of the same side of a ``seen`` corpus. Rows with the same ``content``,
+    lengths and pieces are treated as equal pairs without reading them.
 
     :param parts: the files of :func:`scan`, for all ``pools``.
-    :returns: fewer than ``size`` only where no more are left. Counts: ``candidates``, and ``seen`` and ``duplicates``:
-        passed over on the way down to the last candidate.
+    :returns: fewer than ``size`` only if the pool is exhausted. Counts: ``candidates``, and the ``seen`` and
+        ``duplicates`` skipped before the last candidate.
     """
-    ask = size + size // 8 + 1000
+    limit = size + size // 8 + 1000
     while True:
-        rows, more = _best_rows(parts, ask, bounds, seed)
+        rows, more = _best_rows(parts, limit, bounds, seed)
         release_memory()
         candidates = _take(rows, pools, seen, size)
         if not more or len(candidates.sources) == size:
             return candidates
-        ask *= 4
+        limit *= 4
 
 
 COLUMNS = (
@@ -103,16 +103,16 @@ COLUMNS = (
 
 
 def parts_of(scans: Sequence[Path]) -> list[Path]:
-    """The files of some scans, in order."""
+    """The files of several scans, in order."""
     return [part for scan in scans for part in sorted(scan.glob("part-*.parquet"))]
 
 
 def read_parts(parts: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
-    """The rows of a scan, a part at a time: its columns by name."""
+    """The rows of a scan, one part at a time: its columns by name."""
     pyarrow = arrow()
 
     def read(part: Path) -> dict[str, np.ndarray]:
-        # Not read_table: that would load pyarrow.dataset, 20 MB of code.
+        # read_table would load pyarrow.dataset, 20 MB of code.
         with pyarrow.parquet.ParquetFile(part) as file:
             table = file.read(columns=list(COLUMNS), use_threads=False)
         return {name: table[name].to_numpy() for name in COLUMNS}
@@ -120,10 +120,10 @@ def read_parts(parts: Sequence[Path]) -> Iterator[dict[str, np.ndarray]]:
     return in_threads(read, parts, 2, 2)
 
 
-def _best_rows(parts: Sequence[Path], ask: int, bounds: Bounds, seed: int) -> tuple[dict[str, np.ndarray], bool]:
-    """The ``ask`` distinct rows that come first in the cut's order, and whether there were more.
+def _best_rows(parts: Sequence[Path], limit: int, bounds: Bounds, seed: int) -> tuple[dict[str, np.ndarray], bool]:
+    """The first ``limit`` distinct rows in the order of the cut, and whether there were more.
 
-    ``copies`` says how many rows were equal to a row. No more than ``1.5 * ask`` rows and a part's are held.
+    ``copies`` counts the rows equal to each. At most ``1.5 * limit`` rows and those of one part are in memory.
     """
     salt = mix(np.array([seed], np.uint64))
     held: list[dict[str, np.ndarray]] = []
@@ -134,18 +134,18 @@ def _best_rows(parts: Sequence[Path], ask: int, bounds: Bounds, seed: int) -> tu
         within = bounds.hold(part)
         part["tie"] = mix(part["content"] ^ salt)
         if last is not None:
-            ahead = (part["degree"] > last[0]) | ((part["degree"] == last[0]) & (part["tie"] <= last[1]))
-            more |= bool(np.any(within & ~ahead))
-            within &= ahead
+            before = (part["degree"] > last[0]) | ((part["degree"] == last[0]) & (part["tie"] <= last[1]))
+            more |= bool(np.any(within & ~before))
+            within &= before
         part = {name: values[within] for name, values in part.items()}
         part["copies"] = np.ones(len(part["line"]), np.int64)
         held.append(part)
         waiting += len(part["line"])
-        if waiting > 1.5 * ask:
+        if waiting > 1.5 * limit:
             rows = _in_order(held)
-            if len(rows["line"]) > ask:
-                last = rows["degree"][ask - 1], rows["tie"][ask - 1]
-                end = ask
+            if len(rows["line"]) > limit:
+                last = rows["degree"][limit - 1], rows["tie"][limit - 1]
+                end = limit
                 while end < len(rows["line"]) and (rows["degree"][end], rows["tie"][end]) == last:
                     end += 1
                 more |= end < len(rows["line"])
@@ -156,7 +156,7 @@ def _best_rows(parts: Sequence[Path], ask: int, bounds: Bounds, seed: int) -> tu
 
 
 def _in_order(parts: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Rows by falling degree, then tie; equal pairs become one row, that of the first line."""
+    """Rows by falling degree, then tie; equal pairs become one row, with the first line."""
     if not parts:
         parts = [{name: np.zeros(0, np.int64) for name in (*COLUMNS, "tie", "copies")}]
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -179,14 +179,14 @@ def _take(
     seen: Sequence[ParallelText],
     size: int,
 ) -> Cut:
-    """Go down the rows and take those that are neither seen nor a repeat."""
+    """Take rows from the top that are neither seen nor repeats."""
     (sources, targets), known = read_texts(rows, pools, seen)
     order: Sequence[int] = range(len(sources))
     same = (rows["tie"][1:] == rows["tie"][:-1]) & (rows["degree"][1:] == rows["degree"][:-1])
-    if np.any(same):  # different texts of one hash: the text itself decides
-        first, place = [-rows["degree"], rows["tie"]], [rows["pool"], rows["line"]]
-        ahead, behind = (list(zip(*(column.tolist() for column in some), strict=True)) for some in (first, place))
-        order = sorted(order, key=lambda i: (ahead[i], sources[i], targets[i], behind[i]))
+    if np.any(same):  # different texts with one hash: compare the texts
+        first, last = [-rows["degree"], rows["tie"]], [rows["pool"], rows["line"]]
+        before, after = (list(zip(*(column.tolist() for column in some), strict=True)) for some in (first, last))
+        order = sorted(order, key=lambda i: (before[i], sources[i], targets[i], after[i]))
     copies = rows["copies"].tolist()
     taken: list[int] = []
     counts = {"seen": 0, "duplicates": 0}
@@ -218,7 +218,7 @@ def _take(
 def read_texts(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText]
 ) -> tuple[list[list[bytes]], list[set[bytes]]]:
-    """Of both sides the texts of rows, words joined by one blank, and those of them that are lines of ``seen``."""
+    """The texts of rows on both sides, words joined by one blank; and those of them that are lines of ``seen``."""
 
     def read(side: str) -> tuple[list[bytes], set[bytes]]:
         found = fetch_texts(rows, pools, side)
@@ -232,7 +232,7 @@ def read_texts(
 def fetch_texts(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], side: str
 ) -> tuple[list[bytes], np.ndarray]:
-    """The texts of rows on one side, words joined by one blank, and their hashes. Reads near lines together."""
+    """The texts of rows on one side, words joined by one blank, and their hashes. Reads nearby lines together."""
     texts: list[bytes] = [b""] * len(rows["line"])
     codes = np.zeros(len(texts), np.uint64)
     for number, pool in enumerate(pools):
@@ -279,7 +279,7 @@ def _fetch_from(text: TextFile, offsets: np.ndarray, where: np.ndarray, texts: l
 
 
 def seen_texts(found: tuple[list[bytes], np.ndarray], files: Sequence[TextFile]) -> set[bytes]:
-    """Which of the texts (as :func:`fetch_texts` gives them) are lines of ``files``. Hashes find them, bytes decide."""
+    """The texts of :func:`fetch_texts` that are lines of ``files``: looked up by hash, then compared."""
     from cgbench.text import word_kernels
     from cgbench.text.blocks import read_blocks
 

@@ -1,9 +1,9 @@
-"""How well the ensemble of a build translates, measured so that an ensemble that has learned nothing is noticed.
+"""How well the ensemble of a build translates, to detect an ensemble that has learned nothing.
 
-Knowledge uncertainty ranks pairs by where members disagree. It says nothing about whether they can translate: members
-that have hardly been trained disagree too, about which word to repeat. So a build also records the validation loss of
-each member, chrF and BLEU on pairs that no member has seen, and the shape of the translations, and it warns where
-these show that the uncertainties mean nothing (docs/reference/build-react.md, "How well the ensemble translates").
+Knowledge uncertainty ranks pairs by the disagreement of members. Members that cannot translate also disagree, about
+which word to repeat. So a build records the validation loss of each member, chrF and BLEU on pairs that no member has
+seen, and the shape of the translations. It warns if these show that the uncertainties mean nothing
+(docs/build-react.md, "How well the ensemble translates").
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble
 
 QUALITY = "quality.json"
-HELD_OUT = 1_000  # held-out pairs that are translated at most, evenly spaced
-SCORED = 5_000  # candidates that chrF and BLEU are computed on at most, evenly spaced
-UNIGRAMS = 20_000  # training sentences that the unigram model is estimated on at most, evenly spaced
+HELD_OUT = 1_000  # maximum number of held-out pairs to translate, evenly spaced
+SCORED = 5_000  # maximum number of candidates for chrF and BLEU, evenly spaced
+UNIGRAMS = 20_000  # maximum number of training sentences for the unigram model, evenly spaced
 MOST = 0.5  # a share above this is "most"
 
 MEANING = {
@@ -43,7 +43,7 @@ MEANING = {
     "equal": "fewer than half of the translations are distinct, though all sources are",
     "repetitive": "most translations repeat themselves (at most half of their word pairs are distinct)",
 }
-"""The warnings by the names that the manifest has."""
+"""The warnings by their names in the manifest."""
 REMEDY = "the ensemble has learned too little for its uncertainty to mean anything; train it longer or on more text"
 
 
@@ -71,14 +71,13 @@ def measure_quality(
     engine: Engine,
     scores: Callable[[Sequence[str], Sequence[str]], dict[str, float]],
 ) -> None:
-    """Write what is known of the ensemble to ``out/quality.json``.
+    """Write the quality of the ensemble to ``out/quality.json``.
 
     :param rows: of the candidates, from the step ``uncertainty``; ``texts``: their sources and targets.
-    :param members: checkpoints of one ensemble; empty for external models, of which only the outputs are measured.
-    :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation
-        pairs, if there are any.
+    :param members: checkpoints of one ensemble; empty for external models, where only the outputs are measured.
+    :param train: the target side of the training text, of ``train_lines`` lines; ``held_out``: the validation pairs.
     :param search: arguments of :meth:`.Ensemble.translate`.
-    :param scores: chrF and BLEU of hypotheses and references, by name; called where sacrebleu is installed.
+    :param scores: chrF and BLEU of hypotheses and references, by name; called only if sacrebleu is installed.
     """
     sources, references = texts
 
@@ -111,11 +110,11 @@ def measure_quality(
 
 
 def warnings_in(found: Mapping[str, Any]) -> list[str]:
-    """The names of the warnings (:data:`MEANING`) that the measurements give.
+    """The names of the warnings (:data:`MEANING`) that apply.
 
-    The loss is that on held-out pairs where there are some: the references of candidates may be noise. The outputs are
-    the candidates' translations, whose uncertainty selects. References that repeat themselves (SCAN's do) count against
-    the share of translations that do; no two are equal, by the cut.
+    The loss is measured on held-out pairs if there are any, because references of candidates may be noise. The outputs
+    are the candidates' translations, whose uncertainty selects. Repetitive references (as in SCAN) are subtracted from
+    the share of repetitive translations. No two references are equal, by the cut.
     """
     outputs, losses = found["candidates"], found["held_out"] or found["candidates"]
     loss, unigram = losses.get("loss"), losses.get("unigram_loss")
@@ -130,7 +129,7 @@ def warnings_in(found: Mapping[str, Any]) -> list[str]:
 
 
 def warning_of(found: Mapping[str, Any]) -> str | None:
-    """The line that a build prints, or None where nothing is wrong."""
+    """The warning that a build prints, or None."""
     if not found["warnings"]:
         return None
     return f"{'; '.join(MEANING[name] for name in found['warnings'])}: {REMEDY}"
@@ -141,7 +140,7 @@ def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
     the word pairs (bigrams) are distinct.
 
     Distinct bigrams over all bigrams is distinct-2 of Li et al. 2016, "A Diversity-Promoting Objective Function for
-    Neural Conversation Models" (section 5), here of each hypothesis. Characters are used where words are not separated.
+    Neural Conversation Models" (section 5), here per hypothesis. Languages without blanks use characters.
     """
     if not hypotheses:
         return {"distinct": 1.0, "repetitive": 0.0}
@@ -155,15 +154,14 @@ def shape_of(hypotheses: Sequence[str]) -> dict[str, float]:
 
 
 def token_count(row: Mapping[str, Any]) -> int:
-    """The tokens of a hypothesis, its end included, from its log-probability and the mean of that; 0 if unknown."""
+    """The tokens of a hypothesis, with its end, from its total and mean log-probability; 0 if unknown."""
     total, mean = float(row["log_prob"]), float(row["pe_stu"])
     known = math.isfinite(total) and math.isfinite(mean) and mean != 0
     return round(-total / mean) if known else 0
 
 
 def validation_of(member: Path) -> dict[str, float | None]:
-    """``valid_loss`` (nats per token) and ``valid_perplexity`` of the parameters that a checkpoint keeps; None where it
-    was not validated."""
+    """``valid_loss`` (nats per token) and ``valid_perplexity`` of a checkpoint's parameters; None if not validated."""
     found: dict[str, float | None] = {"valid_loss": None, "valid_perplexity": None}
     path = member / METRICS
     if not path.is_file():
@@ -177,7 +175,7 @@ def validation_of(member: Path) -> dict[str, float | None]:
 
 
 def unigram_loss(training: Sequence[np.ndarray], ids: Sequence[np.ndarray], size: int) -> float:
-    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with one added to each count.
+    """The cross entropy of ``ids`` (nats per token) under the unigrams of ``training``, with add-one smoothing.
 
     :param size: of the vocabulary.
     """
@@ -199,17 +197,17 @@ def _measure(
     held_targets: Sequence[str],
     search: Mapping[str, Any],
 ) -> tuple[dict[str, Any], list[str]]:
-    """Losses and cuts; the translations of the held-out sources."""
+    """Losses and shares of cut translations; and the translations of the held-out sources."""
     from cgbench.models.ensemble import Ensemble
 
     ensemble = Ensemble.open(members, device)
     ids = ensemble.subwords.encode_target
-    learned, given = ids(training), ids(references)
+    learned, reference_ids = ids(training), ids(references)
     size = ensemble.subwords.target_size
     found: dict[str, Any] = {
         "candidates": {
-            "loss": _finite(-sum(totals) / sum(map(len, given))),
-            "unigram_loss": unigram_loss(learned, given, size),
+            "loss": _finite(-sum(totals) / sum(map(len, reference_ids))),
+            "unigram_loss": unigram_loss(learned, reference_ids, size),
             "cut": _share_cut(ensemble, sources, lengths, search),
         }
     }
@@ -227,7 +225,7 @@ def _measure(
 
 
 def _share_cut(ensemble: Ensemble, sources: Sequence[str], lengths: Sequence[int], search: Mapping[str, Any]) -> float:
-    """The share of hypotheses as long as the search allows; ``lengths`` in tokens, the end included."""
+    """The share of hypotheses that reach the length limit; ``lengths`` in tokens, with the end."""
     from cgbench.models.search import limits_of
 
     ratio, extra = search.get("max_length_ratio", 1.2), search.get("max_length_extra", 10)
@@ -246,7 +244,7 @@ def _finite(value: Any) -> float | None:
 
 
 def table_of(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """The measurements as rows of a table: what, on held-out pairs, on the candidates."""
+    """The measurements as rows of a table: name, value on held-out pairs, value on the candidates."""
 
     def cell(part: Mapping[str, Any] | None, name: str, form: str) -> str:
         value = (part or {}).get(name)
@@ -264,8 +262,8 @@ def table_of(found: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         ("bleu", "BLEU", ".1f"),
         ("cut", "translations cut at the length limit", ".1%"),
         ("distinct", "distinct translations", ".1%"),
-        ("repetitive", "translations that repeat themselves", ".1%"),
-        ("repetitive_references", "references that do", ".1%"),
+        ("repetitive", "repetitive translations", ".1%"),
+        ("repetitive_references", "repetitive references", ".1%"),
     ):
         rows.append((text, cell(found["held_out"], name, form), cell(found["candidates"], name, form)))
     return rows

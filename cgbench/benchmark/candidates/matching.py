@@ -1,9 +1,9 @@
-"""Match a control set to a test set: what its pairs are matched on, the greedy choice, and the balance it reaches.
+"""Match a control set to a test set: the covariates, the greedy choice, and the balance achieved.
 
-Pairs are matched on what makes a sentence hard whatever its combinations: its length, how frequent its words are on
-average, and how rare its rarest word is, of both sides. The balance is the table that studies with matched controls
-report (Austin 2011, "An Introduction to Propensity Score Methods", section "Balance diagnostics"): of each covariate
-the two means and their standardised difference, which below 0.1 is taken as negligible.
+Pairs are matched on the covariates that make a sentence hard apart from its combinations: on both sides, the length,
+the mean frequency of the words, and the frequency of the rarest word. The balance is the usual table of matched studies
+(Austin 2011, "An Introduction to Propensity Score Methods", section "Balance diagnostics"): the two means of each
+covariate and their standardised difference. A difference below 0.1 counts as negligible.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ SHOWN = {
     "target_rarest": "target: log count of its rarest word",
 }
 
-STEPS = 64  # of a logarithm, to the base of 2
+STEPS = 64  # per unit of the binary logarithm
 _STEP = 0.6931471805599453 / STEPS  # in natural logarithms
 
 
 class Frequency(NamedTuple):
-    """Of each sentence: the count of its rarest word, int64 ``[lines]`` (0 for a word too rare to be known, and for a
-    sentence without words), and the mean natural logarithm of its words' counts, float64 ``[lines]``."""
+    """Of each sentence: the count of its rarest word, int64 ``[lines]`` (0 if that word is unknown, or there are no
+    words), and the mean natural logarithm of its words' counts, float64 ``[lines]``."""
 
     rarest: np.ndarray
     log_count: np.ndarray
 
 
 def log_counts(counts: np.ndarray) -> np.ndarray:
-    """The natural logarithms of counts, float64 ``[n]``, of 0 as of 1: exact to 0.011, and by whole numbers alone.
+    """The natural logarithms of counts, float64 ``[n]`` (0 counts as 1), exact to 0.011 and from whole numbers alone.
 
     A library's logarithm may differ in its last digit between processors, and so would a draw that depends on it.
     """
@@ -61,7 +61,7 @@ def _steps(counts: np.ndarray) -> np.ndarray:
 
 
 def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
-    """How frequent the words of each line are in the text that ``vocabulary`` was learned from."""
+    """The frequency of the words of each line in the text that ``vocabulary`` was learned from."""
     from cgbench.benchmark.overlap.units import Words
 
     words, held = Words(vocabulary), np.append(vocabulary.counts, 0)
@@ -82,17 +82,17 @@ def word_frequency(vocabulary: Vocabulary, lines: Sequence[str]) -> Frequency:
 
 
 def covariates_of(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What pairs are matched on, float64 ``[pairs]`` by name: those of :data:`COVARIATES` that there are columns for;
-    the counts of the rarest words as logarithms."""
+    """The covariates (:data:`COVARIATES`) that have columns, float64 ``[pairs]`` by name. Counts of the rarest words
+    become logarithms."""
     found = {name: np.asarray(columns[name]) for name in COVARIATES if name in columns}
     return {name: log_counts(row) if name in RAREST else row.astype(np.float64) for name, row in found.items()}
 
 
 def balance(test: Mapping[str, np.ndarray], control: Mapping[str, np.ndarray]) -> list[dict[str, Any]]:
-    """A row for each covariate: its means in the test set and in the control set, and ``difference``, how much higher
-    that of the control set is in units of their pooled standard deviation; None where both are constant and differ.
+    """A row per covariate: its means in the test set and in the control set, and ``difference``: control minus test in
+    units of their pooled standard deviation; None if both are constant and differ.
 
-    :param test: of :func:`covariates_of`; ``control``: likewise. Neither is empty.
+    :param test: of :func:`covariates_of`, as ``control``. Neither is empty.
     """
     rows: list[dict[str, Any]] = []
     for name in test:
@@ -107,7 +107,7 @@ HEAD = ("", "test set", "control set", "difference")
 
 
 def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """The cells of a table of :func:`balance`, under :data:`HEAD`."""
+    """The cells of a table of :func:`balance`, with the header :data:`HEAD`."""
     return [
         (
             SHOWN[row["covariate"]],
@@ -119,21 +119,20 @@ def shown_balance(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def worst(rows: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
-    """The greatest difference of a table of :func:`balance`, without its sign, and its covariate; infinite for None."""
+    """The largest absolute difference in a table of :func:`balance`, and its covariate; infinite for None."""
     found = [(math.inf if row["difference"] is None else abs(row["difference"]), str(row["covariate"])) for row in rows]
     return max(found, default=(0.0, ""))
 
 
 def _mean_and_variance(values: np.ndarray) -> tuple[float, float]:
-    # math.fsum is exact: the same figure for any order of the pairs and on any machine.
+    # math.fsum is exact: the result is the same for any order of the pairs and on any machine.
     mean = math.fsum(values.tolist()) / len(values)
     return mean, math.fsum(((values - mean) ** 2).tolist()) / max(1, len(values) - 1)
 
 
 def scaled(test: Mapping[str, np.ndarray], *others: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """Covariates as points ``[pairs, covariates]`` between which distances are taken: lengths in words, the others in
-    standard deviations of the test set. So a word more or less counts as much as a standard deviation of frequency,
-    and pairs of the same lengths are preferred where there are any."""
+    """Covariates as points ``[pairs, covariates]``: lengths in words, the others in standard deviations of the test
+    set. So one word of length counts as much as one standard deviation of frequency."""
     units = {
         name: 1.0 if name in LENGTHS else math.sqrt(_mean_and_variance(values)[1]) or 1.0
         for name, values in test.items()
@@ -142,15 +141,15 @@ def scaled(test: Mapping[str, np.ndarray], *others: Mapping[str, np.ndarray]) ->
 
 
 def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
-    """For each test pair one pair of the pool, near it, such that the differences cancel out; greedily.
+    """For each test pair one nearby pair of the pool, chosen greedily so that the differences cancel out.
 
-    The test pairs that are farthest from the pool's mean choose first. Each takes the pair for which the squared
-    distance and the squared sum of all differences so far, this one included, are together least: the nearest pair
-    alone would always lie on the pool's side, and the means would differ. Sums run in a fixed order, so that every
-    machine takes the same pairs.
+    The test pairs farthest from the pool's mean choose first. Each takes the pair with the least sum of the squared
+    distance and the squared sum of all differences so far, including this one. The nearest pair alone would always lie
+    towards the pool's mean, and the means would differ. Sums run in a fixed order, so the choice is the same on every
+    machine.
 
-    :param test: of :func:`scaled`, ``[n, covariates]``; ``pool``: ``[m, covariates]``, of equally good pairs the
-        first is taken.
+    :param test: of :func:`scaled`, ``[n, covariates]``; ``pool``: ``[m, covariates]``. The first of equally good pairs
+        is taken.
     :returns: places in ``pool``, at most ``n`` different ones.
     """
     if not len(pool):
@@ -174,9 +173,8 @@ def match(test: np.ndarray, pool: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Control:
-    """The pairs of a control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest
-    words, by name) and their texts; ``missing`` pairs are not to be had. ``balance``: a row for each covariate
-    (:func:`balance`)."""
+    """A control set in the order of the pool: ``rows`` (a scan's columns and the counts of the rarest words, by name)
+    and their texts; the number of pairs ``missing``; and ``balance``, one row per covariate (:func:`balance`)."""
 
     rows: dict[str, np.ndarray]
     sources: list[str]
@@ -186,16 +184,16 @@ class Control:
 
     @property
     def warning(self) -> str | None:
-        """One line where the pool could not supply a match: the worst difference, and how many pairs are missing."""
+        """A warning if the pool could not supply a match: the largest difference, and the number of missing pairs."""
         problems = []
         difference, name = worst(self.balance)
         if difference >= BALANCED:
             problems.append(
-                f"differs from the test set by {difference:.2f} standard deviations ({SHOWN[name]}), where below "
-                f"{BALANCED} is balanced"
+                f"differs from the test set by {difference:.2f} standard deviations ({SHOWN[name]}); below {BALANCED} "
+                "is balanced"
             )
         if self.missing:
             problems.append(f"is {self.missing:,} pairs smaller than the test set")
         if not problems:
             return None
-        return f"control set: {' and '.join(problems)}: the pool has too few pairs like those of the test set"
+        return f"control set: {' and '.join(problems)}; the pool has too few pairs like those of the test set"

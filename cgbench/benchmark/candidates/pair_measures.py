@@ -1,10 +1,9 @@
-"""Scores of a pair as a whole, from the scores of its two sides: the best measures of noise (docs/how-to/noise.md).
+"""Measures of a pair as a whole, computed from those of its two sides. They detect noise best (docs/noise.md).
 
 ``dual_cross_entropy`` is the dual conditional cross-entropy of Junczys-Dowmunt, "Dual Conditional Cross-Entropy
 Filtering of Noisy Parallel Corpora" (WMT 2018), section 2: how unlikely the sides are given each other, and how far the
-two directions disagree about that. ``joint_cross_entropy`` is the negative logarithm of P(source) P(target | source), a
-word: a language model says how likely the source is, the ensemble how likely the given translation. Neither needs a
-threshold or a weight that would have to be learned from known noise.
+two directions disagree. ``joint_cross_entropy`` is the negative logarithm of P(source) P(target | source) per word: a
+language model scores the source, the ensemble the reference. Neither needs a threshold or weight tuned on known noise.
 """
 
 from __future__ import annotations
@@ -12,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-REFERENCE_LIKELIHOOD = "reference_pe_stu"  # -log probability of the given translation, a token
+REFERENCE_LIKELIHOOD = "reference_pe_stu"  # -log probability of the reference, per token
 REVERSE_LIKELIHOOD = "reverse_pe_stu"
 DUAL, JOINT = "dual_cross_entropy", "joint_cross_entropy"
 NEEDS = {
-    REVERSE_LIKELIHOOD: "an ensemble of the other direction",
-    DUAL: "an ensemble of the other direction",
+    REVERSE_LIKELIHOOD: "a reverse-direction ensemble",
+    DUAL: "a reverse-direction ensemble",
     JOINT: "a language model of the source",
 }
 
 
 def pair_measures(columns: Mapping[str, Sequence[Any]], perplexity_of: str | None) -> dict[str, list[float]]:
-    """Those of a table of candidates for which it has what they are made of; in nats.
+    """The pair measures, in nats, that can be computed from a table of candidates.
 
     :param columns: by name.
-    :param perplexity_of: the side that the column ``perplexity`` is of.
+    :param perplexity_of: the side of the column ``perplexity``.
     """
     import numpy as np
 
@@ -37,6 +36,6 @@ def pair_measures(columns: Mapping[str, Sequence[Any]], perplexity_of: str | Non
     if perplexity_of == "source" and "reference_log_prob" in columns:
         names = ("perplexity", "reference_log_prob", "source_length", "target_length")
         perplexity, log_prob, source, target = (np.array(columns[name], np.float64) for name in names)
-        # Words, and the end of each side; the length of the target in subwords depends on the merges.
+        # Per word and end of side: the length of the target in subwords would depend on the merges.
         found[JOINT] = (((source + 1) * np.log(perplexity) - log_prob) / (source + target + 2)).tolist()
     return found

@@ -1,9 +1,9 @@
 """Scan a pool for pairs of known words, and measure their compositional degree.
 
-The pool filter and degree of ReaCT (Zheng and Lapata 2023, section 4). A pool is cut into shards at line
-boundaries; a shard's rows depend on its lines and on the learned n-grams alone, and go to one Parquet file, so that
-any number of threads writes the same files and a stopped scan resumes with the shards that are missing. Memory does
-not grow with the pool. Machines that see the pool and what was learned scan its shards as tasks of an engine.
+The pool filter and degree of ReaCT (Zheng and Lapata 2023, section 4). A pool is cut into shards at line boundaries.
+The rows of a shard depend only on its lines and the known n-grams, and go to one Parquet file. So any number of threads
+writes the same files, and a stopped scan resumes with the missing shards. Memory does not grow with the pool. Machines
+of an engine that can read the pool and the known n-grams scan shards as tasks.
 
 A row is a pair that passed the filter:
 
@@ -12,13 +12,13 @@ column          type    content
 =============== ======= ==============================================================================
 line            int64   line in the corpus, from 0
 pool            int32   number of the corpus
-source_offset   int64   byte offset of the line in the corpus's source text, behind a byte order mark
+source_offset   int64   byte offset of the line in the corpus's source text, after a byte order mark
 target_offset   int64   the same in its target text
 source_length   int32   words
 target_length   int32   words
 pieces          int32   least number of known n-grams that cover the side the degree is computed on
 degree          float64 pieces over that side's words
-content         uint64  hash of the words of both sides, whatever the vocabulary, place and white space
+content         uint64  hash of the words of both sides, independent of vocabulary, place and white space
 =============== ======= ==============================================================================
 """
 
@@ -49,33 +49,32 @@ from cgbench.progress import bar
 from cgbench.text.blocks import check_text, join_blocks, padded, read_range, release_memory
 from cgbench.text.corpus import ParallelText, TextFile
 
-CHUNK = 16 << 20  # bytes, both sides together: what one thread holds. Larger: the vocabularies change places less often
-SHARD = 2  # chunks: what goes to one file
+CHUNK = 16 << 20  # bytes of both sides per thread; with larger chunks the vocabularies alternate less in the cache
+SHARD = 2  # chunks per file
 _KEY = b"cgbench.scan"
 NO_LIMIT = 2**31 - 1
 _COUNTS = ("pairs", "empty", "rare", "kept")
-_ODD = {"tab": 9, "CR": 13}
+_STRAY = {"tab": 9, "CR": 13}
 
 Place = tuple[int, int, int]
-"""A line, and the byte offset where it begins on each side."""
+"""A line, and the byte offset of its start on each side."""
 
 Chunk = tuple[Place, Place]
-"""Lines from one place to another."""
+"""The lines between two places."""
 
 Shard = tuple[Path, list[Chunk]]
-"""Its part, and what of the pool is in it."""
+"""The file of a shard, and its chunks."""
 
 
-NGRAMS, WORDS = "ngrams", "other-words"  # in the folder of what was learned
+NGRAMS, WORDS = "ngrams", "other-words"  # in the folder of the known n-grams
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A scan of one corpus of the pool. Nothing of the other corpora is in its rows, so a change in one of them leaves
-    it as it is.
+    """A scan of one corpus of the pool, independent of the others.
 
     :param number: the corpus's number in the pool.
-    :param ngrams: learned on the side ``degree_side``; its own words decide which are rare there.
+    :param ngrams: learned on the side ``degree_side``; their words decide which are rare there.
     :param other_words: the words of the other side (None: that side is not filtered).
     :param filter_sides: ``both``, ``source`` or ``target``: where a rare word drops the pair.
     """
@@ -89,7 +88,7 @@ class Scan:
 
     @classmethod
     def of(cls, pool: ParallelText, number: int, learned: Path, *sides: str) -> Scan:
-        """The scan by what the folder ``learned`` holds; ``sides`` are those of the degree and of the filter."""
+        """The scan with the n-grams in the folder ``learned``; ``sides`` are those of the degree and of the filter."""
         return cls(pool, number, KnownNgrams.load(learned / NGRAMS), Vocabulary.load(learned / WORDS), *sides)
 
 
@@ -100,13 +99,13 @@ def scan(
     jobs: int = 1,
     spread: Callable[[Sequence[Shard]], Iterator[dict[str, Any]]] | None = None,
 ) -> dict[str, Any]:
-    """Filter a corpus of the pool and write the rows of the pairs that are kept to ``out/part-00000.parquet``, ...
+    """Filter a corpus of the pool and write the remaining pairs to ``out/part-00000.parquet``, ...
 
-    :param jobs: threads; the files do not depend on it. Parts that are there already are kept.
-    :param spread: what scans shards elsewhere, by :func:`scan_shard`, instead of threads here: from shards to the
-        counts of each, in order.
+    :param jobs: threads; the files do not depend on it. Existing parts are kept.
+    :param spread: scans shards elsewhere, by :func:`scan_shard`, instead of in threads; returns the counts of each, in
+        order.
     :returns: ``pairs``, ``empty`` (dropped for an empty side), ``rare`` (dropped for a rare word), ``kept``;
-        ``lengths``: of the rows, how many have so many words on the side of the degree; ``odd`` (see :func:`_odd`).
+        ``lengths``: the number of rows by length on the side of the degree; ``odd`` (see :func:`_stray_characters`).
     :raises InputError: a line is not UTF-8 (file and line), or a file changed while it was read.
     """
     pool, counts = work.pool, []
@@ -126,15 +125,15 @@ def scan(
     release_memory()
     total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
     total["lengths"] = _add_lengths([count["lengths"] for count in counts])
-    total["odd"] = _odd(counts)
+    total["odd"] = _stray_characters(counts)
     return total
 
 
 def scan_with(
     engine: Engine, pool: ParallelText, number: int, learned: Path, sides: tuple[str, str], out: Path
 ) -> dict[str, Any]:
-    """:func:`scan` of :meth:`Scan.of`, on all machines of an engine where each of them sees the pool; else by threads
-    here, which share what was learned."""
+    """:func:`scan` of :meth:`Scan.of`: on all machines of the engine if they can read the pool, otherwise in threads
+    here, which share the known n-grams."""
 
     def spread(shards: Sequence[Shard]) -> Iterator[dict[str, Any]]:
         return engine.map(functools.partial(_scan_there, (pool, number, learned, *sides)), shards)
@@ -144,7 +143,7 @@ def scan_with(
     return scan(Scan.of(pool, number, learned, *sides), out, jobs=jobs, spread=spread if elsewhere else None)
 
 
-_last: tuple[Any, _Scanner] | None = None  # of this process: a worker opens what was learned once
+_last: tuple[Any, _Scanner] | None = None  # per process: a worker loads the known n-grams once
 
 
 def _scan_there(work: tuple[Any, ...], shard: Shard) -> dict[str, Any]:
@@ -159,7 +158,7 @@ def _scan_there(work: tuple[Any, ...], shard: Shard) -> dict[str, Any]:
 
 @contextmanager
 def open_sides(pool: ParallelText) -> Iterator[list[int]]:
-    """The files of source and target, opened to be read from any place."""
+    """The files of source and target, opened for random access."""
     with ExitStack() as stack:
         files = []
         for text in (pool.source, pool.target):
@@ -169,45 +168,45 @@ def open_sides(pool: ParallelText) -> Iterator[list[int]]:
 
 
 def _by_threads(scanner: _Scanner, files: list[int], shards: Sequence[Shard], jobs: int) -> Iterator[dict[str, Any]]:
-    desks: queue.SimpleQueue[_Desk] = queue.SimpleQueue()
+    idle: queue.SimpleQueue[_Buffers] = queue.SimpleQueue()
     for _ in range(jobs):
-        desks.put(_Desk())
+        idle.put(_Buffers())
 
     def one(shard: Shard) -> dict[str, Any]:
-        desk = desks.get()
+        buffers = idle.get()
         try:
-            return scan_shard(scanner, files, shard, desk)
+            return scan_shard(scanner, files, shard, buffers)
         finally:
-            desks.put(desk)
+            idle.put(buffers)
 
     yield from in_threads(one, shards, jobs, 2 * jobs)
 
 
-def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, ahead: int) -> Iterator[Any]:
-    """What ``work`` makes of each item, in order; at most ``ahead`` results wait to be taken."""
+def in_threads(work: Callable[[Any], Any], items: Iterable[Any], jobs: int, waiting: int) -> Iterator[Any]:
+    """The results of ``work`` for each item, in order; at most ``waiting`` results are held."""
     with ThreadPoolExecutor(jobs) as threads:
         running: deque[Any] = deque()
         for item in items:
             running.append(threads.submit(work, item))
-            if len(running) > ahead:
+            if len(running) > waiting:
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()
 
 
-def scan_shard(scanner: _Scanner, files: list[int], shard: Shard, desk: _Desk | None = None) -> dict[str, Any]:
-    """Scan a shard unless its part is there; its counts."""
+def scan_shard(scanner: _Scanner, files: list[int], shard: Shard, buffers: _Buffers | None = None) -> dict[str, Any]:
+    """Scan a shard unless its part exists; returns its counts."""
     path, chunks = shard
     done = _read_counts(path, chunks)
-    return scanner.scan_shard(files, chunks, desk or _Desk(), path) if done is None else done
+    return scanner.scan_shard(files, chunks, buffers or _Buffers(), path) if done is None else done
 
 
 def chunk_limits(pool: ParallelText) -> list[int]:
-    """The lines where chunks begin, then the number of lines: about ``CHUNK`` bytes apart."""
+    """The first lines of chunks about ``CHUNK`` bytes apart, then the number of lines."""
     sides = [text.milestones for text in (pool.source, pool.target)]
     lines = np.unique(np.concatenate([side[:, 0] for side in sides]))
     lines = lines[lines < pool.lines]
-    # The bytes before a line, to within a milestone: near enough to cut by.
+    # The bytes before a line, to within a milestone: accurate enough here.
     before = sum(side[np.searchsorted(side[:, 0], lines, side="right") - 1, 1] - side[0, 1] for side in sides)
     limits = [0]
     last = 0
@@ -227,7 +226,7 @@ def _find_line(file: int, text: TextFile, line: int) -> int:
     while number < line:
         chunk = os.pread(file, 1 << 18, offset)
         if not chunk:
-            raise InputError(f"{text.path}: the file became shorter while it was read; run the command again")
+            raise InputError(f"{text.path}: the file was shortened while it was read; run the command again")
         newlines = np.flatnonzero(np.frombuffer(chunk, np.uint8) == 10)
         if number + len(newlines) >= line:
             return offset + int(newlines[line - number - 1]) + 1
@@ -236,8 +235,8 @@ def _find_line(file: int, text: TextFile, line: int) -> int:
     return offset
 
 
-class _Desk:
-    """The arrays that one shard needs, kept for the next one: fresh memory costs more than the work on it."""
+class _Buffers:
+    """The arrays of one shard, kept for the next: allocating new memory costs more than the work on it."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
@@ -254,7 +253,7 @@ class _Desk:
 
 
 class _Scanner:
-    """What all shards of a corpus have in common."""
+    """Shared data of all shards of a corpus."""
 
     def __init__(self, work: Scan) -> None:
         self.texts = (work.pool.source, work.pool.target)
@@ -268,44 +267,46 @@ class _Scanner:
             for held, side in zip(words, ("source", "target"), strict=True)
         ]
 
-    def scan_shard(self, files: list[int], chunks: list[Chunk], desk: _Desk, path: Path) -> dict[str, Any]:
-        """Write the rows of some chunks to a file; return (and write into the file) what was counted."""
-        rows, counts = zip(*(self.scan_chunk(files, chunk, desk) for chunk in chunks), strict=True)
+    def scan_shard(self, files: list[int], chunks: list[Chunk], buffers: _Buffers, path: Path) -> dict[str, Any]:
+        """Write the rows of the chunks to a file with their counts; returns the counts."""
+        rows, counts = zip(*(self.scan_chunk(files, chunk, buffers) for chunk in chunks), strict=True)
         total: dict[str, Any] = {key: sum(count[key] for count in counts) for key in _COUNTS}
         total["lines"] = _lines(chunks)
         total["lengths"] = _add_lengths([count["lengths"] for count in counts])
         total["odd"] = {
-            name: [_add_odd([count["odd"][name][side] for count in counts]) for side in (0, 1)] for name in _ODD
+            name: [_add_stray([count["odd"][name][side] for count in counts]) for side in (0, 1)] for name in _STRAY
         }
         _write_part(path, {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}, total)
         return total
 
-    def scan_chunk(self, files: list[int], chunk: Chunk, desk: _Desk) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def scan_chunk(
+        self, files: list[int], chunk: Chunk, buffers: _Buffers
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """The rows of a chunk by column, and its counts."""
         from cgbench.text import word_kernels
 
         lines = chunk[0][0], chunk[1][0]
         spans = [(chunk[0][side], chunk[1][side]) for side in (1, 2)]
         blocks = []
-        odd: dict[str, list[list[int]]] = {}
+        stray: dict[str, list[list[int]]] = {}
         for side, (text, (start, stop)) in enumerate(zip(self.texts, spans, strict=True)):
-            buffer = desk.buffer(f"text {side}", stop - start)
+            buffer = buffers.buffer(f"text {side}", stop - start)
             read_range(files[side], buffer, start, stop, text.path)
             blocks.append(check_text(buffer, stop - start, lines[0], text.path))
         for name, flag in (("tab", word_kernels.TAB), ("CR", word_kernels.CARRIAGE_RETURN)):
-            odd[name] = [list(b.lines_with(_ODD[name])) if b.oddities & flag else [0, -1] for b in blocks]
+            stray[name] = [list(b.lines_with(_STRAY[name])) if b.oddities & flag else [0, -1] for b in blocks]
 
         count = lines[1] - lines[0]
-        states = desk.array("states", count, np.uint8)[:count]
+        states = buffers.array("states", count, np.uint8)[:count]
         states[:] = word_kernels.KEPT
         found: dict[int, tuple[np.ndarray, ...]] = {}
         ids = np.empty(0, np.int32)
         for side in (1 - self.degree, self.degree):
             block = blocks[side]
             if side == self.degree:
-                ids = desk.array("ids", block.size // 2 + 1, np.int32)
+                ids = buffers.array("ids", block.size // 2 + 1, np.int32)
             arrays = [
-                desk.array(f"{name} {side}", count, dtype)[:count]
+                buffers.array(f"{name} {side}", count, dtype)[:count]
                 for name, dtype in (("offsets", np.int64), ("lengths", np.int32), ("codes", np.uint64))
             ]
             words = self.words[side]
@@ -323,7 +324,7 @@ class _Scanner:
             "rare": int(np.count_nonzero(states == word_kernels.RARE)),
             "kept": len(kept),
             "lengths": _count_lengths(lengths[self.degree]),
-            "odd": odd,
+            "odd": stray,
         }
         columns = {
             "line": kept + lines[0],
@@ -340,7 +341,7 @@ class _Scanner:
 
 
 def content_of(sources: Sequence[str], targets: Sequence[str]) -> np.ndarray:
-    """The ``content`` [pairs] uint64 that a scan gives pairs with these words."""
+    """The ``content`` [pairs] uint64 of pairs, as in a scan."""
     from cgbench.text import word_kernels
 
     sides = []
@@ -373,7 +374,7 @@ def _filter_arrays(words: Vocabulary | None, filters: bool) -> tuple[Any, ...]:
 
 
 def arrow() -> Any:
-    """pyarrow, with the C library's allocator: its own keeps some 30 MB that are freed."""
+    """pyarrow with the C library's allocator: its own does not release some 30 MB."""
     import pyarrow
     import pyarrow.parquet
 
@@ -401,7 +402,7 @@ def _lines(chunks: list[Chunk]) -> list[int]:
 
 
 def _count_lengths(lengths: np.ndarray) -> dict[str, int]:
-    """Length, as JSON has it for a name, to the number of rows of that length."""
+    """The number of rows of each length; lengths are strings, as JSON needs."""
     values, counts = np.unique(lengths, return_counts=True)
     return {str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)}
 
@@ -413,13 +414,13 @@ def _add_lengths(found: Sequence[dict[str, int]]) -> dict[str, int]:
     return {length: total[length] for length in sorted(total, key=int)}
 
 
-def _add_odd(found: list[list[int]]) -> list[int]:
-    """Add up how many lines are odd; the first of them is the first that was found."""
+def _add_stray(found: list[list[int]]) -> list[int]:
+    """The total number of lines with a stray character, and the first of these lines."""
     return [sum(number for number, _ in found), next((line for number, line in found if number), -1)]
 
 
 def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
-    """The counts of a part that an earlier run finished, or None."""
+    """The counts of a part from an earlier run, or None."""
     pyarrow = arrow()
     if not path.is_file():
         return None
@@ -431,13 +432,15 @@ def _read_counts(path: Path, chunks: list[Chunk]) -> dict[str, Any] | None:
     return counts if counts.get("lines") == _lines(chunks) else None
 
 
-def _odd(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Characters that hardly belong where they are: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1,
-    number of ``lines``. No file names: the result of a step depends on bytes, not on where they are."""
+def _stray_characters(counts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tabs and CRs in the text: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1, number of ``lines``.
+
+    Without file names: the result of a step depends only on bytes.
+    """
     found = []
     for side in (0, 1):
-        for name in _ODD:
-            lines, first = _add_odd([count["odd"][name][side] for count in counts])
+        for name in _STRAY:
+            lines, first = _add_stray([count["odd"][name][side] for count in counts])
             if lines:
                 found.append({"side": side, "name": name, "line": first + 1, "lines": lines})
     return found

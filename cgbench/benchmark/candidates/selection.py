@@ -1,11 +1,10 @@
 """Which candidates become the benchmark: rank by uncertainty, cut the noise, draw (ReaCT, section 4).
 
 The most uncertain candidates are mostly noise and are dropped; the benchmark is drawn at random from the next most
-uncertain ones. The draw goes by a seeded hash of each pair's content, so it depends neither on the order of the
-candidates nor on a random generator's version. Before all that, candidates may be dropped for what uncertainty, which
-looks at the source alone, cannot see: those of the highest perplexity under a language model, and those with the
-references that the ensemble finds least likely (docs/how-to/noise.md), overall or among candidates of like degree
-and length (:func:`given_degree`).
+uncertain ones. The draw uses a seeded hash of each pair's content. So it depends neither on the order of the candidates
+nor on the version of a random generator. Uncertainty looks at the source alone, so candidates may be dropped first for
+a high perplexity under a language model, or for a reference that the ensemble finds unlikely (docs/noise.md), overall
+or among candidates of similar degree and length (:func:`given_degree`).
 """
 
 from __future__ import annotations
@@ -24,30 +23,28 @@ from cgbench.errors import InputError
 
 STAGES = ("rest", "dropped", "window", "selected", "dropped_perplexity", "dropped_reference")
 FIRST = ("dropped_perplexity", "dropped_reference")  # cuts before that of the most uncertain; not in every build
-GIVEN_DEGREE = "_given_degree"  # ends the name of a measure that is compared among candidates of like degree alone
-PARTS = 3  # equal ones by degree, and in each of them by length
+GIVEN_DEGREE = "_given_degree"  # suffix of a measure compared only among candidates of similar degree
+PARTS = 3  # equal parts by degree; each has as many by length
 DROPS = ("drop", "drop_perplexity", "drop_reference")
 
 
 @dataclass(frozen=True)
 class Selection:
     """``rank`` [candidates]: place by uncertainty from 0, the most uncertain first; ``stage`` [candidates]: indices
-    into :data:`STAGES` (``window`` means: could have been drawn, was not)."""
+    into :data:`STAGES` (``window``: candidates that were not drawn from the window)."""
 
     rank: np.ndarray
     stage: np.ndarray
 
     @property
     def selected(self) -> np.ndarray:
-        """The positions of the chosen candidates, ascending."""
+        """The positions of the selected candidates, ascending."""
         return np.flatnonzero(self.stage == STAGES.index("selected"))
 
 
 def count_stages(stages: list[str]) -> dict[str, int]:
-    """How many candidates are in each stage; those that could have been drawn count as ``window`` when they were, too.
-
-    Those of :data:`FIRST` are left out where there are none.
-    """
+    """The number of candidates in each stage. ``window`` includes those that were drawn; empty stages of :data:`FIRST`
+    are left out."""
     counts = {stage: stages.count(stage) for stage in STAGES}
     counts["window"] += counts["selected"]
     return {stage: count for stage, count in counts.items() if count or stage not in FIRST}
@@ -65,12 +62,11 @@ def select(
 ) -> Selection:
     """Drop the ``drop`` most uncertain candidates and draw ``count`` of the next ``window``.
 
-    :param uncertainty: [candidates] float, higher is more uncertain; a value that is not a number counts as noise
-        beyond all others.
-    :param content: [candidates] uint64, a hash of each pair's words: breaks ties, and decides the draw with ``seed``.
-    :param first: by stage (of :data:`FIRST`, in that order) a figure [candidates] and a number: so many of the highest
-        of what is left are dropped before the most uncertain, and count for nothing but the ranks.
-    :raises ValueError: the numbers do not fit together (callers check them, with better words).
+    :param uncertainty: [candidates] float, higher is more uncertain; NaN ranks highest, as noise.
+    :param content: [candidates] uint64, a hash of each pair's words: breaks ties and, with ``seed``, decides the draw.
+    :param first: by stage (of :data:`FIRST`, in that order), values [candidates] and a number N: the N candidates with
+        the highest values are dropped before the most uncertain. They keep their ranks.
+    :raises ValueError: the numbers do not fit together (callers check them, with clearer messages).
     """
     total = len(uncertainty)
     first = first or {}
@@ -95,20 +91,20 @@ def select(
 
 
 def _from_the_highest(values: np.ndarray, tie: np.ndarray) -> np.ndarray:
-    """Places from the highest value down; what is no number is above all."""
+    """Places from the highest value down; NaN comes first."""
     return np.lexsort((tie, -np.where(np.isnan(values), np.inf, values)))
 
 
 def given_degree(values: np.ndarray, degree: np.ndarray, length: np.ndarray, tie: np.ndarray) -> np.ndarray:
-    """How far each value is above those of the candidates of like degree and length, float64 [candidates].
+    """How far each value is above those of candidates of similar degree and length, float64 [candidates].
 
-    What is compositional is unlikely, too: the loss on good pairs rises with their degree, and a cut by the plain
-    values takes those of the highest degrees first. So candidates are divided into :data:`PARTS` equal parts by degree,
-    and each of them into as many by length; a value becomes its distance from the median of its part, in units of the
-    part's interquartile range. Medians are not moved by a few noisy pairs, and a part that has more of them loses
-    more. One subtraction and one division give the same figures on every machine.
+    Compositional sentences are also unlikely: the loss on good pairs rises with their degree, and a cut by the plain
+    values would drop the highest degrees first. So candidates are divided into :data:`PARTS` equal parts by degree,
+    and each of them by length. A value becomes its distance from the median of its part, in units of the part's
+    interquartile range. A few noisy pairs do not move the median, and a part with more of them loses more. The result
+    is the same on every machine.
 
-    :param values: [candidates] float, higher is more like noise; one that is not a number stays above all others.
+    :param values: [candidates] float, higher is more like noise; NaN stays above all others.
     :param length: words on the side of the degree; ``tie``: a hash of each candidate, which orders equal ones.
     """
     groups = [np.arange(len(values))]
@@ -125,7 +121,7 @@ def given_degree(values: np.ndarray, degree: np.ndarray, length: np.ndarray, tie
 
 
 def seeded_hash(content: np.ndarray, seed: int, purpose: str) -> np.ndarray:
-    """A fresh, uniformly distributed hash [n] uint64 of each content hash; one a ``seed`` and ``purpose``."""
+    """A uniformly distributed hash [n] uint64 of each content hash, one per ``seed`` and ``purpose``."""
     salt = int.from_bytes(hashlib.sha256(f"{seed} {purpose}".encode()).digest()[:8], "little")
     return mix(content.astype(np.uint64) + np.uint64(salt))
 
@@ -138,15 +134,15 @@ def selection_sizes(config: Mapping[str, Any], candidates: int) -> dict[str, int
 def select_rows(
     columns: Mapping[str, Sequence[Any]], config: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[list[int], list[str]]:
-    """:func:`select` for a table of candidates: of each its rank, from 1, and the name of its stage.
+    """:func:`select` for a table of candidates: the rank of each, from 1, and the name of its stage.
 
-    :param columns: by name; ``content``, the measure ``config["uncertainty"]``, and what is dropped by are needed; for
-        a ``drop_by`` that ends in :data:`GIVEN_DEGREE` also the degree and the length of its side.
+    :param columns: by name: ``content``, the measure ``config["uncertainty"]`` and the measures to drop by. A
+        ``drop_by`` that ends in :data:`GIVEN_DEGREE` also needs the degree and the length of its side.
     :param sizes: of :func:`selection_sizes`.
     :raises InputError: there is no such measure.
     """
 
-    def figures(key: str, measure: str) -> np.ndarray:
+    def values_of(key: str, measure: str) -> np.ndarray:
         if measure not in columns:
             floats = {name for name, values in columns.items() if len(values) and isinstance(values[0], float)}
             known = sorted(floats - {"degree", "perplexity"})
@@ -155,20 +151,19 @@ def select_rows(
 
     first, content = {}, np.array(columns["content"], np.uint64)
     if sizes["drop_perplexity"]:
-        first["dropped_perplexity"] = (figures("drop_perplexity", "perplexity"), sizes["drop_perplexity"])
+        first["dropped_perplexity"] = (values_of("drop_perplexity", "perplexity"), sizes["drop_perplexity"])
     if sizes["drop_reference"]:
         name = config.get("drop_by", REFERENCE_LIKELIHOOD)
         measure = name.removesuffix(GIVEN_DEGREE)
         # Of a log-probability, the lowest are the least likely.
-        values = (-1 if measure.endswith("log_prob") else 1) * figures("drop_by", measure)
+        values = (-1 if measure.endswith("log_prob") else 1) * values_of("drop_by", measure)
         if name != measure:
             degree, length = (np.array(columns[key]) for key in ("degree", f"{config['degree_side']}_length"))
             values = given_degree(values, degree, length, seeded_hash(content, config["seed"], "given_degree"))
         first["dropped_reference"] = (values, sizes["drop_reference"])
     by = config.get("select_by", "uncertainty")
-    ranked = (
-        figures("uncertainty", config["uncertainty"]) if by == "uncertainty" else figures("select_by", "difficulty")
-    )
+    key, measure = ("uncertainty", config["uncertainty"]) if by == "uncertainty" else ("select_by", "difficulty")
+    ranked = values_of(key, measure)
     selection = select(
         -ranked if by == "easiness" else ranked,
         content,

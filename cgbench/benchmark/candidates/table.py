@@ -1,4 +1,4 @@
-"""The candidates as a table: a row each with every figure, and where it is from in numbers that people use."""
+"""The candidates as a table: one row each, with every measure and its place in the pool, counted from 1."""
 
 from __future__ import annotations
 
@@ -20,21 +20,19 @@ if TYPE_CHECKING:
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
 SIDES = ("source", "target")
-RAREST = "{}_rarest"  # of one side: how often the sentence's rarest word is in the training text
+RAREST = "{}_rarest"  # of one side: the count of the sentence's rarest word in the training text
 ROW_KEYS = ("line", "pool", "pool_line", "source_length", "target_length", "pieces", "degree")
-DIFFICULTY = "difficulty"  # of a pair, by any external model: also something to select by
+DIFFICULTY = "difficulty"  # of a pair, by any external model: an alternative measure to select by
 CONTROL_KEYS = (*ROW_KEYS, *map(RAREST.format, SIDES))
 
 
 def candidate_table(
     candidates: Path, pools: Sequence[ParallelText], perplexity: Path | None, learned: Path, degree_side: str
 ) -> Any:
-    """The candidates of a cut in order (a pyarrow table).
+    """The candidates of a cut in order (a pyarrow table). Lines count from 1, in the corpus (``pool_line``) and in the
+    pool as a whole (``line``); a scan counts them from 0.
 
-    :param learned: the step that holds the known n-grams of ``degree_side`` and the words of the other.
-
-    A scan counts the lines of its own corpus from 0; here they count from 1, in the corpus (``pool_line``) and in the
-    pool as a whole (``line``).
+    :param learned: the step with the known n-grams of ``degree_side`` and the words of the other side.
     """
     import pyarrow.parquet
 
@@ -50,13 +48,13 @@ def candidate_table(
 
 
 def places(line: np.ndarray, pool: np.ndarray, pools: Sequence[ParallelText]) -> dict[str, np.ndarray]:
-    """``line``, ``pool`` and ``pool_line`` as people count, of lines and corpora as a scan counts."""
+    """``line``, ``pool`` and ``pool_line``, counted from 1, from the numbers of a scan."""
     first = np.cumsum([0] + [corpus.lines for corpus in pools])
     return {"line": line + first[pool] + 1, "pool": pool + 1, "pool_line": line + 1}
 
 
 def control_table(control: Control, pools: Sequence[ParallelText]) -> Any:
-    """A control set (a pyarrow table): where each pair is from, and its measures."""
+    """A control set (a pyarrow table): the place of each pair in the pool, and its measures."""
     import pyarrow
 
     columns = control.rows | places(control.rows["line"], control.rows["pool"], pools)
@@ -72,9 +70,9 @@ def _rarest(candidates: Path, learned: Path, degree_side: str) -> dict[str, np.n
 
 
 def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabulary]:
-    """The words of the source and of the target that a build knows.
+    """The known words of the source and of the target in a build.
 
-    :param learned: the step that holds the known n-grams of ``degree_side`` and the words of the other.
+    :param learned: the step with the known n-grams of ``degree_side`` and the words of the other side.
     """
     from cgbench.benchmark.known_ngrams.vocabulary import Vocabulary
 
@@ -83,7 +81,7 @@ def vocabularies_of(learned: Path, degree_side: str) -> tuple[Vocabulary, Vocabu
 
 
 def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
-    """``table`` with what ``rows``, one a row of it, say by name."""
+    """``table`` with the values of ``rows`` (one per row of the table) as columns, by name."""
     for name in rows[0] if rows else ():
         table = table.append_column(name, [[row[name] for row in rows]])
     return table
@@ -92,11 +90,11 @@ def with_columns(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
 def read_difficulty(
     files: Sequence[Path], pools: Sequence[ParallelText], specs: Sequence[CorpusSpec]
 ) -> tuple[np.ndarray, ...]:
-    """The difficulty of every pair, a float64 array ``[lines]`` for each corpus of the pool, from files with a number
-    per line, such as Sentinel-src gives for a source (Proietti et al. 2025, "Estimating Machine Translation
-    Difficulty"), or the error of some system.
+    """The difficulty of every pair: a float64 array ``[lines]`` for each corpus of the pool, from files with one number
+    per line. Such values come from Sentinel-src for a source (Proietti et al. 2025, "Estimating Machine Translation
+    Difficulty"), or are the error of some system.
 
-    :raises InputError: a file has more or fewer lines than its corpus, or one that is no number.
+    :raises InputError: a file has more or fewer lines than its corpus, or a line that is not a number.
     """
     result = []
     for path, pool, spec in zip(files, pools, specs, strict=True):
@@ -107,14 +105,12 @@ def read_difficulty(
             except ValueError:
                 value = math.nan
             if not math.isfinite(value):
-                raise InputError(
-                    f"{path}, row {number}: {line.strip()[:40]!r} is not a number; a value a pair is needed"
-                )
+                raise InputError(f"{path}, row {number}: {line.strip()[:40]!r} is not a number; give one per pair")
             values.append(value)
         if len(values) != pool.lines:
             raise InputError(
-                f"{path}: {len(values):,} values for the {pool.lines:,} pairs of {spec}; one is needed for each, in "
-                "the same order"
+                f"{path}: {len(values):,} values for the {pool.lines:,} pairs of {spec}; give one per pair, in the "
+                "same order"
             )
         result.append(np.frombuffer(values, np.float64))
     return tuple(result)

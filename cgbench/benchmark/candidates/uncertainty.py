@@ -1,12 +1,11 @@
 """How uncertain an ensemble is about each candidate: translate the source, then score the translation.
 
-The given translation, the reference, is scored in the same way: what the ensemble finds least likely of it is mostly
-noise (docs/how-to/noise.md). A second ensemble, which translates the other way round, says how likely each source is
-given its target: with that a pair has its dual conditional cross-entropy
-(:mod:`cgbench.benchmark.candidates.pair_measures`).
+The reference is scored in the same way: the least likely ones are mostly noise (docs/noise.md). A second ensemble,
+for the reverse direction, scores each source given its target; this gives the dual conditional cross-entropy of the
+pair (:mod:`cgbench.benchmark.candidates.pair_measures`).
 
-Shards go to worker processes; a finished shard is a file, so a build that is stopped loses at most the shards in the
-making. What a shard holds depends on the candidates and the ensemble alone, never on how many workers there are.
+Shards go to worker processes. A finished shard is a file, so a stopped build loses only the shards in progress. The
+content of a shard depends only on the candidates and the ensemble, not on the number of workers.
 """
 
 from __future__ import annotations
@@ -30,19 +29,18 @@ if TYPE_CHECKING:
     from cgbench.models.ensemble import Ensemble, Translation
     from cgbench.text.corpus import ParallelText
 
-SHARD = 500  # candidates at most; part of the step's key, because batches are formed inside a shard
-LEAST = 100  # candidates of a shard, where there are so many: fewer are no whole batch, and slower
-PLACES = 64  # that shall all have work
-REFERENCE = "reference_"  # begins the names of what is measured of the given translation
-
+SHARD = 500  # maximum number of candidates; part of the step's key, because batches are formed inside a shard
+LEAST = 100  # candidates of a shard, if there are enough: fewer do not fill a batch
+PLACES = 64  # workers that should all get a shard
+REFERENCE = "reference_"  # prefix of the measures of the reference
 
 NBEST = "rmi_nbest"
 """RMI of all hypotheses of the beam, weighted by their probabilities (Malinin and Gales 2021, section 4)."""
 
 
 def search_settings(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a build that say how long a translation may be, those that are not the default; ``nbest`` where
-    the measure that selects is of the n-best list."""
+    """The search settings of a build that are not the default: limits of the length; ``nbest`` if the measure that
+    selects is of the n-best list."""
     found = {key: configuration[key] for key in ("max_length_ratio", "max_length_extra") if key in configuration}
     return found | ({"nbest": True} if configuration.get("uncertainty") == NBEST else {})
 
@@ -60,8 +58,8 @@ def uncertainty_of_candidates(
     """Write ``out/part-*.jsonl``: one line per candidate with its hypothesis and every sequence measure of it and
     of the reference.
 
-    :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
-    :param limits: how candidates are translated, where that is not the search's own way (:func:`search_settings`).
+    :param candidates: the folder with the texts ``candidates.source`` and ``candidates.target``.
+    :param limits: search settings that are not the default (:func:`search_settings`).
     """
     measure = functools.partial(measure_sources, members, beam=beam, device=device, **(limits or {}))
     measure_shards(out, candidate_lines(candidates), measure, "uncertainty", device, engine)
@@ -75,10 +73,10 @@ def measure_shards(
     device: str,
     engine: Engine,
 ) -> None:
-    """Write what ``measure`` finds for each pair of lines to ``out/part-*.jsonl``; shards that are there are kept.
+    """Write the results of ``measure`` for each pair of lines to ``out/part-*.jsonl``; existing shards are kept.
 
-    :param measure: a function of a module, or a partial of one, so that worker processes can have it.
-    :param title: what the progress bar is called.
+    :param measure: a module-level function or a partial of one, so that it can be sent to worker processes.
+    :param title: the title of the progress bar.
     """
     tasks = [(measure, *shard) for shard in pending_shards(out, *texts)]
     total = len(texts[0])
@@ -87,7 +85,7 @@ def measure_shards(
             for done in engine.run(_one_shard, tasks, shard_needs(device)):
                 progress.update(done)
     finally:
-        forget_ensemble()  # one job is done in this process, which has other work
+        forget_ensemble()  # with one job this process holds it
 
 
 def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, *lines: list[str]) -> int:
@@ -97,7 +95,7 @@ def _one_shard(measure: Callable[..., Sequence[Mapping[str, Any]]], path: Path, 
 
 
 def shard_needs(device: str) -> Needs:
-    """What a shard needs."""
+    """The resources of a shard."""
     return Needs(gpus=float(device == "cuda"))
 
 
@@ -111,14 +109,14 @@ def candidate_lines(candidates: Path) -> tuple[list[str], list[str]]:
 
 
 def pending_shards(out: Path, *texts: list[str]) -> list[tuple[Any, ...]]:
-    """The shards that are not in ``out`` yet: of each its file and its lines of every text."""
+    """The shards that are not in ``out`` yet: the file of each, and its lines of every text."""
     size = shard_size(len(texts[0]))
     parts = [(part_path(out, start // size), start) for start in range(0, len(texts[0]), size)]
     return [(path, *(text[start : start + size] for text in texts)) for path, start in parts if not path.is_file()]
 
 
 def shard_size(candidates: int) -> int:
-    """How many candidates a shard has, of so many in all: few where there are few, so that many places have work."""
+    """The number of candidates per shard: small if there are few candidates, so that many workers get one."""
     return min(SHARD, max(LEAST, -(-candidates // PLACES)))
 
 
@@ -128,7 +126,7 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def read_uncertainty(folder: Path) -> list[dict[str, Any]]:
-    """The lines of all shards, in the order of the candidates: what was measured, by name."""
+    """The measurements of all shards by name, in the order of the candidates."""
     return [
         json.loads(line)
         for path in sorted(folder.glob("part-*.jsonl"))
@@ -146,11 +144,11 @@ def measure_sources(
     nbest: bool = False,
     **limits: Any,
 ) -> list[dict[str, Any]]:
-    """Translate some sources and score the translations: of each, ``hypothesis`` and the measures by name.
+    """Translate sources and score the translations: ``hypothesis`` and the measures of each by name.
 
-    The last call's ensemble stays open: a worker opens the members once, whatever the number of its shards.
+    The ensemble of the last call stays open, so a worker loads the members once for all its shards.
 
-    :param references: the given translations; their measures have names that begin with ``reference_``.
+    :param references: their measures have names that begin with ``reference_``.
     :param nbest: also :data:`NBEST`, of all hypotheses of the beam.
     :param limits: as for :func:`uncertainty_of_candidates`.
     """
@@ -166,7 +164,7 @@ def measure_with(
     nbest: bool = False,
     **limits: Any,
 ) -> list[dict[str, Any]]:
-    """:func:`measure_sources` with an ensemble that is open."""
+    """:func:`measure_sources` with an open ensemble."""
     lists = ensemble.search(lines, beam=beam, **limits) if nbest else []
     translations = [best for best, *_ in lists] if nbest else ensemble.translate(lines, beam=beam, **limits)
     measures = ensemble.score(lines, [translation.tokens for translation in translations])
@@ -189,16 +187,16 @@ def _of_nbest(ensemble: Ensemble, lines: Sequence[str], found: Sequence[Sequence
     places = [place for hypotheses in found for place in range(len(hypotheses))]
     flat = [hypothesis for hypotheses in found for hypothesis in hypotheses]
     values = np.zeros((len(lines), max(map(len, found))))
-    log_probs = np.full_like(values, -np.inf)  # of hypotheses that are not there
+    log_probs = np.full_like(values, -np.inf)  # where a list is shorter
     values[rows, places] = ensemble.score([lines[row] for row in rows], [one.tokens for one in flat])["rmi"]
     log_probs[rows, places] = [one.log_prob for one in flat]
     return importance_weighted(values, log_probs)
 
 
 def check_reverse(ensemble: Path, train: ParallelText) -> None:
-    """Check that ``ensemble`` was trained on ``train`` with its sides the other way round.
+    """Check that ``ensemble`` was trained on ``train`` in the reverse direction.
 
-    :raises InputError: it goes the same way as the build, or was trained on another text.
+    :raises InputError: it translates in the direction of the build, or was trained on another text.
     """
     wanted = {"source": train.target.sha256, "target": train.source.sha256}
     for folder in member_folders(ensemble):
@@ -208,20 +206,20 @@ def check_reverse(ensemble: Path, train: ParallelText) -> None:
             continue
         if found == train.hashes:
             raise InputError(
-                f"{folder}: this ensemble translates the way of the build; a reverse ensemble reads the target and "
-                f"writes the source: train it with --train {train.target.path} {train.source.path}"
+                f"{folder}: this ensemble translates in the direction of the build; a reverse-direction ensemble is "
+                f"needed; train it with --train {train.target.path} {train.source.path}"
             )
         raise InputError(
-            f"{folder}: this reverse ensemble was trained on other text than {train.target.path} and "
-            f"{train.source.path} (or text normalised in another way); train one with the same --train, its sides the "
-            "other way round, --tokenize and --lowercase"
+            f"{folder}: this reverse-direction ensemble was not trained on {train.target.path} and "
+            f"{train.source.path} (or they were normalised differently); train one on the same --train with its sides "
+            "swapped, and the same --tokenize and --lowercase"
         )
 
 
 def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, *, device: str, engine: Engine) -> None:
     """Write ``out/part-*.jsonl``: one line per candidate with :data:`REVERSE_LIKELIHOOD`.
 
-    :param candidates: the folder that holds the texts ``candidates.source`` and ``candidates.target``.
+    :param candidates: the folder with the texts ``candidates.source`` and ``candidates.target``.
     """
     sources, targets = candidate_lines(candidates)
     measure = functools.partial(measure_reverse, members, device=device)
@@ -231,7 +229,7 @@ def reverse_of_candidates(members: Sequence[Path], candidates: Path, out: Path, 
 def measure_reverse(
     members: Sequence[Path], targets: Sequence[str], sources: Sequence[str], *, device: str
 ) -> list[dict[str, float]]:
-    """Of each pair the negative log-likelihood of its source given its target, nats a token, end token included."""
+    """The negative log-likelihood of each source given its target, in nats per token, with the end token."""
     ensemble = open_ensemble(tuple(members), device)
     values = ensemble.score(targets, ensemble.subwords.encode_target(sources))["pe_stu"]
     return [{REVERSE_LIKELIHOOD: float(value)} for value in values]
@@ -244,7 +242,7 @@ def forget_ensemble() -> None:
 
 @functools.lru_cache(maxsize=1)
 def open_ensemble(members: tuple[Path, ...], device: str) -> Ensemble:
-    """The ensemble of some checkpoints; that of the last call stays open."""
+    """The ensemble of the checkpoints ``members``; the last one stays open."""
     from cgbench.models.ensemble import Ensemble
 
     return Ensemble.open(members, device)

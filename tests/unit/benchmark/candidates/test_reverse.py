@@ -41,9 +41,9 @@ def test_it_reads_the_target_and_writes_the_source(tmp_path, monkeypatch):
     ("corpus", "message"),
     [
         (("target", "source"), None),
-        (("source", "target"), "translates the way of the build; a reverse ensemble reads the target"),
-        (("target", "target"), "was trained on other text than"),
-        ((), "was trained on other text than"),
+        (("source", "target"), "translates in the direction of the build"),
+        (("target", "target"), "was not trained on"),
+        ((), "was not trained on"),
     ],
 )
 def test_one_that_was_trained_the_other_way_round_is_refused(tmp_path, monkeypatch, corpus, message):

@@ -192,8 +192,8 @@ def test_what_the_pool_cannot_supply_is_one_line(tmp_path):
     control = draw(parts, pools, [(0, 0), (0, 3)], pairs, train, seed=1)
     assert control.sources == ["c d", "a b c"] and control.targets == ["b a", "b c"]
     assert control.warning == (
-        "control set: differs from the test set by 1.00 standard deviations (words of the source), where below 0.1 is "
-        "balanced: the pool has too few pairs like those of the test set"
+        "control set: differs from the test set by 1.00 standard deviations (words of the source); below 0.1 is "
+        "balanced; the pool has too few pairs like those of the test set"
     )
     control = draw(parts, pools, [(0, 0), (0, 1), (0, 3)], pairs, train, seed=1)
-    assert control.sources == ["a b c"] and "and is 2 pairs smaller than the test set: the pool" in control.warning
+    assert control.sources == ["a b c"] and "and is 2 pairs smaller than the test set; the pool" in control.warning
