@@ -79,14 +79,14 @@ def test_values_that_do_not_fit_are_one_line(folder, corpora, run, tmp_path, cha
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--set", "select_by=difficulty"], "select_by=difficulty: needs a value for each pair; give them with --diff"),
+        (["--set", "select_by=difficulty"], "select_by=difficulty: needs one value per pair; pass a file with --diff"),
         (["--difficulty", "none"], "none: no such file"),
         (
             ["--difficulty", "a", "--difficulty", "b"],
             "--difficulty: 2 files for 1 corpora of the pool; give",
         ),
-        (["--set", "uncertainty=rmi_nbest", "--members", "1"], "members: rmi_nbest is how far members disagree"),
-        (["--set", "uncertainty=rmi_nbest", "--set", "beam=1"], "the n-best list of a beam of 1 is its best"),
+        (["--set", "uncertainty=rmi_nbest", "--members", "1"], "members: rmi_nbest measures the disagreement"),
+        (["--set", "uncertainty=rmi_nbest", "--set", "beam=1"], "a beam of 1 has no n-best list"),
     ],
 )
 def test_what_cannot_be_selected_by_is_one_line(corpora, run, tmp_path, words, message):

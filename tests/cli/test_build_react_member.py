@@ -107,9 +107,9 @@ def test_what_members_do_not_go_with(corpora, members, run, tmp_path, monkeypatc
     for words, said in (
         ((*members, "--ensemble", tmp_path), "--member and --ensemble: one of them"),
         ((*members, "--members", 2), "--member takes members as they are; leave --members out"),
-        ((*members, "--set", "uncertainty=rmi_nbest"), "is of an ensemble's own search"),
+        ((*members, "--set", "uncertainty=rmi_nbest"), "needs cgbench's own search"),
         (("--prompt", "{source}"), "--prompt belongs to --member"),
-        ((*members[:2],), "is how far members disagree"),
+        ((*members[:2],), "measures the disagreement of members"),
     ):
         assert said in run(*command, *words, status=2).stderr, words
     monkeypatch.setenv("CGBENCH_ESTIMATE", "1")

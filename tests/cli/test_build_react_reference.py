@@ -111,7 +111,7 @@ def test_a_reference_that_was_changed_is_found(release, table, run, tmp_path):
 def test_shares_that_do_not_fit_are_one_line(corpora, run, tmp_path):
     words = ["build-react", *corpora, *SMALL, "--out", tmp_path / "out", "--set", "drop_reference=0.9"]
     said = run(*words, status=2).stderr
-    assert "drop_reference=0.9, window=3/10: more than all candidates together; lower one of them" in said
+    assert "drop_reference=0.9, window=3/10: together more than all candidates; lower one of them" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -1,10 +1,10 @@
-"""Build a benchmark of compositional generalisation from real text: ReaCT's method, top to bottom.
+"""Build a benchmark of compositional generalisation from real text, by ReaCT's method.
 
-Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Sequence-to-Sequence Learning"
-(Findings of ACL 2023), section 4: drop pairs with rare words; measure each pair's compositional degree by the known
-n-grams of the training corpus; keep the pairs of the highest degree; translate them with an ensemble and measure its
-knowledge uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` is that; :func:`build_react`
-goes from a request to a release.
+Zheng and Lapata, "Real-World Compositional Generalization with Disentangled Sequence-to-Sequence Learning" (Findings of
+ACL 2023), section 4: drop pairs with rare words; compute each pair's compositional degree from the known n-grams of the
+training corpus; keep the pairs of the highest degree; translate them with an ensemble and measure its knowledge
+uncertainty; drop the most uncertain, draw from the next. :func:`find_pairs` implements these steps;
+:func:`build_react` goes from a request to a release.
 """
 
 from __future__ import annotations
@@ -68,25 +68,25 @@ if TYPE_CHECKING:
     from cgbench.lm.language_model import LanguageModel
 
 
-TEXTS = "texts"  # inside the workspace: what was given as lists of sentences
+TEXTS = "texts"  # in the workspace: corpora that were passed as lists of sentences
 
 
 @accepts(BuildRequest)
 def build_react(request: BuildRequest) -> Release:
-    """Build a release, or resume one: finished steps are kept.
+    """Build a release, or resume a build: finished steps are kept.
 
-    A corpus is a file that holds both sides (TSV, JSON lines, Parquet), two plain files, ``(source, target)``, or two
-    lists of sentences.
+    A corpus is one file with both sides (TSV, JSON lines, Parquet), two plain files, ``(source, target)``, or two lists
+    of sentences.
 
-    :returns: the release that is written to ``out``; of a build that stops early it holds the candidates.
-    :raises InputError: an input or a setting is wrong, or too little is left for what is to be selected.
+    :returns: the release in ``out``; if the build stops early, it contains the candidates.
+    :raises InputError: an input or a setting is invalid, or too few pairs are left for the selection.
     """
     texts = open_work(*request.folders) / STEPS / TEXTS
     return run_build(plan_build(request, texts), request.engine or Local(request.jobs), request.say)
 
 
 def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = None) -> Release:
-    """Run the steps of a plan that are not done, and write the release.
+    """Run the missing steps of a plan, and write the release.
 
     :param say: receives one line per step: why it runs or is kept.
     """
@@ -99,7 +99,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace, plan.notes)
         write_timings(built, out, workspace)
-    for warning in built.warnings:  # as the caller names the files; the manifest has their names alone
+    for warning in built.warnings:  # with the caller's paths; the manifest has file names only
         warnings.warn(InputWarning(warning), stacklevel=2)
     return release
 
@@ -107,7 +107,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
 def explain(plan: Plan, workspace: Workspace) -> list[str]:
     """One line per step: whether :func:`run_build` would run it, and why. Writes nothing.
 
-    :raises InputError: as :func:`build_react`, as far as it is known before any step runs.
+    :raises InputError: as :func:`build_react`, as far as it can be known before any step runs.
     """
     if plan.ensemble:
         check_beside(workspace)
@@ -119,29 +119,29 @@ def explain(plan: Plan, workspace: Workspace) -> list[str]:
 
 
 def workspace_of(request: BuildRequest) -> Workspace:
-    """Where the finished steps of a build are."""
+    """The workspace with the finished steps of a build."""
     return Workspace(find_work(*request.folders) / STEPS)
 
 
 def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
-    """The method: from a training corpus and a pool to the pairs of the benchmark. Steps that are done are kept.
+    """The method: from a training corpus and a pool to the pairs of the benchmark. Finished steps are kept.
 
-    :raises InputError: an input is malformed, or too little is left for what is to be selected.
+    :raises InputError: an input is malformed, or too few pairs are left for the selection.
     """
     request = plan.request
     engine.share(workspace.root)
     train = plan.train.realise(workspace, engine)
     pools = tuple(pool.realise(workspace, engine) for pool in plan.pools)
     exclude = tuple(text.realise(workspace, engine) for text in plan.exclude)
-    _check_ensembles(plan, train)  # before the scan: fail before the expensive part
+    _check_ensembles(plan, train)  # fail before the expensive scan
     model = _open_lm(plan, workspace)
     difficulty = read_difficulty(plan.inputs.difficulty, pools, plan.inputs.pools) if plan.inputs.difficulty else None
 
-    # Known: n-grams of any length that occur often enough in the training corpus, or in one that was read before.
+    # Known n-grams: of any length, from the training corpus, a phrase list or an overlap result.
     from cgbench.benchmark.react.learning import learn_known
 
     ngrams = workspace.run(plan.ngrams, lambda out: learn_known(out, plan, train, pools))
-    # Pairs with a rare word are dropped; the degree of the others is how few known n-grams cover them.
+    # Pairs with a rare word are dropped; known n-grams cover the others, which gives their degree.
     with saying_where(engine, "scan", workspace.say):
         scans = tuple(
             workspace.run(
@@ -149,7 +149,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             )
             for number, (step, pool) in enumerate(zip(plan.scans, pools, strict=True))
         )
-    # Candidates: the highest degrees, without repeats and without text that was seen.
+    # Candidates: the highest degrees, without repeats and without seen text.
     candidates = workspace.run(plan.candidates, lambda out: _cut(out, plan, scans, pools, (train, *exclude)))
     counts = _counts(pools, scans, candidates)
     check_enough(request, counts, train)
@@ -162,7 +162,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
         places = zip(table["pool"].to_pylist(), table["pool_line"].to_pylist(), strict=True)
         table = table.append_column(DIFFICULTY, [[float(difficulty[pool - 1][line - 1]) for pool, line in places]])
 
-    # The ensemble translates their sources: how uncertain is it about its own translations?
+    # The ensemble translates the candidates and measures its uncertainty.
     quality = None
     if plan.uncertainty and plan.quality:
         members = _members(plan, workspace, train, engine)
@@ -172,13 +172,13 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
             )
         rows = read_uncertainty(uncertainty)
         table = with_columns(table, rows)
-        # Does it translate at all? (Not in the paper.)
+        # Does the ensemble translate at all? (Not in the paper.)
         held_out = workspace.result(plan.ensemble.held_out) if plan.ensemble and plan.ensemble.held_out else None
         known = workspace.run(
             plan.quality, lambda out: _check_quality(out, plan, rows, members, candidates, train, held_out, engine)
         )
         quality = read_json(known / QUALITY)
-    # A second ensemble, of the other direction: how unlikely are the two sides given each other?
+    # The reverse-direction ensemble: how unlikely is each source given its target?
     if plan.reverse:
         assert plan.inputs.reverse is not None
         back = member_folders(plan.inputs.reverse)
@@ -191,13 +191,13 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
     measured = pair_measures(table.to_pydict(), plan.perplexity.config["side"] if plan.perplexity else None)
     for name, values in measured.items():
         table = table.append_column(name, [values])
-    # The least likely references (not in the paper) and the most uncertain are mostly noise and dropped; the benchmark
-    # is drawn at random from the next.
+    # The least likely references (not in the paper) and the most uncertain candidates are mostly noise and dropped; the
+    # benchmark is drawn at random from the next.
     if plan.request.until == "release":
         sizes = selection_sizes(request.as_dict(), table.num_rows)
         ranks, stages = select_rows(table.to_pydict(), request.as_dict(), sizes)
         table = with_columns(table, [{"rank": rank, "stage": stage} for rank, stage in zip(ranks, stages, strict=True)])
-    # Beside it, if that is asked for: pairs that are like those, but for what they were chosen by.
+    # Optionally, a control set matched to the test set.
     control = None
     if plan.request.until == "release" and request.control:
         with working("control"):
@@ -221,7 +221,7 @@ def find_pairs(plan: Plan, workspace: Workspace, *, engine: Engine) -> Built:
 
 
 def _check_ensembles(plan: Plan, train: ParallelText) -> None:
-    """Check that the ensembles that were given know the training text, each in its direction."""
+    """Check that the user's ensembles were trained on the training text, each in its direction."""
     if plan.inputs.ensemble and plan.uncertainty:
         check_trained_on(plan.inputs.ensemble, train)
     if plan.inputs.reverse and plan.reverse:
@@ -255,7 +255,7 @@ def _draw_control(
     table: Any,
     learned: Path,
 ) -> Control:
-    """The control set for the test set that ``table`` has as its stage ``selected``."""
+    """The control set for the test set (stage ``selected`` in ``table``)."""
     request = plan.request
     chosen = [row for row, stage in enumerate(table["stage"].to_pylist()) if stage == "selected"]
     test = {name: table[name].to_numpy()[chosen] for name in ("pool", "source_length", "target_length")}
@@ -274,7 +274,7 @@ def _draw_control(
 
 
 def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Path) -> dict[str, int]:
-    """How many pairs are left at each stage, up to the candidates."""
+    """The number of pairs left at each stage, up to the candidates."""
     counts = [read_json(scan / "counts.json") for scan in scans]
     return {
         "pool": sum(pool.lines for pool in pools),
@@ -285,7 +285,7 @@ def _counts(pools: Sequence[ParallelText], scans: Sequence[Path], candidates: Pa
 
 
 def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engine) -> list[Path]:
-    """The folders of the ensemble's members, trained and published first if need be; none of external models."""
+    """The folders of the ensemble's members, trained and published first if needed; empty for external models."""
     if plan.inputs.ensemble:
         return member_folders(plan.inputs.ensemble)
     if plan.ensemble is None:
@@ -296,7 +296,7 @@ def _members(plan: Plan, workspace: Workspace, train: ParallelText, engine: Engi
 
 
 def _measure(out: Path, plan: Plan, members: Sequence[Path], candidates: Path, engine: Engine) -> None:
-    """Fill the folder of the uncertainty step."""
+    """Run the uncertainty step."""
     beam, limits = plan.request.beam, search_settings(plan.request.as_dict())
     if plan.inputs.members:
         sources, targets = candidate_lines(candidates)
@@ -318,7 +318,7 @@ def _check_quality(
     held_out: Path | None,
     engine: Engine,
 ) -> None:
-    """Fill the folder of the step that measures how well the ensemble translates."""
+    """Run the step that measures how well the ensemble translates."""
     limits = {key: value for key, value in search_settings(plan.request.as_dict()).items() if key != "nbest"}
     measure_quality(
         out,
@@ -336,7 +336,7 @@ def _check_quality(
 
 
 def _open_lm(plan: Plan, workspace: Workspace) -> LanguageModel | None:
-    """The language model, where the candidates are still to be scored with it: fail before the expensive part."""
+    """The language model if it is needed to score the candidates, so that a bad file fails before the scan."""
     if plan.perplexity is None or workspace.done(plan.perplexity):
         return None
     from cgbench.lm.language_model import LanguageModel
@@ -360,13 +360,13 @@ def _warnings(
     scans: Sequence[Path],
     counts: Mapping[str, int],
 ) -> list[str]:
-    """What is wrong with the texts, tabs and CRs in them; fewer candidates than were asked for."""
+    """Errors in the texts, tabs and CRs in them, and a shortage of candidates."""
     read = [(plan.train, train), *zip(plan.exclude, exclude, strict=True)]
     found = [finding.text for finding in plan.findings]
     found += [warning for planned, text in read for warning in warn_of(odd_characters(text), planned.spec)]
     for pool, scan in zip(plan.pools, scans, strict=True):
         found += warn_of(read_json(scan / "counts.json")["odd"], pool.spec)
-    asked = resolve_amount("candidates", plan.request.candidates, counts["within_length"])
-    if counts["candidates"] < asked:
-        found.append(f"{counts['candidates']:,} candidates are all that is left, where {asked:,} were asked for")
+    wanted = resolve_amount("candidates", plan.request.candidates, counts["within_length"])
+    if counts["candidates"] < wanted:
+        found.append(f"only {counts['candidates']:,} candidates are left, of {wanted:,} requested")
     return found

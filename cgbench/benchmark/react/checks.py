@@ -1,5 +1,5 @@
-"""Whether a build can be made: measures and amounts that fit together, before anything runs; enough to choose from,
-before any model is trained."""
+"""Check that a build is possible: settings that fit together before anything runs, enough pairs before any model is
+trained."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from cgbench.text.streams import is_stdin, read_lines, split_name
 
 
 def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
-    """Check, before anything runs, that there is a file for each corpus of the pool, and one to select by.
+    """Check that there is a difficulty file for each corpus of the pool, and one if the selection needs it.
 
-    :raises InputError: there is not.
+    :raises InputError: a file is missing.
     """
     if select_by != "uncertainty" and not files:
-        raise InputError(f"select_by={select_by}: needs a value for each pair; give them with {argument(DIFFICULTY)}")
+        raise InputError(f"select_by={select_by}: needs one value per pair; pass a file with {argument(DIFFICULTY)}")
     if files and len(files) != pools:
         raise InputError(
             f"{argument(DIFFICULTY)}: {len(files)} files for {pools} corpora of the pool; give one for each, in the "
@@ -42,8 +42,8 @@ def check_difficulty(files: Sequence[Path], pools: int, select_by: str) -> None:
 def check_measures(request: BuildRequest, inputs: Inputs) -> None:
     """Check the measures that select and drop before any model is trained.
 
-    :raises InputError: there is no such measure, what it needs was not given, it is the same for all that a single
-        member translates, or it is of an n-best list and there is none.
+    :raises InputError: an unknown measure; its input is missing; it is constant with a single member; or it needs an
+        n-best list that does not exist.
     """
     from cgbench.models.uncertainty import DISAGREEMENT, SEQUENCE_MEASURES
 
@@ -51,11 +51,11 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
     if name not in known:
         raise InputError(f"uncertainty: unknown measure {name}{did_you_mean(name, known)}")
     if inputs.members and name == NBEST:
-        raise InputError(f"uncertainty={NBEST} is of an ensemble's own search; with {argument('member')}: rmi")
+        raise InputError(f"uncertainty={NBEST} needs cgbench's own search; with {argument('member')}, use rmi")
     if request.members < 2 and name in (*DISAGREEMENT, NBEST):
         raise _one_member(name, "uncertainty=expected_entropy")
     if name == NBEST and request.beam < 2:
-        raise InputError(f"uncertainty={name}: the n-best list of a beam of 1 is its best; raise beam, or take rmi")
+        raise InputError(f"uncertainty={name}: a beam of 1 has no n-best list; raise beam, or use rmi")
     name = request.drop_by.removesuffix(GIVEN_DEGREE)
     references = (*(f"{REFERENCE}{measure}" for measure in SEQUENCE_MEASURES), *NEEDS)
     if name not in references:
@@ -73,23 +73,23 @@ def check_measures(request: BuildRequest, inputs: Inputs) -> None:
 
 def _one_member(name: str, instead: str) -> InputError:
     return InputError(
-        f"members: {name} is how far members disagree, and one member gives every candidate the same but for "
-        f"rounding; take 2 or more, or a measure that one model has ({instead})"
+        f"members: {name} measures the disagreement of members, and one member gives every candidate the same value up "
+        f"to rounding; use 2 or more, or a measure for one model ({instead})"
     )
 
 
 def check_shares(request: BuildRequest, pool: int | None = None) -> None:
-    """Check, before anything runs, that what is to be dropped and drawn can fit into the candidates.
+    """Check, before anything runs, that the numbers to drop and draw can fit into the candidates.
 
-    :param pool: pairs of the pool, where they have been counted: there are no more candidates than that.
-    :raises InputError: it cannot, however many candidates there are.
+    :param pool: pairs of the pool, if counted: the maximum number of candidates.
+    :raises InputError: they do not fit for any number of candidates.
     """
     amounts = {key: parse_amount(key, getattr(request, key)) for key in ("candidates", *DROPS, "window", "select")}
     shares = {key: amount for key, amount in amounts.items() if amount < 1}
     cut = (*DROPS, "window")
     if sum(shares.get(key, Fraction(0)) for key in cut) > 1:
         named = ", ".join(f"{key}={getattr(request, key)}" for key in cut if shares.get(key))
-        raise InputError(f"{named}: more than all candidates together; lower one of them")
+        raise InputError(f"{named}: together more than all candidates; lower one of them")
     if "select" in shares and "window" in shares and shares["select"] > shares["window"]:
         raise InputError(f"select={request.select}: more than window={request.window}, which it is drawn from")
     if amounts["candidates"] < 1 and pool is None:
@@ -98,7 +98,7 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
     most = most if pool is None else min(most, pool)
     sizes = selection_sizes(request.as_dict(), most)
     drop = sum(sizes[key] for key in DROPS)
-    # A window given as a share shrinks with the candidates, a number stays: what does not fit here fits nowhere.
+    # A window given as a share shrinks with the candidates, a number does not: what fails here always fails.
     if drop + sizes["window"] > most or ("select" not in shares and sizes["select"] > sizes["window"]):
         have = f"the {pool:,} pairs of the pool" if pool is not None and most == pool else f"{most:,} candidates"
         raise InputError(
@@ -108,27 +108,27 @@ def check_shares(request: BuildRequest, pool: int | None = None) -> None:
 
 
 def _lowerable(sizes: Mapping[str, int]) -> str:
-    """What can be lowered: what drops something, the window and the draw."""
+    """The settings that can be lowered."""
     return f"{', '.join(key for key in DROPS if sizes[key] or key == 'drop')}, window and select"
 
 
 def check_enough(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> None:
-    """Stop before any model is trained when the pool has too little for what is asked.
+    """Stop before any model is trained if the pool has too few pairs for the settings.
 
     :param counts: pairs left at each stage.
-    :raises InputError: it says what was left at each stage, where the others went, and what helps.
+    :raises InputError: gives the pairs left at each stage, why the others were dropped, and the fix.
     """
     left = (
         f"pool {counts['pool']:,}, known words {counts['known_words']:,}, "
         f"within the length bounds {counts['within_length']:,}, candidates {counts['candidates']:,}"
     )
     if not counts["candidates"]:
-        raise InputError(f"no candidate is left (left: {left}); {_why_none(request, counts, train)}")
+        raise InputError(f"no candidates are left (left: {left}); {_why_none(request, counts, train)}")
     sizes = selection_sizes(request.as_dict(), counts["candidates"])
     for key in ("window", "select"):
         if not sizes[key]:
             raise InputError(
-                f"{key}: {getattr(request, key)} of {counts['candidates']:,} candidates is none (left: {left})"
+                f"{key}: {getattr(request, key)} of {counts['candidates']:,} candidates is 0 (left: {left})"
             )
     if request.until == "candidates":
         return
@@ -143,19 +143,20 @@ def check_enough(request: BuildRequest, counts: Mapping[str, int], train: Parall
 def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelText) -> str:
     if counts["within_length"]:
         return (
-            "pairs that were seen (their source or target is a line of the training corpus or of an excluded one): "
+            "seen pairs (their source or target is a line of the training corpus or of an excluded one): "
             f"{counts['seen']:,}, repeats: {counts['duplicates']:,}; give a pool of other text"
         )
     for text in (train.source, train.target):
-        if said := _unspaced(text.path):
-            return said
+        if message := _unspaced(text.path):
+            return message
     if not counts["known_words"]:
         if counts["empty"] == counts["pool"]:
             return "every pair of the pool is empty on one side"
         return (
-            f"pairs with a word that occurs less than {request.word_min_count} times in the training corpus: "
-            f"{counts['rare_word']:,}, empty on one side: {counts['empty']:,}; the pool shares too few words with it: "
-            "both need the same languages in the same order, the same tokenisation and case, or a lower word_min_count"
+            f"pairs with a word that occurs fewer than {request.word_min_count} times in the training corpus: "
+            f"{counts['rare_word']:,}, empty on one side: {counts['empty']:,}; the pool and the training corpus "
+            "share too few words: give both the same languages in the same order, the same tokenisation and the same "
+            "case, or lower word_min_count"
         )
     bounds = []
     if counts["too_short"]:
@@ -170,11 +171,11 @@ def _why_none(request: BuildRequest, counts: Mapping[str, int], train: ParallelT
 
 
 def _unspaced(path: Path) -> str:
-    """What to say of a text in which nothing separates the words; nothing where something does."""
+    """The error for a text without blanks between words; empty if it has blanks."""
     if not is_unspaced(read_lines(path)):
         return ""
     return (
-        f"{path} has no blanks between its words, and words are what blanks separate: put blanks between words "
+        f"{path} has no blanks between its words, which cgbench needs: put blanks between words "
         "(--tokenize zh=jieba, ja=ja, LANG=spacy:LANG) or characters (--tokenize zh=char)"
     )
 
@@ -182,14 +183,13 @@ def _unspaced(path: Path) -> str:
 def check_words(text: Path, words: int, min_count: int) -> None:
     """Check that a training text has words that are not rare.
 
-    :param words: how many occur ``min_count`` times.
-    :raises InputError: there is none, and why.
+    :param words: the number of words that occur ``min_count`` times.
+    :raises InputError: there are none, and why.
     """
     if words:
         return
     if not any(line.split() for line in read_lines(text)):
-        raise InputError(f"{text}: there is no word in it; the corpus is empty")
+        raise InputError(f"{text}: the corpus is empty: it has no words")
     raise InputError(
-        _unspaced(text)
-        or f"{text}: none of its words occurs {min_count} times; give more text, or lower word_min_count"
+        _unspaced(text) or f"{text}: no word in it occurs {min_count} times; give more text, or lower word_min_count"
     )

@@ -1,14 +1,14 @@
-"""A control set: pairs of the pool that are like those of the test set, but for what makes these hard.
+"""A control set: pairs of the pool that are like those of the test set, except in what makes those hard.
 
-What a system loses from the control set to the test set is then what combinations and uncertainty cost it, and not
-length, domain or rare words: DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every
-filter that the test set has passed (rare words, length bounds, seen text, repeats); neither its source nor its target
-is in the test set. Its degree and its uncertainty may be any. For each test pair one pair of the same corpus is chosen
-that is near it in length and in the frequency of its words (:mod:`cgbench.benchmark.candidates.matching`).
+A system's loss from the control set to the test set is then due to combinations and uncertainty, not to length, domain
+or rare words. DBCA reports the same as a ratio (Moisio et al. 2023). A control pair has passed every filter of the test
+set (rare words, length bounds, seen text, repeats), and neither its source nor its target is in the test set. Its
+degree and uncertainty are not restricted. Each test pair gets one pair of the same corpus with a similar length and
+similar word frequencies (:mod:`cgbench.benchmark.candidates.matching`).
 
-It is chosen from the :data:`NEAR` pairs for each test pair that are nearest in length, of equally near ones those of
-the smallest seeded hash of content, so that neither the order of the pool nor the number of workers matters. Memory
-grows with the test set, not with the pool.
+The choice is among the :data:`NEAR` pairs per test pair that are nearest in length; ties go to the smallest seeded hash
+of content, so neither the order of the pool nor the number of workers matters. Memory grows with the test set, not with
+the pool.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ def draw_control(
     """Draw a control set for a test set.
 
     :param parts: the files of :func:`~cgbench.benchmark.candidates.scan.scan`, for all ``pools``.
-    :param test: of the test set ``pool`` (as in the scan), ``source_length``, ``target_length``, an array each;
-        ``texts``: its sources and targets, words joined by one blank.
+    :param test: arrays ``pool`` (as in the scan), ``source_length`` and ``target_length`` of the test set; ``texts``:
+        its sources and targets, words joined by one blank.
     :param vocabularies: the words of the training text, source and target.
-    :param bounds: as of the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``seen``.
+    :param bounds: as for the cut (:func:`~cgbench.benchmark.candidates.cut.cut`), with ``seen``.
     """
-    wanted, there, near = Counter(bins_of(test).tolist()), _bin_sizes(parts, bounds), NEAR
+    wanted, available, near = Counter(bins_of(test).tolist()), _bin_sizes(parts, bounds), NEAR
     pairs = Counter(test["pool"].tolist())
     while True:
-        ask = nearest_bins(wanted, there, near)
-        rows, found = _usable(_nearest_rows(parts, bounds, seed, ask), pools, seen, texts)
+        limits = nearest_bins(wanted, available, near)
+        rows, found = _usable(_nearest_rows(parts, bounds, seed, limits), pools, seen, texts)
         held = Counter(rows["pool"].tolist())
         if all(held[pool] >= count for pool, count in pairs.items()):
             break
-        if ask == {key: count for key, count in there.items() if key >> 2 * _BITS in pairs}:
+        if limits == {key: count for key, count in available.items() if key >> 2 * _BITS in pairs}:
             break  # everything was read
         near *= 4
     ours, rows = (_with_frequency(one, lines, vocabularies) for one, lines in ((test, _decoded(texts)), (rows, found)))
@@ -97,23 +97,23 @@ def bins_of(rows: Mapping[str, np.ndarray]) -> np.ndarray:
     return (((pool << _BITS) + source) << _BITS) + target
 
 
-def nearest_bins(wanted: Mapping[int, int], there: Mapping[int, int], near: int) -> dict[int, int]:
-    """How many pairs of each bin are looked at: for each bin of the test set ``near`` times as many as it has, of the
-    bins of the same corpus whose two lengths are nearest.
+def nearest_bins(wanted: Mapping[int, int], available: Mapping[int, int], near: int) -> dict[int, int]:
+    """The number of pairs to read from each bin: ``near`` times the test pairs of each bin, from the bins of the same
+    corpus with the nearest lengths.
 
-    :param wanted: pairs of the test set, by bin; ``there``: pairs of the pool.
+    :param wanted: pairs of the test set, by bin; ``available``: pairs of the pool.
     """
-    keys = np.array(sorted(there), np.int64)
-    sizes, ask = np.array([there[key] for key in keys.tolist()], np.int64), np.zeros(len(keys), np.int64)
+    keys = np.array(sorted(available), np.int64)
+    sizes, limits = np.array([available[key] for key in keys.tolist()], np.int64), np.zeros(len(keys), np.int64)
     corpus, source, target = _parts(keys)
     for key, count in sorted(wanted.items()):
         ours, one, other = _parts(np.int64(key))
         same = np.flatnonzero(corpus == ours)
         order = same[np.argsort(np.abs(source[same] - one) + np.abs(target[same] - other), kind="stable")]
         before = np.cumsum(sizes[order]) - sizes[order]
-        ask[order] += np.clip(near * count - before, 0, sizes[order])
-    ask = np.minimum(ask, sizes)
-    return {key: count for key, count in zip(keys.tolist(), ask.tolist(), strict=True) if count}
+        limits[order] += np.clip(near * count - before, 0, sizes[order])
+    limits = np.minimum(limits, sizes)
+    return {key: count for key, count in zip(keys.tolist(), limits.tolist(), strict=True) if count}
 
 
 def _parts(keys: Any) -> tuple[Any, Any, Any]:
@@ -124,7 +124,7 @@ def _parts(keys: Any) -> tuple[Any, Any, Any]:
 def _usable(
     rows: dict[str, np.ndarray], pools: Sequence[ParallelText], seen: Sequence[ParallelText], test: Texts
 ) -> tuple[dict[str, np.ndarray], tuple[list[str], list[str]]]:
-    """The rows that are neither seen, nor of the test set, nor a repeat of one before them; and their texts."""
+    """The rows that are neither seen, nor in the test set, nor repeats, with their texts."""
     found, known = read_texts(rows, pools, seen)
     taken = [known[number] | set(test[number]) for number in (0, 1)]
     kept = []
@@ -145,7 +145,7 @@ def _decoded(texts: Sequence[Sequence[bytes]]) -> tuple[list[str], list[str]]:
 def _with_frequency(
     rows: Mapping[str, np.ndarray], texts: Sequence[Sequence[str]], vocabularies: Sequence[Vocabulary]
 ) -> dict[str, np.ndarray]:
-    """``rows`` with what ``covariates_of`` needs to know of their words."""
+    """``rows`` with the word frequencies that ``covariates_of`` needs."""
     found = dict(rows)
     for side, lines, vocabulary in zip(SIDES, texts, vocabularies, strict=True):
         frequency = word_frequency(vocabulary, lines)
@@ -154,7 +154,7 @@ def _with_frequency(
 
 
 def _bin_sizes(parts: Sequence[Path], bounds: Bounds) -> Counter[int]:
-    """How many rows each bin has."""
+    """The number of rows in each bin."""
     total: Counter[int] = Counter()
     for part in read_parts(parts):
         keys, counts = np.unique(bins_of(part)[bounds.hold(part)], return_counts=True)
@@ -162,10 +162,10 @@ def _bin_sizes(parts: Sequence[Path], bounds: Bounds) -> Counter[int]:
     return total
 
 
-def _nearest_rows(parts: Sequence[Path], bounds: Bounds, seed: int, ask: Mapping[int, int]) -> dict[str, np.ndarray]:
-    """The rows of the smallest seeded hashes, ``ask[bin]`` of each bin, by rising hash; with ``bin``, ``tie``."""
-    keys = np.array(sorted(ask), np.int64)
-    most = np.array([ask[key] for key in keys.tolist()], np.int64)
+def _nearest_rows(parts: Sequence[Path], bounds: Bounds, seed: int, limits: Mapping[int, int]) -> dict[str, np.ndarray]:
+    """The ``limits[bin]`` rows of each bin with the smallest seeded hashes, by rising hash; with ``bin``, ``tie``."""
+    keys = np.array(sorted(limits), np.int64)
+    most = np.array([limits[key] for key in keys.tolist()], np.int64)
     held: list[dict[str, np.ndarray]] = [
         {name: np.zeros(0, np.int64) for name in (*COLUMNS, "bin")}
         | {name: np.zeros(0, np.uint64) for name in ("tie", "content")}
@@ -186,7 +186,7 @@ def _nearest_rows(parts: Sequence[Path], bounds: Bounds, seed: int, ask: Mapping
 
 
 def _smallest(parts: Sequence[dict[str, np.ndarray]], keys: np.ndarray, most: np.ndarray) -> dict[str, np.ndarray]:
-    """Of each bin, the ``most`` rows of the smallest hashes; of equal pairs the first line."""
+    """The ``most`` rows of each bin with the smallest hashes; of equal pairs the first line."""
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.lexsort((rows["line"], rows["tie"], rows["bin"]))
     bins = rows["bin"][order]

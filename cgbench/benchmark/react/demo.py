@@ -1,4 +1,4 @@
-"""The demo: build a benchmark from a corpus whose pairs are of known kinds, and see where each kind ends up."""
+"""The demo: build a benchmark from a synthetic corpus of labelled pairs, and count each label at every stage."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from cgbench.files import read_json, write_json
 LANGUAGES = ("de", "en")
 NOISE = "noise"
 NOISE_SETTINGS = {"lm_side": "source", "drop_by": JOINT}
-"""Beside the preset: what a language model of the source, which the demo trains, makes possible."""
-HARD = Fraction(4, 15)  # of the candidates: the most uncertain that are no noise, the hard good pairs
+"""In addition to the preset: the demo trains a language model of the source."""
+HARD = Fraction(4, 15)  # of the candidates: the most uncertain that are not noise, the hard good pairs
 
 
 @dataclass(frozen=True)
 class Demo:
-    """The finished demo: its release, ``kinds``: by stage, by kind, the number of pairs, and ``noise``: by way of
-    selection, what :func:`noise_left` says."""
+    """The finished demo: its release; ``kinds``, the number of pairs by stage and label; ``noise``, the results of
+    :func:`noise_left` by selection."""
 
     release: Release
     kinds: dict[str, dict[str, int]]
@@ -38,10 +38,10 @@ class Demo:
 
 
 def run_demo(out: Path, seed: int, changes: dict[str, Any], engine: Engine | None = None) -> Demo:
-    """Write the demo corpus to ``out/corpus`` and build ``out/release`` from it; goes on where it was stopped.
+    """Write the demo corpus to ``out/corpus`` and build ``out/release`` from it; resumes an interrupted run.
 
     :param changes: settings of the build that differ from the preset ``demo``; ``engine`` as for :func:`build_react`.
-    :raises InputError: a setting is wrong, or what trains models, or reads language models, is not installed.
+    :raises InputError: a setting is invalid, or the extras for models and language models are not installed.
     """
     require("torch", "models")  # before anything is written
     require("kenlm", "analysis")
@@ -82,7 +82,7 @@ def _source_model(text: Path, path: Path) -> Path:
 
 
 def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, int]]:
-    """How many pairs of each kind were left at each stage; ``kinds`` has one a line of the pool."""
+    """The number of pairs by stage and label; ``kinds`` has one label per line of the pool."""
     import pyarrow.parquet
 
     def count(lines: Iterable[int]) -> dict[str, int]:
@@ -91,7 +91,7 @@ def count_kinds(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, i
         return {kind: found.get(kind, 0) for kind in sorted(set(kinds))}
 
     scan = release.step("scan-1")
-    assert scan is not None  # it has just been made or kept
+    assert scan is not None  # just made or kept
     known = [
         line
         for part in sorted(scan.glob("part-*.parquet"))
@@ -116,7 +116,7 @@ _STAGES = {
 
 
 def noise_by_way(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, float]]:
-    """What is left of the noise as the release was selected (``this build``), and as the paper would have."""
+    """The noise left by the selection of the release (``this build``), and by that of the paper."""
     columns = release.table().to_pydict()
     paper = ReactSettings()  # its defaults
     share = Fraction(int(paper.drop), int(paper.candidates))
@@ -134,13 +134,12 @@ def noise_by_way(release: Release, kinds: Sequence[str]) -> dict[str, dict[str, 
 
 
 def noise_left(noise: np.ndarray, uncertainty: np.ndarray, stages: np.ndarray) -> dict[str, float]:
-    """How well a selection keeps noise out, and hard pairs in.
+    """How well a selection drops noise and keeps hard pairs.
 
-    :param noise: [candidates] bool, by the record.
+    :param noise: [candidates] bool, true labels.
     :param stages: [candidates] names of their stages.
-    :returns: the share of noise in the ``window`` that is drawn from and in the ``test set``; the share of the hard
-        good pairs that was ``kept``: of the most uncertain candidates that are no noise (:data:`HARD`), those that no
-        cut dropped.
+    :returns: the share of noise in the ``window`` and in the ``test set``; and the share of hard good pairs ``kept``:
+        of the most uncertain candidates that are not noise (:data:`HARD`), those that no cut dropped.
     """
     window, selected = np.isin(stages, _STAGES["window"]), stages == "selected"
     good = np.flatnonzero(~noise)

@@ -1,4 +1,4 @@
-"""The inputs of a build as it reads them: from what a request names, or holds as lists of sentences."""
+"""The inputs of a build: read from the files or lists of sentences in a request."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a build reads. ``phrases`` is a list of known n-grams given by the user (a phrase a line); ``known``
-    results of ``cgbench overlap`` by side, which stand for that side of the training text there; ``ensemble`` a
-    folder of trained members, else they are trained; ``members`` models from outside instead of either; ``reverse`` an
-    ensemble that translates the other way round; ``lm`` a language model that scores the candidates; ``difficulty`` a
-    file of values beside each corpus of the pool. Languages are parts of file names."""
+    """The inputs of a build. ``phrases`` is a user's list of known n-grams (one phrase per line). ``known`` has results
+    of ``cgbench overlap`` by side, which replace that side of the training text. ``ensemble`` is a folder of trained
+    members, ``members`` are external models; without either, members are trained. ``reverse`` is a reverse-direction
+    ensemble, ``lm`` a language model that scores the candidates, ``difficulty`` one file of values per corpus of the
+    pool. Languages are parts of file names."""
 
     train: CorpusSpec
     pools: tuple[CorpusSpec, ...]
@@ -43,7 +43,7 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     """The inputs that a request names.
 
     :param texts: the folder where lists of sentences are written.
-    :raises InputError: they do not fit together, or one of them is not what it should be.
+    :raises InputError: an input is invalid, or two of them do not fit together.
     """
     train = as_corpus(request.train, request.columns, "train", texts)
     languages = languages_of(request.languages, train)
@@ -64,35 +64,35 @@ def read_inputs(request: BuildRequest, texts: Path) -> Inputs:
     )
     if inputs.phrases and request.degree_side in inputs.known:
         raise InputError(
-            f"{argument('known_from')} and {argument('ngrams')}: one of them, for the {request.degree_side}"
+            f"{argument('known_from')} and {argument('ngrams')}: give only one of them for the {request.degree_side}"
         )
     if not inputs.pools:
-        raise InputError(f"{argument('pools')}: a pool of pairs is needed")
+        raise InputError(f"{argument('pools')}: give at least one pool")
     return inputs
 
 
 def _by_bytes(spec: CorpusSpec) -> tuple[list[str], str]:
-    """What corpora to exclude are ordered by: it must not matter in which order they were given."""
+    """The sort key of corpora to exclude, so that their order does not matter."""
     return [known_digest(path) if path.is_file() else "" for path in spec.files], str(spec)
 
 
-def _path(given: PathLike | None) -> Path | None:
-    return None if given is None else Path(given)
+def _path(path: PathLike | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
-def _listed(given: Any) -> Sequence[Any]:
-    return [given] if isinstance(given, (str, os.PathLike)) else list(given)
+def _listed(value: Any) -> Sequence[Any]:
+    return [value] if isinstance(value, (str, os.PathLike)) else list(value)
 
 
 def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
-    """The external models that stand for the members, checked to make an ensemble."""
+    """The external models that replace the members, checked to form an ensemble."""
     names = _listed(request.member)
     if not names:
         if request.prompt is not None:
-            raise InputError(f"{argument('prompt')} belongs to {argument('member')}")
+            raise InputError(f"{argument('prompt')} needs {argument('member')}")
         return ()
     if request.ensemble is not None:
-        raise InputError(f"{argument('member')} and {argument('ensemble')}: one of them; a member may be a checkpoint")
+        raise InputError(f"{argument('member')} and {argument('ensemble')}: give one; a member may be a checkpoint")
     if request.until == "candidates":
         return ()
     members = tuple(plan_member(str(name), request.prompt) for name in names)
@@ -100,46 +100,46 @@ def _external_members(request: BuildRequest) -> tuple[Planned, ...]:
     return members
 
 
-def corpora_of(given: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> tuple[CorpusSpec, ...]:
-    """Several corpora, or one alone: two names of plain files can only be the two sides of one.
+def corpora_of(value: Any, role: str, *, columns: tuple[str, str] | None, texts: Path) -> tuple[CorpusSpec, ...]:
+    """Several corpora or a single one. Two names of plain files are the two sides of one corpus.
 
-    :raises InputError: one of them is none.
+    :raises InputError: one of them is not a corpus.
     """
-    if isinstance(given, (str, os.PathLike, CorpusSpec)) or _is_pair(given):
-        return (as_corpus(given, columns, f"{role}-1", texts),)
-    return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(given, 1))
+    if isinstance(value, (str, os.PathLike, CorpusSpec)) or _is_pair(value):
+        return (as_corpus(value, columns, f"{role}-1", texts),)
+    return tuple(as_corpus(one, columns, f"{role}-{number}", texts) for number, one in enumerate(value, 1))
 
 
-def _is_pair(given: Sequence[object]) -> bool:
-    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are no two files."""
-    if len(given) != 2:
+def _is_pair(value: Sequence[object]) -> bool:
+    """Whether these are the sides of one corpus: two plain files, or two lists of sentences that are not file pairs."""
+    if len(value) != 2:
         return False
-    if all(isinstance(part, (str, os.PathLike)) for part in given):
-        return all(form(Path(str(part))) == "plain" for part in given)
+    if all(isinstance(part, (str, os.PathLike)) for part in value):
+        return all(form(Path(str(part))) == "plain" for part in value)
     return all(
         isinstance(part, Sequence) and not isinstance(part, str) and len(part) != 2
         and all(isinstance(one, str) for one in part)
-        for part in given
+        for part in value
     )  # fmt: skip
 
 
-def known_from_of(given: Any, degree_side: str) -> dict[str, Path]:
-    """The results of ``cgbench overlap`` by side: ``{"source": FOLDER}``, or ``source=FOLDER``; a folder without a side
-    is of the one that the degree is of.
+def known_from_of(value: Any, degree_side: str) -> dict[str, Path]:
+    """The results of ``cgbench overlap`` by side, from ``{"source": FOLDER}`` or ``source=FOLDER``. A folder without a
+    side belongs to the side of the degree.
 
-    :raises InputError: there is no such side, or a side has two.
+    :raises InputError: an unknown side, or two folders for one side.
     """
-    if isinstance(given, Mapping):
-        pairs = [(str(side), str(folder)) for side, folder in given.items()]
+    if isinstance(value, Mapping):
+        pairs = [(str(side), str(folder)) for side, folder in value.items()]
     else:
-        parts = [(word, *word.partition("=")) for word in map(os.fspath, _listed(given))]
+        parts = [(word, *word.partition("=")) for word in map(os.fspath, _listed(value))]
         pairs = [
             (side, folder) if sign and side in SIDES else (degree_side, word) for word, side, sign, folder in parts
         ]
     for side, folder in pairs:
         if side not in SIDES or not folder:
-            raise InputError(f"{argument('known_from', f'{side}={folder}')}: a side and a folder, as source=FOLDER")
+            raise InputError(f"{argument('known_from', f'{side}={folder}')}: give a side and a folder: source=FOLDER")
     found = {side: Path(folder) for side, folder in pairs}
     if len(found) < len(pairs):
-        raise InputError(f"{argument('known_from')}: one folder per side, as source=FOLDER and target=FOLDER")
+        raise InputError(f"{argument('known_from')}: give one folder per side: source=FOLDER and target=FOLDER")
     return dict(sorted(found.items()))

@@ -1,5 +1,5 @@
-"""What a build takes for known: n-grams of the side of the degree and words of the other, of the training text, of a
-list, or of a corpus of any size that ``cgbench overlap`` has read."""
+"""The known n-grams of a build on the side of the degree, and the known words of the other: from the training text, a
+phrase list, or a result of ``cgbench overlap``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from cgbench.text.normalisation import normaliser
 
 
 def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> None:
-    """Write what a scan takes for known into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan`).
+    """Write the known n-grams and words into the folder ``out`` (:mod:`cgbench.benchmark.candidates.scan`).
 
-    :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` is of other text.
+    :raises InputError: no word occurs often enough, or a result of ``cgbench overlap`` belongs to other text.
     """
     request, inputs = plan.request, plan.inputs
     ours, other = request.degree_side, SIDES[request.degree_side == "source"]
@@ -43,15 +43,15 @@ def learn_known(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Para
             check_words(getattr(train, side).path, len(words), least)
         elif not len(words):
             raise InputError(
-                f"{inputs.known[side]}: no word of the pool occurs {least} times in that corpus; give a corpus of the "
-                "same language, tokenised alike, or lower word_min_count"
+                f"{inputs.known[side]}: no word of the pool occurs {least} times in that corpus; use a corpus of the "
+                "same language and tokenisation, or lower word_min_count"
             )
     ngrams.save(out / NGRAMS)
     others.save(out / WORDS)
 
 
 def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[ParallelText]) -> KnownNgrams:
-    """Those of the side of the degree."""
+    """The known n-grams on the side of the degree."""
     request, inputs, side = plan.request, plan.inputs, plan.request.degree_side
     path, counts = getattr(train, side).path, {"word_min_count": request.word_min_count}
     if side in inputs.known:
@@ -65,7 +65,7 @@ def _ngrams(out: Path, plan: Plan, train: ParallelText, pools: Sequence[Parallel
 
 
 def _texts(plan: Plan, pools: Sequence[ParallelText], side: str) -> list[Named]:
-    """One side of the corpora of the pool, normalised, by their names."""
+    """One side of the normalised corpora of the pool, with a name for messages."""
     return [
         (f"the {side} of {planned.spec}", read_blocks(getattr(pool, side).path))
         for planned, pool in zip(plan.pools, pools, strict=True)

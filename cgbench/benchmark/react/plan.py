@@ -1,4 +1,4 @@
-"""The plan of a build: what it reads, and every step, known before any of them runs."""
+"""The plan of a build: its inputs and every step, known before any of them runs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,8 @@ from cgbench.text.streams import begins_with_mark
 
 @dataclass(frozen=True)
 class Plan:
-    """Every step of a build, known before any of them runs.
-
-    ``request`` is what was asked for; its ``members`` are as many as the ensemble has that was given.
-    """
+    """Every step of a build, known before any of them runs. The ``members`` of ``request`` are those of the user's
+    ensemble if there is one."""
 
     request: BuildRequest
     inputs: Inputs
@@ -51,10 +49,10 @@ class Plan:
     ensemble: EnsemblePlan | None  # None: the user's own ensemble, or none is needed
     uncertainty: Step | None  # None: the build stops at the candidates
     quality: Step | None = None  # None: the build stops at the candidates
-    reverse: Step | None = None  # None: there is no reverse ensemble
-    perplexity: Step | None = None  # None: there is no language model
+    reverse: Step | None = None  # None: no reverse-direction ensemble
+    perplexity: Step | None = None  # None: no language model
     findings: tuple[Finding, ...] = ()  # errors in the texts
-    notes: Mapping[str, str] = field(default_factory=dict)  # what people wrote for the card
+    notes: Mapping[str, str] = field(default_factory=dict)  # a person's texts for the card
 
     @property
     def steps(self) -> list[Step]:
@@ -70,10 +68,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Built:
-    """What a build has found: its texts, the folder of the candidates' text, every candidate with all its figures
-    (a pyarrow table, from the highest degree down, see docs/reference/formats.md), the number of pairs left at
-    each stage, how well the ensemble translates (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the
-    control set, if there is one."""
+    """The results of a build: its texts, the folder of the candidates' text, the candidates with all measures (a
+    pyarrow table by falling degree, see docs/formats.md), the number of pairs left at each stage, the quality of the
+    ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the control set if there is one."""
 
     plan: Plan
     train: ParallelText
@@ -89,8 +86,8 @@ class Built:
 def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     """Identify the inputs by their bytes and lay out the steps. Reads the inputs and runs nothing.
 
-    :param texts: the folder where lists of sentences are written (default: one that is gone when this returns).
-    :raises InputError: an input is missing or malformed, or the settings do not fit together.
+    :param texts: the folder where lists of sentences are written (default: a temporary one).
+    :raises InputError: an input is missing or malformed, or settings do not fit together.
     """
     if texts is None:
         with tempfile.TemporaryDirectory() as folder:
@@ -101,8 +98,8 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
     until, model = request.until, load_preset(request.model).replace(request.model_settings)
     check_difficulty(inputs.difficulty, len(inputs.pools), request.select_by)
     if until != "candidates":
-        if given := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
-            request = changed(request, members=len(given))
+        if members := inputs.members or (inputs.ensemble and member_folders(inputs.ensemble)):
+            request = changed(request, members=len(members))
         check_measures(request, inputs)
     if until == "release":
         check_shares(request)
@@ -123,7 +120,7 @@ def plan_build(request: BuildRequest, texts: Path | None = None) -> Plan:
             "word_min_count": request.word_min_count,
             "ngram_min_count": request.ngram_min_count,
             "degree_side": side,
-            # Named only where there is one: the keys of all other lists stay what they were.
+            # Only if there is one, so that the keys of all other lists stay the same.
             **({"byte_order_mark": True} if inputs.phrases and begins_with_mark(inputs.phrases) else {}),
         },
         {
@@ -201,14 +198,14 @@ def _plan_models(plan: Plan, model: Preset) -> dict[str, Any]:
 
 
 def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -> tuple[Finding, ...]:
-    """What is wrong with the texts, each in a warning.
+    """The errors in the texts; each is also a warning.
 
-    :raises InputError: a text is malformed, or would spoil the benchmark and is not accepted.
+    :raises InputError: a text is malformed, or would spoil the benchmark and was not accepted.
     """
     findings = look_at(inputs.train, (*inputs.pools, *inputs.exclude), normalisation)
     for finding in findings:
         if finding.stops and not accept:
-            raise InputError(f"{finding.text}; {argument('accept_text')} takes the text as it is")
+            raise InputError(f"{finding.text}; use {argument('accept_text')} to accept the text as it is")
         warnings.warn(InputWarning(finding.text), stacklevel=2)
     return tuple(findings)
 
@@ -216,9 +213,9 @@ def _inspect_texts(inputs: Inputs, normalisation: Normalisation, accept: bool) -
 def _plan_known(
     inputs: Inputs, request: BuildRequest, normalisation: Normalisation, pools: Sequence[PlannedText]
 ) -> dict[str, str]:
-    """What the known n-grams depend on where a corpus was read by ``cgbench overlap``: its results, and the pool.
+    """The inputs of the step ``known-ngrams`` with results of ``cgbench overlap``: these results, and the pool.
 
-    :raises InputError: a result is none or damaged, knows no counts as high as are asked for, or has other words.
+    :raises InputError: a result is missing or damaged, lacks counts as high as the settings need, or has other words.
     """
     found = {}
     for side, folder in inputs.known.items():
@@ -227,8 +224,8 @@ def _plan_known(
             check_count(folder, said["counts_up_to"], getattr(request, name), name)
         if request.anonymise != "none":
             raise InputError(
-                f"{argument('known_from')}: with {argument('anonymise')} names are replaced pair by pair, which "
-                "cgbench overlap does not do; run it on text whose names are replaced, and build from that"
+                f"{argument('known_from')}: {argument('anonymise')} replaces names pair by pair, which cgbench overlap "
+                "does not; replace the names first, and run both commands on that text"
             )
         language = inputs.languages[SIDES.index(side)]
         check_words_alike(folder, said["units"]["words"], normalisation.of(language).settings)
@@ -239,9 +236,8 @@ def _plan_known(
 def _plan_perplexity(inputs: Inputs, request: BuildRequest, candidates: Step) -> Step | None:
     """The step that scores the candidates with the language model, if there is one."""
     if inputs.lm is None:
-        set_ones = sorted(set(LM_SETTINGS) & set(request.as_dict()))
-        if set_ones:
-            raise InputError(f"{set_ones[0]}: needs a language model; give one with {argument('lm')}")
+        if needless := sorted(set(LM_SETTINGS) & set(request.as_dict())):
+            raise InputError(f"{needless[0]}: needs a language model; give one with {argument('lm')}")
         return None
     side = request.lm_side or request.degree_side
     return Step("perplexity", {"side": side}, {"candidates": candidates.key, "lm": _hash_input(inputs.lm)}, revision=2)

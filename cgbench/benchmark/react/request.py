@@ -1,4 +1,4 @@
-"""What a build is asked for: its settings, whose presets are ``presets/*.yaml``, and its inputs.
+"""The settings and inputs of a build. The presets are ``presets/*.yaml``.
 
 Defaults are those of ReaCT (Zheng and Lapata 2023, section 4) where the paper states them.
 """
@@ -53,7 +53,7 @@ _LATER = (
     *LM_SETTINGS, "detokenize", "anonymise", "max_length_ratio", "max_length_extra", "select_by", "drop_reference",
     "drop_by", "control", "release_text",
 )  # fmt: skip
-"""Settings that are stored only where they have not their default."""
+"""Settings that are stored only if they differ from the default."""
 
 
 def _fields() -> dict[str, Field]:
@@ -170,17 +170,17 @@ class ReactSettings(Normalising):
 
     @property
     def model_settings(self) -> dict[str, Any]:
-        """Changes of the model preset, by dotted name."""
+        """Changes to the model preset, by dotted name."""
         return {}
 
     @property
     def held_out(self) -> str | None:
-        """``valid`` as a step knows it: the same for equal amounts; None for none."""
+        """``valid`` in a form that is the same for equal amounts; None for none."""
         amount = parse_amount("valid", self.valid)
         return str(amount) if amount else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The settings as the manifest has them, model settings flat; some (:data:`_LATER`) only where they are set."""
+        """The settings as in the manifest, model settings flat; those of :data:`_LATER` only if they are set."""
         names = [field.name for field in fields(ReactSettings)]
         values = {name: getattr(self, name) for name in names}
         unset = {name for name in _LATER if values[name] == getattr(ReactSettings, name)}
@@ -269,18 +269,18 @@ class BuildRequest(ReactSettings, CorpusOptions, StepOptions):
         super().__post_init__()
         for key in self.settings or ():
             if key in _fields():
-                raise InputError(f"{argument('settings')}: {key} is an argument of its own")
+                raise InputError(f"{argument('settings')}: {key} is a separate argument; pass it directly")
             if not key.startswith(SECTIONS):
                 raise unknown_setting(key, _fields())
 
     @property
     def folders(self) -> tuple[Path, Path | None]:
-        """The folder of the release, and that of the work if one was given."""
+        """The folder of the release, and that of the work if set."""
         return as_path(self.out), None if self.work is None else as_path(self.work)
 
     @property
     def model_settings(self) -> dict[str, Any]:
-        """Changes of the model preset, by dotted name."""
+        """Changes to the model preset, by dotted name."""
         named = {"model.architecture": self.arch, "method.name": self.method}
         found = {**(self.settings or {}), **{key: value for key, value in named.items() if value is not None}}
         return dict(sorted(found.items()))

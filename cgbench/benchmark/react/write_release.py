@@ -1,7 +1,7 @@
-"""Write a finished benchmark folder: the test set, the split, every candidate's figures, a manifest and a card.
+"""Write a finished release: the test set, the split, all measures of the candidates, a manifest and a card.
 
-Everything in it but ``timings.json`` is a function of the inputs and the settings: two builds give the same bytes.
-Nothing is decided here: what was selected is in the table of candidates already.
+Everything except ``timings.json`` is a function of the inputs and the settings: two builds give the same bytes. The
+selection is already in the table of candidates; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ PACKAGES = ("numpy", "numba", "pyarrow", "torch", "tokenizers", "safetensors", "
 
 
 def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[str, str] | None = None) -> Release:
-    """Write what a build has found to ``out``.
+    """Write the results of a build to ``out``.
 
-    Of a build that stopped early (``built.plan.request.until``) the candidates are written, with what is known of them.
-    Everything is written to the workspace first: a full disk leaves ``out`` as it was. ``manifest.json`` comes last and
-    makes the release whole.
+    A build that stops early (``built.plan.request.until``) writes the candidates with the measures known so far.
+    Everything is written to the workspace first, so a full disk leaves ``out`` as it was. ``manifest.json`` comes last
+    and completes the release.
 
-    :param notes: parts of the card that people have written; those in a card that is there already stay.
+    :param notes: parts of the card written by people; those in an existing card are kept.
     """
     staging = workspace.root / "release"
     shutil.rmtree(staging, ignore_errors=True)
@@ -78,9 +78,9 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
         sides = control.sources, control.targets
         table = control_table(control, built.pools).append_column("content", [content_of(*sides)])
         tables["control"] = with_text(table, sides, built.plan.inputs.languages)
-    names = shown_names(_given(built))
+    names = shown_names(_input_paths(built))
     manifest = _manifest(built, rows, names)
-    del rows, texts  # before the tables are written, and read for the card
+    del rows, texts  # free memory before the tables are written and read for the card
     if built.plan.request.release_text == "none":
         tables = {name: without_text(table) for name, table in tables.items()}
         left_out = text_files(manifest)
@@ -105,7 +105,7 @@ def write_release(built: Built, out: Path, workspace: Workspace, notes: Mapping[
 
 
 def _texts(built: Built, rows: list[dict[str, Any]], texts: Sequence[Sequence[str]]) -> dict[str, str]:
-    """The files of text by name."""
+    """The text files by name."""
     until = built.plan.request.until
     chosen = chosen_rows(built.table) if until == "release" else range(len(rows))
     contents = {}
@@ -130,9 +130,9 @@ def _split_row(row: dict[str, Any], hidden: Set[str]) -> str:
 
 
 def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]) -> dict[str, Any]:
-    """All but the files' hashes.
+    """The manifest without the checksums of the files.
 
-    :param names: what the release calls each input, by its path.
+    :param names: the name of each input in the release, by its path.
     """
     plan, request = built.plan, built.plan.request
     measured = {"degree": "degree"}
@@ -142,7 +142,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         measured["difficulty"] = "difficulty"
     if plan.uncertainty:
         measured |= {"uncertainty": request.uncertainty, "reference": REFERENCE_LIKELIHOOD}
-    figures: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
+    statistics: dict[str, Any] = {name: summary([row[key] for row in rows]) for name, key in measured.items()}
     counts = dict(built.counts)
     seeds: dict[str, Any] = {"cut": request.seed}
     if plan.uncertainty:
@@ -153,9 +153,9 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         counts |= count_stages([row["stage"] for row in rows])
         seeds["selection"] = request.seed
         order = sorted(measured, key=("degree", "uncertainty", "reference", "perplexity", "difficulty").index)
-        figures["selected"] = {name: summary([rows[number][measured[name]] for number in chosen]) for name in order}
+        statistics["selected"] = {name: summary([rows[number][measured[name]] for number in chosen]) for name in order}
     if built.control and len(built.control.sources):
-        figures["control"] = {"degree": summary(built.control.rows["degree"])}
+        statistics["control"] = {"degree": summary(built.control.rows["degree"])}
     return {
         "format": FORMAT,
         "id": ID,
@@ -168,7 +168,7 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
         "inputs": _inputs(built, names),
         "licence": request.licence,
         "counts": counts,
-        "figures": figures,
+        "figures": statistics,
         **({"balance": built.control.balance} if built.control else {}),
         **({"ensemble": built.quality} if built.quality else {}),
         "seeds": seeds,
@@ -179,20 +179,20 @@ def _manifest(built: Built, rows: list[dict[str, Any]], names: Mapping[str, str]
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """A line of text with what a release calls its inputs."""
+    """A line of text with the paths of inputs replaced by their names in the release."""
     for path in sorted(names, key=len, reverse=True):
         text = text.replace(path, names[path]) if path != names[path] else text
     return text
 
 
 def write_timings(built: Built, out: Path, workspace: Workspace) -> None:
-    """Write ``timings.json``: the seconds that each step took when it ran (all its runs, if it was stopped)."""
+    """Write ``timings.json``: the seconds that each step took, over all its runs."""
     seconds = {step.name: workspace.seconds(step) for step in built.plan.steps}
     write_atomic(out / TIMINGS, to_json({"seconds": seconds, "digest": timings_digest(seconds)}))
 
 
-def _given(built: Built) -> list[str]:
-    """The paths that the build was given."""
+def _input_paths(built: Built) -> list[str]:
+    """The paths of the inputs."""
     inputs = built.plan.inputs
     specs = (inputs.train, *inputs.pools, *inputs.exclude)
     others = (inputs.phrases, *inputs.known.values(), inputs.ensemble, inputs.reverse, inputs.lm, *inputs.difficulty)
@@ -247,43 +247,43 @@ def _versions(built: Built) -> dict[str, str]:
 
 
 def command(built: Built, names: Mapping[str, str]) -> str:
-    """The command that builds this release again: every setting spelled out, inputs as the release calls them."""
+    """The command that builds this release again: every setting, inputs by their names in the release."""
     inputs, request = built.plan.inputs, built.plan.request
     words = ["cgbench", "build-react"]
 
-    def give(option: str, *values: str) -> None:
+    def add(option: str, *values: str) -> None:
         words.extend((option, *values))
 
-    def give_paths(option: str, *paths: Any) -> None:
+    def add_paths(option: str, *paths: Any) -> None:
         words.extend(word for path in paths if path for word in (option, names[str(path)]))
 
     specs = [("--train", inputs.train), *(("--pool", spec) for spec in inputs.pools)]
     specs += [("--exclude", spec) for spec in inputs.exclude]
     for option, spec in specs:
-        give(option, *(names[str(path)] for path in spec.paths))
-    for columns in [spec.columns for _, spec in specs if spec.columns][:1]:  # of all corpora with both sides in a file
-        give("--columns", ",".join(columns))
-    give("--languages", ",".join(inputs.languages))
-    give_paths("--ngrams", inputs.phrases)
+        add(option, *(names[str(path)] for path in spec.paths))
+    for columns in [spec.columns for _, spec in specs if spec.columns][:1]:  # shared by all files with both sides
+        add("--columns", ",".join(columns))
+    add("--languages", ",".join(inputs.languages))
+    add_paths("--ngrams", inputs.phrases)
     for side, folder in inputs.known.items():
-        give("--known-from", f"{side}={names[str(folder)]}")
-    give_paths("--ensemble", inputs.ensemble)
+        add("--known-from", f"{side}={names[str(folder)]}")
+    add_paths("--ensemble", inputs.ensemble)
     for member in inputs.members:
-        give("--member", shown_name(member.address))
+        add("--member", shown_name(member.address))
     for template in {one.template for one in inputs.members if "prompt" not in one.address.options} - {None}:
-        give("--prompt", str(template))  # one, of all
-    give_paths("--reverse-ensemble", inputs.reverse)
-    give_paths("--difficulty", *inputs.difficulty)
-    give_paths("--lm", inputs.lm)
+        add("--prompt", str(template))  # shared by all members
+    add_paths("--reverse-ensemble", inputs.reverse)
+    add_paths("--difficulty", *inputs.difficulty)
+    add_paths("--lm", inputs.lm)
     if any(finding.stops for finding in built.plan.findings):
-        give("--accept-text")
+        add("--accept-text")
     if built.plan.ensemble and (together := built.plan.ensemble.processes) > 1:
-        give("--gpus-per-member", str(together))
-    give("--device", built.plan.device, "--out", "DIR")
+        add("--gpus-per-member", str(together))
+    add("--device", built.plan.device, "--out", "DIR")
     defaults = ReactSettings().as_dict()
     for key, value in request.as_dict().items():
         if value != defaults.get(key):
-            give("--set", f"{key}={'none' if value is None else value}")
+            add("--set", f"{key}={'none' if value is None else value}")
     if request.until != "release":
-        give("--until", request.until)
+        add("--until", request.until)
     return as_given(shlex.join(words))

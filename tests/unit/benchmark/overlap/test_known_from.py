@@ -171,7 +171,7 @@ def test_statistics_of_such_a_release(built, tmp_path):
         ({"known_from": "{}/target", "ngram_min_count": 4}, "counts are known up to 3, and ngram_min_count=4"),
         ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, and word_min_count=5"),
         ({"known_from": "{}/target", "lowercase": True}, r"made with other words \(lowercase\)"),
-        ({"known_from": "{}/target", "anonymise": "cogs"}, "names are replaced pair by pair"),
+        ({"known_from": "{}/target", "anonymise": "cogs"}, "replaces names pair by pair"),
         ({"known_from": "{}/target", "ngrams": "{}/target"}, "one of them, for the target"),
         ({"known_from": "{}/source"}, "of row 1 of the target of .*pool.en nothing is known"),
     ],

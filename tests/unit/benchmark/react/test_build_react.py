@@ -119,28 +119,28 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
         ({"train": [["a\nb"], ["c"]]}, "train, source, sentence 1: holds a line break"),
         ({"train": [[], []]}, "train: the corpus is empty"),
         ({"train": [["a"], [7]]}, "train: a corpus is a file, two files, or two lists"),
-        ({"pools": []}, "pools: a pool of pairs is needed"),
+        ({"pools": []}, "pools: give at least one pool"),
         ({"pools": ["nowhere.de", "nowhere.en"]}, "nowhere.de: no such file"),
         ({"pools": [("a.de", "a.en", "b.de")]}, "a corpus is one file with both sides or two files, not 3"),
         ({"languages": ("de", "de")}, "two different codes are needed"),
         ({"languages": ("../de", "en")}, "two different codes are needed"),
         ({"columns": (1, 2, 3)}, "columns"),
         ({"candidate": 5}, "unknown setting candidate; did you mean candidates"),
-        ({"settings": {"out": "x"}}, "settings: out is an argument of its own"),
+        ({"settings": {"out": "x"}}, "settings: out is a separate argument"),
         (
             {"drop_by": "reference_rmo", "until": "uncertainty"},
             "unknown measure reference_rmo; did you mean reference_rmi",
         ),
         (
             {"members": 1, "until": "uncertainty", "uncertainty": "expected_entropy", "drop_by": "reference_epkl"},
-            "members: reference_epkl is how far members disagree",
+            "members: reference_epkl measures the disagreement of members",
         ),
         (
             {"drop_by": "joint_cross_entropy", "until": "uncertainty"},
             "drop_by: joint_cross_entropy needs a language model of the source; give one with",
         ),
         ({"drop_reference": "3/4", "until": "release"}, "drop_reference=3/4, window=3/10: more than all candidates"),
-        ({"members": 1, "until": "uncertainty"}, "members: rmi is how far members disagree"),
+        ({"members": 1, "until": "uncertainty"}, "members: rmi measures the disagreement of members"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(demo, tmp_path, change, message):

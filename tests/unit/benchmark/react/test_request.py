@@ -53,7 +53,7 @@ def test_amounts():
         ({"max_length": 5}, "max_length=5: it must be at least min_length (6)"),
         ({"anonymise": "sparq"}, "anonymise='sparq': it must be one of none, cogs, smcalflow, sparql; did you mean"),
         ({"preset": "reakt"}, "preset='reakt': it must be one of react, small, demo; did you mean react?"),
-        ({"settings": {"select": 5}}, "settings: select is an argument of its own"),
+        ({"settings": {"select": 5}}, "settings: select is a separate argument"),
         ({"selekt": 5}, "unknown setting selekt; did you mean select?"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
         (
             {"drop": "0.1", "drop_reference": "0.4", "window": "0.6", "select": 1},
             None,
-            "drop=0.1, drop_reference=0.4, window=0.6: more than all candidates together; lower one of them",
+            "drop=0.1, drop_reference=0.4, window=0.6: together more than all candidates; lower one of them",
         ),
         (
             {"candidates": 50, "drop": 0, "drop_reference": 20, "window": 40, "select": 10},
