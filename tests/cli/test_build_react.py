@@ -97,8 +97,8 @@ def test_the_card_escapes_html(release):
     for heading in (
         "Abstract",
         "How it was made",
-        "Figures",
-        "What goes together",
+        "Statistics",
+        "Correlations",
         "Examples",
         "Use",
         "Data source and licence",

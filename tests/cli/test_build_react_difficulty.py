@@ -36,9 +36,9 @@ def test_candidates_are_ranked_by_it_and_keep_every_other_figure(folder, run):
     assert figures["selected"]["difficulty"]["mean"] < figures["difficulty"]["mean"]
     assert [one["path"] for one in release.manifest["inputs"]["difficulty"]] == ["easy.txt"]
     assert "--difficulty" in release.manifest["command"] and "select_by=easiness" in release.manifest["command"]
-    assert "the difficulty that a model outside gave each pair (its lowest values first)" in release.path(
-        "README.md"
-    ).read_text(encoding="utf-8")
+    assert "difficulty, from an external model (lowest values first)" in release.path("README.md").read_text(
+        encoding="utf-8"
+    )
     text = run("verify", folder / "release", "--recompute", "5").stdout
     assert "DIFFERS" not in text and "easy.txt" in text
 

@@ -50,7 +50,7 @@ def test_a_column_its_figures_and_its_place_in_the_manifest(built, run):
     assert f"--lm {path.name}" in manifest["command"] and "--set drop_perplexity=1/10" in manifest["command"]
     assert "kenlm" in manifest["versions"]
     assert "perplexity of the test set" in (out.parent / "screen").read_text()
-    assert "the 70 candidates of the highest were dropped first" in (out / "README.md").read_text()
+    assert "the 70 candidates with the highest perplexity were dropped first" in (out / "README.md").read_text()
     run("verify", out)
 
 
@@ -101,7 +101,7 @@ def test_verify_draws_the_split_again(release, run):
     (release / "manifest.json").write_text(json.dumps(manifest))
     checks = json.loads(run("verify", release, "--format", "json", status=1).stdout)["checks"]
     failed = {check["check"] for check in checks if check["ok"] is False}
-    assert "split drawn again" in failed and "figures" in failed
+    assert "split redrawn" in failed and "statistics" in failed
 
 
 @pytest.mark.parametrize("key", ["dropped_perplexity", "dropped"])

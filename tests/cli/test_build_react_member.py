@@ -56,13 +56,13 @@ def test_a_release_by_members_from_outside(corpora, members, addresses, run, tmp
     assert "--member hf:member-0 --member hf:member-1" in release.manifest["command"]
     assert str(tmp_path.parent) not in json.dumps(release.manifest)
     card = (tmp_path / "whole" / "README.md").read_text(encoding="utf-8")
-    assert "2 models from outside (`hf:member-0`, `hf:member-1`)" in card
-    assert "Kim, Linzen and Smolensky 2022" in card and "an ensemble of models from outside" in card
+    assert "2 external models (`hf:member-0`, `hf:member-1`)" in card
+    assert "Kim, Linzen and Smolensky 2022" in card and "an ensemble of external models" in card
 
 
 def checks(run, release, status=0):
     said = json.loads(run("verify", release, "--recompute", 3, "--format", "json", status=status).stdout)["checks"]
-    return next(one for one in said if one["check"] == "translation and uncertainty made again")
+    return next(one for one in said if one["check"] == "translation and uncertainty recomputed")
 
 
 def test_their_figures_are_made_again_where_they_are(corpora, run, tmp_path, monkeypatch):
@@ -79,11 +79,11 @@ def test_their_figures_are_made_again_where_they_are(corpora, run, tmp_path, mon
     table = Release.open(tmp_path / "r").table().to_pylist()
     monkeypatch.setattr(recompute, "measure_in_token_space", spoilt)
     found = checks(run, tmp_path / "r", status=1)
-    assert found["ok"] is False and "3 of 3 are another translation" in found["detail"] and len(table) == 40
+    assert found["ok"] is False and "3 of 3 have another translation" in found["detail"] and len(table) == 40
     monkeypatch.undo()
     write_model(tmp_path / "member-0", "t5", 5)
     found = checks(run, tmp_path / "r")
-    assert found["ok"] is None and "member-0?prompt=prompt: not the model that the release was built" in found["detail"]
+    assert found["ok"] is None and "member-0?prompt=prompt: not the model of the build" in found["detail"]
     shutil.rmtree(tmp_path / "member-0")
     found = checks(run, tmp_path / "r")
     assert found["ok"] is None and "the member hf:member-0?prompt=prompt cannot be opened" in found["detail"]

@@ -76,8 +76,8 @@ def test_what_is_said_of_it(release, table):
     assert manifest["figures"]["selected"]["reference"]["mean"] == pytest.approx(chosen.mean())
     assert "--set drop_reference=1/10" in manifest["command"]
     card, screen = (release / "README.md").read_text(), (release.parent / "screen").read_text()
-    assert "the 70 candidates whose given translation the ensemble finds least likely (`drop_reference`" in card
-    assert "the paper drops none for that" in card
+    assert "the 70 candidates whose references the ensemble finds least likely (`drop_reference`" in card
+    assert "The paper has no such step" in card
     for text in (card, screen):
         assert "dropped: the least likely references, mostly noise" in text
     assert "reference of the test set" in screen and "| reference, test set |" in card
@@ -85,7 +85,7 @@ def test_what_is_said_of_it(release, table):
 
 def test_verify_and_score_read_it(release, run, tmp_path):
     text = run("verify", release, "--recompute", "3").stdout
-    assert "translation and uncertainty made again" in text and "DIFFERS" not in text
+    assert "translation and uncertainty recomputed" in text and "DIFFERS" not in text
     scored = run("score", "exact", "--release", release, "--hyp", release / "test.en", "--by", "reference").stdout
     assert "reference" in scored and "100.0" in scored
 
@@ -104,8 +104,8 @@ def test_a_reference_that_was_changed_is_found(release, table, run, tmp_path):
             return forged
 
     checks = {check.name: check for check in recompute(Forged(release, opened.manifest), 2, seed=1)}
-    assert checks["translation and uncertainty made again"].ok is False
-    assert checks["degree made again"].ok
+    assert checks["translation and uncertainty recomputed"].ok is False
+    assert checks["degree recomputed"].ok
 
 
 def test_shares_that_do_not_fit_are_one_line(corpora, run, tmp_path):
@@ -147,7 +147,7 @@ def test_a_reverse_ensemble(release, reverse, corpora, run, tmp_path):
     assert f"--reverse-ensemble {reverse.name}" in manifest["command"]
     assert "by `dual_cross_entropy`) dropped before the most uncertain" in (tmp_path / "out/README.md").read_text()
     said = run("verify", tmp_path / "out", "--recompute", "3").stdout
-    assert "reverse likelihood made again" in said and "DIFFERS" not in said
+    assert "reverse likelihood recomputed" in said and "DIFFERS" not in said
     again = ("build-react", *corpora, *SMALL, "--reverse-ensemble", reverse, "--out", out, "--dry-run")
     assert "reverse: kept" in run(*again, "--set", "drop_reference=0").stderr
 

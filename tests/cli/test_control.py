@@ -86,7 +86,7 @@ def test_a_release_without_one_says_how_to_get_it(release):
     old = Release(release, manifest)
     assert not old.has_control
     for ask in (lambda: old.control_path("source"), old.control_rows):
-        with pytest.raises(InputError, match="no control set; give its command again with control "):
+        with pytest.raises(InputError, match="no control set; run its command again with control "):
             ask()
 
 
@@ -110,10 +110,10 @@ def test_verify_names_what_was_changed_in_a_control_set(release, run):
     )
     write_rows(release, [{**rows[0], "source_rarest": rows[0]["source_rarest"] + 999}, *rows[1:]])
     found = failed(run("verify", release, "--format", "json", status=1))
-    assert found["control set"] == "balance of source_rarest: not what the rows give"
+    assert found["control set"] == "balance of source_rarest: does not match the rows"
     write_rows(release, [{**rows[0], "pool": 2}, *rows[1:]])
     found = failed(run("verify", release, "--format", "json", status=1))
-    assert found["control set"] == "1 pairs of corpora that the test set has fewer of"
+    assert found["control set"] == "1 pairs too many from corpora"
     # A pair of the test set in the place of one: hashes and rows agree with the forgery.
     write_rows(release, [json.loads((release / "split.jsonl").read_text().split("\n")[0]), *rows[1:]])
     for language in ("de", "en"):
@@ -122,7 +122,7 @@ def test_verify_names_what_was_changed_in_a_control_set(release, run):
         (release / f"control.{language}").write_text("\n".join([first, *control[1:]]))
     rehash(release)
     found = failed(run("verify", release, "--format", "json", status=1))
-    assert found["control set"] == "1 lines of the source are in the test set, too"
+    assert found["control set"] == "1 lines of the source are also in the test set"
 
 
 def hypotheses(folder, release, name, broken):
@@ -165,7 +165,7 @@ def test_score_with_a_control_set_that_is_not_there_is_one_line(built, release, 
     manifest["files"] = {name: value for name, value in manifest["files"].items() if not name.startswith("control")}
     (release / "manifest.json").write_text(json.dumps(manifest))
     said = run("score", "bleu", "--release", release, *words, status=2).stderr
-    assert "this release has no control set; give its command again with --control (finished steps are kept)" in said
+    assert "this release has no control set; run its command again with --control (finished steps are kept)" in said
 
 
 def test_a_control_set_is_a_table_that_data_sets_load(built, tmp_path):

@@ -177,7 +177,7 @@ def test_a_release_without_text_holds_none(without_text, built, run):
     assert "source" not in release.test.columns and "source" not in release.candidates.columns
     score = ("score", "exact", "--release", without_text, "--hyp", built / "test.en")
     for words in (("stats", "--release", without_text), score):
-        assert "this release holds no text; cgbench restore puts it back" in run(*words, status=2).stderr
+        assert "this release has no text; cgbench restore adds it" in run(*words, status=2).stderr
 
 
 def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, run, tmp_path):
@@ -198,16 +198,16 @@ def test_text_that_comes_back_is_found_by_its_hash(without_text, built, demo, ru
     assert release.signature == before and release.manifest["text"] == "restored"
     assert release.candidates["target"].tolist() == Release.open(built).candidates["target"].tolist()
     assert "hypothesis" not in (out / "README.md").read_text().partition("## Examples")[2].partition("## Use")[0]
-    assert "this release has its text already" in run("restore", out, "--pool", tmp_path / "pool.tsv", status=2).stderr
+    assert "this release already has its text" in run("restore", out, "--pool", tmp_path / "pool.tsv", status=2).stderr
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--pool", "valid.de", "valid.en"], "700 of the 700 pairs that the release has of this pool are not in it"),
-        (["--pool", "changed.de", "pool.en"], "1 of the 700 pairs that the release has of this pool are not in it"),
-        (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "the release was chosen from 1, 2 given"),
-        (["--pool", "pool.de", "pool.en", "--train", "valid.de", "valid.en"], "not the training text that the release"),
+        (["--pool", "valid.de", "valid.en"], "700 of the 700 pairs of this pool in the release are not in it"),
+        (["--pool", "changed.de", "pool.en"], "1 of the 700 pairs of this pool in the release are not in it"),
+        (["--pool", "pool.de", "pool.en", "--pool", "valid.de", "valid.en"], "2 given, but the release has 1 pools"),
+        (["--pool", "pool.de", "pool.en", "--train", "valid.de", "valid.en"], "not the training text of the release"),
         (["--pool", "nowhere.de", "pool.en"], "nowhere.de: no such file"),
     ],
 )
@@ -287,14 +287,14 @@ def test_what_is_not_exported(release, without_text, run, tmp_path):
 
     assert "--to lmeval: no such target; did you mean lm-eval?" in refused("--to", "lmeval")
     assert "--to zip: no such target; there is lm-eval, mt-metrics-eval" in refused("--to", "zip")
-    assert "this release holds no text" in refused("--to", "lm-eval", folder=without_text)
+    assert "this release has no text" in refused("--to", "lm-eval", folder=without_text)
     assert (
         "release: the folder holds something else"
         in run("export", release, "--to", "lm-eval", "--out", release, status=2).stderr
     )
     (release / "test.de").write_text((release / "test.de").read_text().replace(" ", "  ", 1))
     said = refused("--to", "lm-eval")
-    assert "does not pass verify: test.de: SHA-256 is" in said and "go on all the same with --force" in said
+    assert "does not pass verify: test.de: SHA-256 is" in said and "continue with --force" in said
     assert not (tmp_path / "out").exists()
     said = run("export", release, "--to", "lm-eval", "--out", tmp_path / "out", "--force").stderr
     assert said.startswith("warning: ") and "does not pass verify" in said
@@ -406,7 +406,7 @@ def test_few_shot_examples_are_no_test_pairs(release, run, tmp_path, monkeypatch
     assert 4 <= len(pyarrow.parquet.read_table(tmp_path / "few/fewshot.parquet")) <= 7
     monkeypatch.setattr(lm_eval, "sides_of", lambda *_: ())
     said = run("export", release, "--to", "lm-eval", "--out", tmp_path / "none").stderr
-    assert "no pairs beside its test set that could be few-shot examples" in said
+    assert "no pairs outside its test set for few-shot examples" in said
     assert not (tmp_path / "none/fewshot.parquet").exists()
     lines = (tmp_path / "none/cgbench_de_en.yaml").read_text().splitlines()[:-1]
     assert yaml.safe_load("\n".join(lines))["fewshot_config"] == {"samples": []}
@@ -521,9 +521,9 @@ def test_what_an_earlier_version_listed_goes_with_its_release(built, corpora, tm
 
 
 def test_what_cannot_be_cleaned(tmp_path, run):
-    assert "neither a release nor a folder that cgbench works in" in run("clean", tmp_path, status=2).stderr
+    assert "neither a release nor a work folder of cgbench" in run("clean", tmp_path, status=2).stderr
     (tmp_path / "x.work/.cgbench/scan-1").mkdir(parents=True)
-    assert "nothing is known to be old; --all removes" in run("clean", tmp_path / "x", status=2).stderr
+    assert "no result is known to be unused; --all removes" in run("clean", tmp_path / "x", status=2).stderr
     assert (tmp_path / "x.work/.cgbench/scan-1").is_dir()
     from cgbench.locks import locked
 

@@ -329,7 +329,7 @@ def test_a_release_brings_its_own_files(tmp_path, files, run):
     words += ["--by", "uncertainty", "--bins", "quantiles:3"]
     assert [one["n"] for one in json.loads(run(*words, "--format", "json").stdout)["bins"]] == [4, 4, 4]
     (folder / "manifest.json").write_text(json.dumps({**manifest, "until": "candidates"}))
-    assert "no finished release" in run(*words, status=2).stderr
+    assert "not a finished release" in run(*words, status=2).stderr
 
 
 def test_published_results_stand_beside(files, run):

@@ -9,7 +9,7 @@ import mutators as m
 from target import ENGLISH, GERMAN, Target
 
 from cgbench.benchmark.release.card_notes import without_notes
-from cgbench.benchmark.release.croissant import PEOPLE
+from cgbench.benchmark.release.croissant import MANUAL_FIELDS
 
 SUBJECTS = (("das haus", "the house"), ("der hund", "the dog"), ("ein hund", "a dog"), ("der alte hund", "the old dog"))
 VERBS = (("sieht", "sees"), ("ist", "is"))
@@ -58,7 +58,7 @@ def unchanged(name, data):
 
 
 def _metadata(data):
-    return {key: value for key, value in json.loads(data).items() if key not in PEOPLE}
+    return {key: value for key, value in json.loads(data).items() if key not in MANUAL_FIELDS}
 
 
 EDITABLE = {"README.md": lambda data: without_notes(data.decode()), "croissant.json": _metadata}

@@ -6,7 +6,7 @@ import pyarrow.parquet
 
 from cgbench.benchmark.candidates.selection import select_rows, selection_sizes
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.work_folder import WRITTEN, default_work, written_digest
+from cgbench.benchmark.release.work_folder import RECORD, default_work, record_digest
 from cgbench.files import write_json
 from cgbench.steps import KEY_LENGTH, STEPS
 
@@ -63,5 +63,5 @@ def write_finished(
     manifest |= {"figures": {}, "configuration": config, "inputs": inputs or {}, "counts": counts}
     write_json(folder / "manifest.json", manifest)
     record = {"signature": "react|made", "steps": {"candidates": KEY}}
-    write_json(workspace / WRITTEN, {**record, "digest": written_digest(record)})
+    write_json(workspace / RECORD, {**record, "digest": record_digest(record)})
     return Release.open(folder)

@@ -1,1 +1,1 @@
-"""A release: the folder that holds a benchmark, with its card and manifest; written, opened, verified, exported."""
+"""A release: the folder of a benchmark, with its card and manifest; written, opened, verified, exported."""

@@ -1,4 +1,4 @@
-"""The card of a release (its README.md): what it is, how it was made, figures, limits, licence.
+"""The card of a release (its README.md): contents, method, statistics, limits, licence.
 
 Its text is ``card.md.jinja``. The evaluation card there is GenBench's taxonomy (Hupkes et al. 2023, "A taxonomy and
 review of generalization research in NLP").
@@ -82,15 +82,15 @@ def write_card(release: Release, notes: Mapping[str, str] | None = None) -> str:
 
 
 def shown_counts(counts: dict[str, int]) -> list[tuple[str, str]]:
-    """Those of :data:`COUNTS` that a build has; of a cut that drops nothing, nothing is said."""
+    """The rows of :data:`COUNTS` that a build has, without a cut that drops nothing."""
     return [(key, text) for key, text in COUNTS if key in counts and (counts[key] or key != "dropped")]
 
 
-SUMMARY = ("mean", "q0", "q25", "q50", "q75", "q100")  # a manifest that was read has them in another order
+SUMMARY = ("mean", "q0", "q25", "q50", "q75", "q100")  # a manifest read from a file has them in another order
 
 
 def figure_rows(figures: Mapping[str, Any], measure: str) -> list[tuple[str, list[str]]]:
-    """The figures of a manifest by name, of the candidates and the test set: mean, minimum, quartiles, maximum."""
+    """The statistics of the candidates and the test set by name: mean, minimum, quartiles, maximum."""
     selected = figures.get("selected", {})
     rows = []
     for key in ("degree", "uncertainty", "reference", "perplexity", "difficulty"):
@@ -107,7 +107,7 @@ def figure_rows(figures: Mapping[str, Any], measure: str) -> list[tuple[str, lis
 
 
 def _correlations(release: Release) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """The measures that a card compares with others, and for each of the others what it has in common with them."""
+    """The central measures of the card's correlation table, and a row of correlations for each other measure."""
     measure = release.configuration["uncertainty"] if release.until != "candidates" else None
     found = {(one.first, one.second): one for one in release.correlations()}
     found |= {(second, first): one for (first, second), one in found.items()}
@@ -130,14 +130,14 @@ def _correlations(release: Release) -> tuple[list[str], list[tuple[str, list[str
 
 
 def _interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    """A correlation in a cell."""
+    """The text of a cell with a correlation."""
     if value is None:
         return ""
     return f"{value:.2f}" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
 
 
 def _examples(release: Release) -> list[dict[str, Any]]:
-    """The first rows of the test set, if there is one, with their ``source`` and ``target``."""
+    """The first rows of the test set with their ``source`` and ``target``; empty if there is no test set or text."""
     if not release.finished or not release.has_text:
         return []
     rows, texts = release.split()[:EXAMPLES], map(release.lines, SIDES)
@@ -147,7 +147,7 @@ def _examples(release: Release) -> list[dict[str, Any]]:
 def _members(seeds: list[int] | None, config: dict[str, Any], outside: Sequence[Mapping[str, Any]]) -> str:
     if outside:
         named = ", ".join(_code(member["name"]) for member in outside)
-        return f"{len(outside)} {'models' if len(outside) > 1 else 'model'} from outside ({named})"
+        return f"{len(outside)} external {'models' if len(outside) > 1 else 'model'} ({named})"
     if seeds is None:
         return "an ensemble trained before"
     return f"{len(seeds)} members of preset {_code(config['model'])} (seeds {seeds[0]} to {seeds[-1]})"
@@ -158,14 +158,14 @@ def _files(entry: dict[str, Any]) -> str:
 
 
 def _code(text: object) -> str:
-    """Text of others between backticks: the fence is longer than any in it."""
+    """Third-party text between backticks: the fence is longer than any in it."""
     shown = printable(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
     return f"{fence} {shown} {fence}" if "`" in shown else f"{fence}{shown}{fence}"
 
 
 def _escape(text: str) -> str:
-    """Text of others in Markdown: no HTML, no markup, no link, no end of a cell; control characters are shown."""
+    """Third-party text in Markdown: without HTML, markup, links and cell ends; control characters are shown."""
     text = re.sub(r"[\\`*_\[\]~|]|!(?=\[)", lambda match: "\\" + match[0], text)
     for character, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("://", "&#58;//"), ("www.", "www&#46;")):
         text = text.replace(character, escape)

@@ -1,6 +1,6 @@
-"""What a card begins with for programs: YAML that hubs of data sets read (language, licence, size, files).
+"""The YAML at the top of a card, which data set hubs read (language, licence, size, files).
 
-The keys and their values are those of Hugging Face's hub-docs, ``datasetcard.md``.
+The keys and values follow Hugging Face's hub-docs, ``datasetcard.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LICENCES = frozenset({
     "gpl", "gpl-2.0", "gpl-3.0", "lgpl", "lgpl-2.1", "lgpl-3.0", "mit", "mpl-2.0", "odbl", "odc-by", "pddl",
     "unlicense",
 })  # fmt: skip
-"""Those that hubs know by name; another one is ``other``, with a name of its own."""
+"""Licences that hubs know by name; any other is ``other``, with its own name."""
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
@@ -59,7 +59,7 @@ def front_matter(manifest: Mapping[str, Any]) -> str:
 
 
 def licence_keys(stated: str | None) -> dict[str, str]:
-    """How a hub is told the licence that somebody has stated."""
+    """The licence keys of a hub for a stated licence."""
     if not stated:
         return {"license": "unknown"}
     name = re.sub("[^a-z0-9.]+", "-", stated.lower()).strip("-.")

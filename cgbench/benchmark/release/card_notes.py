@@ -1,7 +1,7 @@
-"""The parts of a card that people write: between marked lines, which stay when a card is written again.
+"""The parts of a card that people write: between marked lines, kept when a card is written again.
 
-What stands between the marks is no part of the benchmark: ``verify`` looks at the card without it. A file of notes
-gives the same parts when a release is built.
+They are not part of the benchmark: ``verify`` checks the card without them. A file of notes gives the same parts when a
+release is built.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PARTS = {
     "contact": "who answers questions, and where",
     "citation": "how to cite this",
 }
-"""What people know and a build does not."""
+"""What a build cannot know."""
 HEADINGS = {
     "origin": "Origin of the text",
     "personal": "Personal and sensitive information",
@@ -31,7 +31,7 @@ WRITTEN_KEYS = frozenset({
     "language", "license", "license_name", "multilinguality", "task_categories", "size_categories", "pretty_name",
     "tags", "configs",
 })  # fmt: skip
-"""Metadata that a card has already (:mod:`cgbench.benchmark.release.card_front`)."""
+"""Metadata that every card has (:mod:`cgbench.benchmark.release.card_front`)."""
 _PART = re.compile(
     r"^(?P<begin>(?P<open><!-- |# )yours: (?P<name>[a-z]+)\b[^\n]*\n)(?P<text>.*?)"
     r"(?P<end>^(?P=open)end of (?P=name)(?: -->)?\n)",
@@ -42,7 +42,7 @@ _PART = re.compile(
 def part(name: str, text: str = "") -> str:
     """A part of a card with the marks around it."""
     text = text.strip("\n") + "\n" if text.strip() else ""
-    if name == "metadata":  # in YAML, where a comment begins otherwise
+    if name == "metadata":  # YAML, with another comment syntax
         return f"# yours: metadata ({PARTS[name]})\n{text}# end of metadata\n"
     return f"<!-- yours: {name} ({PARTS[name]}) -->\n{text}<!-- end of {name} -->\n"
 
@@ -58,38 +58,38 @@ def parts_of(card: str) -> dict[str, str]:
 
 
 def without_notes(card: str) -> str:
-    """A card without what people wrote: what a release answers for."""
+    """A card without what people wrote: the part that its checksum covers."""
     return _PART.sub(lambda found: found["begin"] + found["end"], card)
 
 
 def card_digest(data: bytes) -> str:
-    """The SHA-256 that a release lists of its card: without what people wrote."""
+    """The SHA-256 of a card in a manifest: without what people wrote."""
     return hashlib.sha256(without_notes(data.decode("utf-8")).encode("utf-8")).hexdigest()
 
 
 def read_notes(path: Path) -> dict[str, str]:
-    """A file of notes: YAML, a part and its text.
+    """Read a file of notes: a YAML mapping of parts to texts.
 
-    :raises InputError: it is no such file, or names a part that a card has not.
+    :raises InputError: the file is missing or malformed, or has an unknown part.
     """
     import yaml
 
     data = load_yaml(path)
     if not isinstance(data, dict):
-        raise InputError(f"{path}: notes for a card are written as 'origin: text'; there is {', '.join(PARTS)}")
+        raise InputError(f"{path}: write notes for a card as 'origin: text'; the parts are {', '.join(PARTS)}")
     notes = {}
     for name, value in data.items():
         if name not in PARTS:
             raise InputError(f"{path}: a card has no part {name!r}{did_you_mean(str(name), PARTS)}")
         if name == "metadata":
             if not isinstance(value, dict):
-                raise InputError(f"{path}: metadata: names and values are needed, which go in front of the card")
+                raise InputError(f"{path}: metadata: give names and values for the YAML at the top of the card")
             if taken := sorted({*value} & WRITTEN_KEYS):
-                raise InputError(f"{path}: metadata: {taken[0]} is written from the build; leave it out")
+                raise InputError(f"{path}: metadata: the build writes {taken[0]} itself; leave it out")
             value = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000)
         if not isinstance(value, str) or not value.strip():
             raise InputError(f"{path}: {name}: a text is needed")
         if without_notes(part(name, value)) != part(name):
-            raise InputError(f"{path}: {name}: holds a line that marks the end of a part; leave it out")
+            raise InputError(f"{path}: {name}: has a line that marks the end of a part; leave it out")
         notes[name] = value if name == "metadata" else f"### {HEADINGS[name]}\n\n{value.strip()}\n"
     return notes

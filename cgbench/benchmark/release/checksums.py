@@ -1,4 +1,4 @@
-"""The digests that a release lists of its files: of what the build answers for."""
+"""The checksums in a manifest: of each file, without what people wrote in it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from cgbench.benchmark.release.manifest import CARD, CROISSANT
 from cgbench.steps import hash_file
 
 EDITABLE = {CARD: card_digest, CROISSANT: croissant_digest}
-"""Files that people write in, too; their digest is of the rest."""
+"""Files that people also edit; their checksum covers the rest."""
 
 
 def listed_digest(folder: Path, name: str) -> str:
     """The SHA-256 of a file of a release.
 
-    :raises InputError: metadata is no JSON. :raises ValueError: a card is no UTF-8.
+    :raises InputError: the metadata is not JSON. :raises ValueError: the card is not UTF-8.
     """
     digest = EDITABLE.get(name)
     return digest((folder / name).read_bytes()) if digest else hash_file(folder / name)
 
 
 def listed_digests(folder: Path) -> dict[str, str]:
-    """Those of every file in the folder of a release that is being written."""
+    """The checksums of all files in the folder of a release that is being written."""
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
     return {name: listed_digest(folder, name) for name in names}

@@ -1,4 +1,4 @@
-"""Delete what a release is not made of from the folder that it was built in, and what a kill left in the release."""
+"""Delete unused files from a build's work folder, and half-written files from its release."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cgbench.benchmark.release.manifest import DATA, MANIFEST
-from cgbench.benchmark.release.work_folder import WRITTEN, default_work, read_written, work_roots
+from cgbench.benchmark.release.work_folder import RECORD, default_work, read_record, work_roots
 from cgbench.benchmark.release.writer import ARRIVING
 from cgbench.errors import InputError, argument
 from cgbench.locks import locked
@@ -16,8 +16,8 @@ from cgbench.models.training.ensemble import PUBLISHED
 from cgbench.requests import KW_ONLY, Folder, accepts, as_path, option, request
 from cgbench.steps import KEY_LENGTH, STEPS
 
-KEPT = frozenset({WRITTEN, PUBLISHED, "lock"})
-TEXTS = "texts"  # what a build was given as lists of sentences
+KEPT = frozenset({RECORD, PUBLISHED, "lock"})
+TEXTS = "texts"  # corpora that a build received as lists of sentences
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class CleanRequest:
 
 @accepts(CleanRequest)
 def clean(request: CleanRequest) -> list[Removed]:
-    """Remove results that a release is not made of, partial ones too, and half-written files.
+    """Remove results that the release does not use, partial results, and half-written files.
 
-    :raises InputError: there is no workspace, no release says what is old, or a command is at work.
+    :raises InputError: there is no workspace, no release tells which results are unused, or a command is running.
     """
     folder, everything, dry_run = as_path(request.folder), request.everything, request.dry_run
     work = as_path(request.work) if request.work is not None else None
@@ -56,13 +56,13 @@ def clean(request: CleanRequest) -> list[Removed]:
     halves = _half_written(folder)
     if root is None:
         if not halves and not (folder / MANIFEST).is_file():
-            raise InputError(f"{folder}: neither a release nor a folder that cgbench works in")
+            raise InputError(f"{folder}: neither a release nor a work folder of cgbench")
         return _remove(halves, dry_run)
-    written = read_written(root)
+    written = read_record(root)
     if not written and not everything:
         raise InputError(
-            f"{root}: no release was finished here, so nothing is known to be old; {argument('everything')} removes "
-            "all of it"
+            f"{root}: no release was finished here, so no result is known to be unused; {argument('everything')} "
+            "removes all of them"
         )
     with locked(root / "lock", wait=False):
         made_of = {} if everything else written.get("steps", {})
@@ -70,12 +70,12 @@ def clean(request: CleanRequest) -> list[Removed]:
 
 
 def _is_work(folder: Path) -> bool:
-    """Whether a folder is one that builds work in, and no release that has another beside it."""
+    """Whether a folder is a work folder, and not a release with a separate one."""
     return (folder / STEPS).is_dir() and not (default_work(folder) / STEPS).is_dir()
 
 
 def _old(root: Path, made_of: dict[str, str]) -> list[Path]:
-    """What is in a workspace and no part of any of these steps (name -> key)."""
+    """The contents of a workspace that belong to none of these steps (name -> key)."""
     found: list[Path] = []
     keep = {(name, str(key)[:KEY_LENGTH]) for name, key in made_of.items()}
     for path in sorted(root.iterdir()):
@@ -89,7 +89,7 @@ def _old(root: Path, made_of: dict[str, str]) -> list[Path]:
 
 
 def _half_written(folder: Path) -> list[Path]:
-    """Temporary files that a kill left in a release, by the names that writing gives them."""
+    """Temporary files that an interrupted run left in a release."""
     places = [path for path in (folder, folder / DATA) if path.is_dir() and not path.is_symlink()]
     found = [path for place in places for path in sorted(place.glob(".*.tmp")) if path.is_file()]
     known = [path for path in found if re.fullmatch(r"\..+\.[0-9]+\.tmp", path.name)]

@@ -1,8 +1,8 @@
 """``croissant.json``: the release as Croissant metadata, core and responsible-AI (RAI) fields.
 
-Written from the manifest alone, without a library, so that equal releases give equal bytes. The vocabulary is
-Croissant 1.0 and Croissant RAI 1.0 (MLCommons). What a build cannot know (:data:`PEOPLE`) people add: it is no part of
-the benchmark, and ``verify`` looks at the file without it.
+Written from the manifest alone, without a library, so equal releases give equal bytes. The vocabulary is Croissant 1.0
+and Croissant RAI 1.0 (MLCommons). People add what a build cannot know (:data:`MANUAL_FIELDS`): that is not part of the
+benchmark, and ``verify`` checks the file without it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from cgbench.benchmark.release.tables import TRANSLATION
 from cgbench.files import parse_json, to_json
 from cgbench.steps import hash_value
 
-PEOPLE = (
+MANUAL_FIELDS = (
     *("url", "citeAs", "creator", "publisher", "datePublished", "dateModified", "sameAs", "keywords"),
     *("rai:personalSensitiveInformation", "rai:dataCollectionTimeframe", "rai:dataReleaseMaintenancePlan"),
     *("rai:annotatorDemographics", "rai:annotationsPerItem", "rai:dataImputationProtocol"),
 )
-"""Fields that a build never writes of its own: whoever publishes the release does."""
+"""Fields that a build never writes: the publisher of the release does."""
 NOTED = {"personal": "rai:personalSensitiveInformation", "citation": "citeAs"}
-"""Parts of the card (:mod:`cgbench.benchmark.release.card_notes`) that are such fields, too."""
+"""Manual fields that are also parts of the card (:mod:`cgbench.benchmark.release.card_notes`)."""
 _CR = (
     *("citeAs", "column", "equivalentProperty", "extract", "field", "fileProperty", "fileObject", "fileSet", "format"),
     *("includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
@@ -42,7 +42,7 @@ CONTEXT: dict[str, Any] = {
     "sc": "https://schema.org/",
     **{name: f"cr:{name}" for name in _CR},
 }
-"""The standard one: validators warn of any other."""
+"""The standard context: validators warn of any other."""
 
 
 def write_croissant(
@@ -52,11 +52,11 @@ def write_croissant(
     notes: Mapping[str, str] | None = None,
     kept: Mapping[str, Any] | None = None,
 ) -> str:
-    """The metadata of a release, as the bytes of its file.
+    """The metadata of a release, as the text of its file.
 
-    :param schemas: of each table, by name (pyarrow schemas).
+    :param schemas: pyarrow schemas by table name.
     :param digests: SHA-256 of the release's files.
-    :param notes: what people wrote for the card; ``kept``: what they wrote in the file that is there.
+    :param notes: what people wrote for the card; ``kept``: manual fields of an existing file.
     """
     counts = manifest["counts"]
     source, target = manifest["languages"]
@@ -67,7 +67,7 @@ def write_croissant(
         "name": f"cgbench-{source}-{target}",
         "description": (
             f"{counts['train']:,} training pairs and {number:,} test pairs, {source} to {target}, split from "
-            f"{counts['pool']:,} so that the test pairs combine what training has in new ways."
+            f"{counts['pool']:,} so that the test pairs combine parts of the training text in new ways."
             if is_split(manifest)
             else f"{number:,} sentence pairs, {source} to {target}, of a pool of {counts['pool']:,} that combine words "
             f"known from {manifest['inputs']['train']['pairs']:,} training pairs in ways the training pairs do not."
@@ -91,7 +91,7 @@ def write_croissant(
     }
     if manifest["licence"]:
         value["license"] = manifest["licence"]
-    value |= {key: kept[key] for key in PEOPLE if key in kept} if kept else {}
+    value |= {key: kept[key] for key in MANUAL_FIELDS if key in kept} if kept else {}
     for part, key in NOTED.items():
         if text := (notes or {}).get(part):
             value[key] = text.removeprefix(f"### {HEADINGS[part]}").strip()
@@ -99,23 +99,23 @@ def write_croissant(
 
 
 def croissant_digest(data: bytes) -> str:
-    """The SHA-256 that a release lists of its metadata: of the values without what people wrote, in canonical form.
+    """The SHA-256 of the metadata in a manifest: of the values without manual fields, in canonical form.
 
     :raises InputError: it is not JSON.
     """
     value = parse_json(data, "croissant.json")
     if isinstance(value, dict):
-        value = {key: item for key, item in value.items() if key not in PEOPLE}
+        value = {key: item for key, item in value.items() if key not in MANUAL_FIELDS}
     return hash_value(value)
 
 
-def peoples_fields(data: bytes) -> dict[str, Any]:
-    """What people have written in a file of metadata.
+def manual_fields(data: bytes) -> dict[str, Any]:
+    """The manual fields of a metadata file.
 
     :raises InputError: it is not JSON.
     """
     value = parse_json(data, "croissant.json")
-    return {key: value[key] for key in PEOPLE if key in value} if isinstance(value, dict) else {}
+    return {key: value[key] for key in MANUAL_FIELDS if key in value} if isinstance(value, dict) else {}
 
 
 def _record_set(name: str, schema: Any) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _record_set(name: str, schema: Any) -> dict[str, Any]:
 
 
 def _field(table: str, field: Any) -> dict[str, Any]:
-    """A column as a field; of the text a field for each language."""
+    """A column as a field; the text as one field per language."""
     import pyarrow
 
     name = f"{table}/{field.name}"
@@ -164,15 +164,15 @@ def _data_type(kind: Any) -> str:
 
 
 def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The RAI fields that a build can answer."""
+    """The RAI fields that a build can fill in."""
     config, counts, finished = manifest["configuration"], manifest["counts"], manifest["until"] == "release"
     trained = manifest["until"] != "candidates"
     steps = [
         f"Text normalised: tokenize {config['tokenize']}, lowercase {str(config['lowercase']).lower()}.",
-        f"Pairs with a word that occurs fewer than {config['word_min_count']} times in training left out "
+        f"Pairs with a word that occurs fewer than {config['word_min_count']} times in training dropped "
         f"(sides: {config['filter_sides']}).",
         f"The {counts['candidates']:,} pairs of the highest compositional degree kept ({config['degree_side']} side), "
-        "without repeats or text that was seen.",
+        "without repeats or seen text.",
     ]
     if finished:
         steps.append(
@@ -181,26 +181,26 @@ def _responsible(manifest: Mapping[str, Any]) -> dict[str, Any]:
         )
     fields: dict[str, Any] = {
         "rai:dataCollection": (
-            "Chosen from existing parallel text by the method of ReaCT (Zheng and Lapata 2023, section 4); no text was "
-            "written for it. README.md names the files, and their origin where it is known."
+            "Selected from existing parallel text by the method of ReaCT (Zheng and Lapata 2023, section 4); no text "
+            "was written for it. README.md names the files, and their origin where it is known."
         ),
         "rai:dataPreprocessingProtocol": steps,
         "rai:dataLimitations": (
-            "Known means seen often enough as a string of words: a known word in a new sense counts as known. Noise of "
-            "the pool (misaligned or free translations) is removed only as far as an ensemble finds it odd. "
-            "Differences between training runs are large on sets like this."
+            "Known means frequent enough as a string of words: a known word in a new sense counts as known. Noise in "
+            "the pool (misaligned or free translations) is only removed if an ensemble finds it unlikely. Differences "
+            "between training runs are large on such test sets."
         ),
         "rai:dataBiases": (
-            "Short, frequent words and domains near the training text are favoured by the rare-word filter. "
-            + ("Systems of the kind of the ensemble that chose the pairs are at a disadvantage." if finished else "")
+            "The rare-word filter favours short, frequent words and domains near the training text. "
+            + ("Systems of the kind of the selecting ensemble are at a disadvantage." if finished else "")
         ).strip(),
         "rai:dataUseCases": (
             "To test how systems trained on the named training text generalise to new combinations of known words; not "
             "for training, and not as a sample of the language."
         ),
         "rai:dataSocialImpact": (
-            "Figures on this set say how well known words in new combinations are handled, and nothing of fairness or "
-            "safety; what the text itself may do is for its owners to say."
+            "Scores on this set measure how well known words are handled in new combinations. They do not measure "
+            "fairness or safety. The effects of the text itself are for its owners to assess."
         ),
         "rai:hasSyntheticData": trained,
     }

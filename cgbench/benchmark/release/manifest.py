@@ -1,4 +1,4 @@
-"""What a release's ``manifest.json`` says: its form, the signature, the digest of all of it."""
+"""The ``manifest.json`` of a release: its format, the signature, its digest."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 
 from cgbench.steps import hash_value
 
-FORMAT = 2  # what is written
-FORMATS = (1, 2)  # what is read; 1 had the table of candidates, without text, in the folder itself
+FORMAT = 2  # the format written
+FORMATS = (1, 2)  # the formats read; 1 had the table of candidates, without text, in the folder itself
 MANIFEST, TIMINGS, CARD, SPLIT, CONTROL, CORRELATIONS, CROISSANT = (
     *("manifest.json", "timings.json", "README.md", "split.jsonl"),
     *("control.jsonl", "correlations.jsonl", "croissant.json"),
 )
-SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # what `cgbench split` writes; the set of each pair of its corpus
+SPLIT_KIND, SETS_FILE = "split", "split.tsv"  # of `cgbench split`; the file has the set of each pair of its corpus
 SETS_HEAD = "pair\tset"  # the first row of split.tsv
-ID = "line"  # the column of every table that tells its rows apart
-DATA = "data"  # the folder of the tables, the one folder that a release has
+ID = "line"  # the column of every table that identifies a row
+DATA = "data"  # the folder of the tables, the only subfolder of a release
 CANDIDATES_1 = "candidates.parquet"  # of format 1
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
 SHAPE = {
@@ -32,12 +32,12 @@ SHAPE = {
     "until": str,
     "languages": list,
 }
-"""What no reader can do without."""
+"""Required fields."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked. ``ok`` is None when it could not be; ``detail`` says what differs, or why not."""
+    """The result of one check. ``ok`` is None if it could not run; ``detail`` gives the difference, or the reason."""
 
     name: str
     ok: bool | None
@@ -45,36 +45,36 @@ class Check:
 
 
 class Findings(list[Check]):
-    """What was checked, in order."""
+    """The results of all checks, in order."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing differs; what could not be checked does not count."""
+        """Whether no check failed; checks that could not run do not count."""
         return not self.failed
 
     @property
     def failed(self) -> list[Check]:
-        """What differs."""
+        """The failed checks."""
         return [check for check in self if check.ok is False]
 
 
 def is_split(manifest: Mapping[str, Any]) -> bool:
-    """Whether this is the manifest of what ``cgbench split`` wrote: it has a training set, and no candidates."""
+    """Whether this is the manifest of a ``cgbench split``: with a training set and without candidates."""
     return manifest.get("kind") == SPLIT_KIND
 
 
 def train_text(language: str) -> str:
-    """The name of one side of the training set of a split."""
+    """The name of the training file of one side of a split."""
     return f"train.{language}"
 
 
 def stem_of(until: str) -> str:
-    """The first part of the names of the two files of text: ``test``, or ``candidates`` of a build that stopped."""
+    """The first part of the names of the two text files: ``test``, or ``candidates`` of a build that stopped early."""
     return "test" if until == "release" else "candidates"
 
 
 def control_text(language: str) -> str:
-    """The name of one side of the control set."""
+    """The name of the control file of one side."""
     return f"control.{language}"
 
 
@@ -84,7 +84,7 @@ def has_control(manifest: Mapping[str, Any]) -> bool:
 
 
 def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tables of a release, in the order in which people meet them; a further one is a name here and its rows in
+    """The tables of a release, in display order. To add one, name it here and give its rows in
     :mod:`cgbench.benchmark.release.tables`."""
     if is_split(manifest):
         return ("train", "test")
@@ -94,7 +94,7 @@ def table_names(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def table_file(name: str) -> str:
-    """The file of a table, named as data sets on a hub are."""
+    """The file of a table, named as on data set hubs."""
     return f"{DATA}/{name}-00000-of-00001.parquet"
 
 
@@ -104,7 +104,7 @@ def candidates_file(manifest: Mapping[str, Any]) -> str:
 
 
 def file_names(manifest: Mapping[str, Any]) -> set[str]:
-    """The files that such a release lists."""
+    """The files that a release with this manifest lists."""
     texts = text_files(manifest) if manifest.get("text") != "none" else ()
     if is_split(manifest):
         tables = {table_file(name) for name in table_names(manifest)}
@@ -117,8 +117,8 @@ def file_names(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    """The files of text, source and target, of a release that has text; then those of its control set, or of the
-    training set of a split."""
+    """The text files, source and target, of a release with text; then those of its control set, or of the training set
+    of a split."""
     languages = manifest["languages"]
     if is_split(manifest):
         return (*(f"test.{language}" for language in languages), *map(train_text, languages))
@@ -127,7 +127,7 @@ def text_files(manifest: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_inside(name: object) -> bool:
-    """Whether a name is that of a file in a release's folder, or in the one folder that it has."""
+    """Whether a name is that of a file in a release's folder, or in its folder of tables."""
     if not isinstance(name, str):
         return False
     folder, _, file = name.rpartition("/")
@@ -135,12 +135,12 @@ def is_inside(name: object) -> bool:
 
 
 def signature(manifest: dict[str, Any]) -> str:
-    """The short name of exactly this benchmark: method, settings that matter, version, and a hash of it all.
+    """The short, unique name of this benchmark: method, main settings, version, and a hash.
 
-    A release that got its text back keeps the name under which it was published without.
+    A release with restored text keeps the name under which it was published without.
     """
     config, counts = manifest["configuration"], manifest["counts"]
-    if is_split(manifest):  # its card names the signature
+    if is_split(manifest):  # without the card, which contains the signature
         target, files = config["divergence"], {name: value for name, value in manifest["files"].items() if name != CARD}
         return "|".join(
             [
@@ -168,17 +168,17 @@ def signature(manifest: dict[str, Any]) -> str:
 
 
 def digest(manifest: dict[str, Any]) -> str:
-    """The SHA-256 of all that a manifest says but its digest; with it the hashes of the other files."""
+    """The SHA-256 of a manifest except its digest, and so of all listed files."""
     return hash_value({key: value for key, value in manifest.items() if key != "digest"})
 
 
 def timings_digest(seconds: Any) -> str:
-    """The SHA-256 of what ``timings.json`` says."""
+    """The SHA-256 of the contents of ``timings.json``."""
     return hash_value(seconds)
 
 
 def summary(values: Any) -> dict[str, float]:
-    """Mean and quantiles (minimum, quartiles, maximum) of figures."""
+    """Mean and quantiles (minimum, quartiles, maximum) of values."""
     data = np.array(values, np.float64)
     points = np.quantile(data, QUANTILES)
     return {

@@ -1,8 +1,7 @@
-"""Some candidates of a release made again: their degree, their translation, what the ensemble says of it and of the
-reference.
+"""Recompute some candidates of a release: degree, translation, and the measures of translation and reference.
 
-What hashes and sums cannot say is whether the figures were ever those of these texts and this ensemble. Needed are the
-candidates' text, the known n-grams and the ensemble, which are not in a release but in the workspace that made it.
+Hashes and sums cannot show whether the measures were ever those of these texts and this ensemble. The check needs the
+candidates' text, the known n-grams and the ensemble, which are in the workspace of the build and not in the release.
 """
 
 from __future__ import annotations
@@ -38,30 +37,30 @@ from cgbench.models.external.addresses import parse_address
 from cgbench.models.external.opening import plan_member
 from cgbench.models.external.token_space import Measurement, measure_in_token_space
 
-# Batches of other sentences, another processor or version of PyTorch round otherwise; a figure that was changed by
-# less than this, relative to itself, changes no selection that means anything.
+# Results are rounded differently in other batches, on other processors and with other versions of PyTorch. A relative
+# change smaller than this does not change the selection in a way that matters.
 RELATIVE, ABSOLUTE = 1e-3, 1e-5
 
 Measure = Callable[[Sequence[str], Sequence[str] | None], list[dict[str, Any]]]
-"""From sources, and references if these are measured, to the rows of an uncertainty step."""
+"""From sources, and references if they are measured, to the rows of an uncertainty step."""
 
 
 def recompute(release: Release, number: int, *, seed: int | None = None) -> Iterator[Check]:
-    """Make ``number`` candidates again and compare; what is not there is said.
+    """Recompute ``number`` candidates and compare; a missing workspace is reported.
 
-    :param seed: of the choice; None: another choice in every call, which nobody can know before.
+    :param seed: of the random choice; None: an unpredictable one in every call.
     """
     folder = release.step("candidates")
     if folder is None:
-        missing = "the workspace (FOLDER.work) that made this release is not here, or made another one since"
-        yield Check("made again", None, missing)
+        missing = "the workspace (FOLDER.work) of this release is not here, or has since built another one"
+        yield Check("recomputed", None, missing)
         return
     rows = release.table().to_pylist()
     chance = random.SystemRandom() if seed is None else random.Random(seed)
     chosen = sorted(chance.sample(range(len(rows)), min(number, len(rows))))
     texts = [_lines(folder / f"candidates.{side}") for side in SIDES]
     if any(len(lines) != len(rows) for lines in texts):
-        yield Check("made again", False, f"{folder} holds another number of candidates than {len(rows):,}")
+        yield Check("recomputed", False, f"{folder}: the number of candidates is not {len(rows):,}")
         return
     sample = RecomputedSample(release, rows, texts, chosen)
     yield sample.check_texts()
@@ -81,7 +80,7 @@ def _lines(path: Path) -> list[str]:
 
 @dataclass(frozen=True)
 class RecomputedSample:
-    """Candidates to make again: all rows of the table, their sources and targets, and which rows are chosen."""
+    """Candidates to recompute: all rows of the table, their sources and targets, and the chosen rows."""
 
     release: Release
     rows: Sequence[dict[str, Any]]
@@ -98,7 +97,7 @@ class RecomputedSample:
         """Pieces, length and degree."""
         ngrams = self.release.ngrams()
         if ngrams is None:
-            return Check("degree made again", None, "the known n-grams are not in the workspace any more")
+            return Check("degree recomputed", None, "the known n-grams are no longer in the workspace")
         side = self.release.configuration["degree_side"]
         pieces, lengths = ngrams.measure(self._sides(self.chosen)[SIDES.index(side)])
         wrong = [
@@ -109,11 +108,11 @@ class RecomputedSample:
         return self._result("degree", wrong, "have another degree")
 
     def check_uncertainty(self) -> Check:
-        """Translation and uncertainty, of the reference too where the release has it: earlier versions had not."""
+        """Translation and uncertainty, also of the reference if the release has it: earlier versions did not."""
         release, rows = self.release, self.rows
-        measure = _by_outside(release) if release.manifest["inputs"].get("members") else _by_ours(release)
+        measure = _by_external(release) if release.manifest["inputs"].get("members") else _by_ensemble(release)
         if isinstance(measure, str):
-            return Check("translation and uncertainty made again", None, measure)
+            return Check("translation and uncertainty recomputed", None, measure)
         with_references = any(name.startswith(REFERENCE) for name in rows[0])
 
         def differing(places: Sequence[int]) -> list[int]:
@@ -122,43 +121,43 @@ class RecomputedSample:
             return [row for row, one in zip(places, found, strict=True) if not _same(rows[row], one)]
 
         try:
-            # Alone, a sentence may be rounded otherwise than in its shard, and a translation hang on it: as it was.
+            # Rounding differs between a single sentence and its shard, which may change a translation: check the shard.
             wrong = differing(self.chosen)
-            for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had the largest shards alone
+            for size in sorted({shard_size(len(rows)), SHARD}):  # earlier versions had only the largest shards
                 starts = sorted({row - row % size for row in wrong})
                 wrong = [
                     row for start in starts for row in differing(range(len(rows))[start : start + size]) if row in wrong
                 ]
         finally:
             forget_ensemble()
-        return self._result("translation and uncertainty", wrong, "are another translation, or have other figures")
+        return self._result("translation and uncertainty", wrong, "have another translation or other measures")
 
     def check_reverse(self) -> Check:
-        """Each pair alone: nothing hangs on a translation here, so what a shard rounds otherwise is within bounds."""
+        """Each pair separately: without a search, differences in rounding are within the tolerance."""
         members = _recorded_members(self.release, self.release.manifest["inputs"]["reverse_ensemble"])
         if isinstance(members, str):
-            return Check("reverse likelihood made again", None, members)
+            return Check("reverse likelihood recomputed", None, members)
         sources, targets = self._sides(self.chosen)
         try:
             found = measure_reverse(members, targets, sources, device=_device(self.release))
         finally:
             forget_ensemble()
-        wrong = [row for row, one in zip(self.chosen, found, strict=True) if not _same_figures(self.rows[row], one)]
-        return self._result("reverse likelihood", wrong, "have other figures")
+        wrong = [row for row, one in zip(self.chosen, found, strict=True) if not _same_measures(self.rows[row], one)]
+        return self._result("reverse likelihood", wrong, "have other measures")
 
     def _sides(self, places: Sequence[int]) -> list[list[str]]:
         return [[lines[row] for row in places] for lines in self.texts]
 
     def _result(self, name: str, wrong: Sequence[int], what: str) -> Check:
         if not wrong:
-            return Check(f"{name} made again", True, f"{len(self.chosen):,} candidates")
+            return Check(f"{name} recomputed", True, f"{len(self.chosen):,} candidates")
         lines = ", ".join(f"{self.rows[row]['line']:,}" for row in wrong[:5])
         detail = f"{len(wrong):,} of {len(self.chosen):,} {what} (pool lines {lines})"
-        return Check(f"{name} made again", False, detail)
+        return Check(f"{name} recomputed", False, detail)
 
 
-def _by_ours(release: Release) -> Measure | str:
-    """What the members of the ensemble say of sources and references, or why they cannot be asked."""
+def _by_ensemble(release: Release) -> Measure | str:
+    """The function that measures with the members of the ensemble, or why they cannot be used."""
     members = ensemble_members(release)
     if isinstance(members, str):
         return members
@@ -166,13 +165,11 @@ def _by_ours(release: Release) -> Measure | str:
     return partial(measure_sources, members, device=_device(release), **search)
 
 
-def _by_outside(release: Release) -> Measure | str:
-    """The same of members from outside: folders, and models that are in the hub's cache; nothing is fetched."""
-    recorded, names = release.manifest["inputs"]["members"], release.outside_members()
+def _by_external(release: Release) -> Measure | str:
+    """:func:`_by_ensemble` for external models: folders, and models in the hub's cache; nothing is downloaded."""
+    recorded, names = release.manifest["inputs"]["members"], release.external_members()
     if len(names) != len(recorded):
-        return (
-            "where the members, models from outside, were is not in the workspace; cgbench uncertainty measures by them"
-        )
+        return "the workspace does not tell where the external models were; use cgbench uncertainty"
     members = []
     for name, record in zip(names, recorded, strict=True):
         identity = record["identity"]
@@ -182,7 +179,7 @@ def _by_outside(release: Release) -> Measure | str:
         except (InputError, OSError) as error:
             return f"the member {record['name']} cannot be opened ({error})"
         if dict(members[-1].identity) != identity:
-            return f"{record['name']}: not the model that the release was built with"
+            return f"{record['name']}: not the model of the build"
     search = {"beam": release.configuration["beam"], **search_settings(release.configuration)}
 
     def measure(sources: Sequence[str], references: Sequence[str] | None) -> list[dict[str, Any]]:
@@ -197,12 +194,12 @@ def _by_outside(release: Release) -> Measure | str:
 def ensemble_members(release: Release) -> list[Path] | str:
     """The ensemble's members, or why they cannot be used."""
     if release.manifest["inputs"].get("members"):
-        return "the members are models from outside, which are not opened here; cgbench uncertainty measures by them"
+        return "the members are external models, which are not opened here; use cgbench uncertainty"
     recorded = release.manifest["inputs"].get("ensemble")
     if not recorded:
         found = [release.step(f"member-{number}") for number in range(int(release.configuration["members"]))]
         here = [folder for folder in found if folder]
-        return here if len(here) == len(found) else "the ensemble's members are not in the workspace any more"
+        return here if len(here) == len(found) else "the ensemble's members are no longer in the workspace"
     return _recorded_members(release, recorded)
 
 
@@ -210,14 +207,14 @@ def _recorded_members(release: Release, recorded: dict[str, Any]) -> list[Path] 
     folder = release.input_path(str(recorded["path"]))
     try:
         if ensemble_identity(folder) != recorded["identity"]:
-            return f"{folder}: not the ensemble that the release was built with"
+            return f"{folder}: not the ensemble of the build"
         return member_folders(folder)
     except (InputError, OSError) as error:
-        return f"the ensemble is not where it was ({error})"
+        return f"the ensemble is no longer at its recorded path ({error})"
 
 
 def _device(release: Release) -> str:
-    """The device of the build, where there is one."""
+    """The device of the build, if available."""
     if release.manifest.get("device") != "cuda":
         return "cpu"
     import torch
@@ -228,10 +225,10 @@ def _device(release: Release) -> str:
 def _same(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
     if recorded.get("hypothesis", found["hypothesis"]) != found["hypothesis"]:  # a release without text has none
         return False
-    return _same_figures(recorded, {name: value for name, value in found.items() if name != "hypothesis"})
+    return _same_measures(recorded, {name: value for name, value in found.items() if name != "hypothesis"})
 
 
-def _same_figures(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
+def _same_measures(recorded: dict[str, Any], found: dict[str, Any]) -> bool:
     if any(name not in recorded for name in found):
         return False
     one, other = (np.array([row[name] for name in found], np.float64) for row in (recorded, found))

@@ -1,4 +1,4 @@
-"""A finished benchmark folder, opened: the one reader of releases."""
+"""A release folder, opened for reading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cgbench.benchmark.release.manifest import (
     train_text,
 )
 from cgbench.benchmark.release.tables import TRANSLATION, sides_of
-from cgbench.benchmark.release.work_folder import default_work, find_input, read_written, work_roots
+from cgbench.benchmark.release.work_folder import default_work, find_input, read_record, work_roots
 from cgbench.errors import InputError, argument, require
 from cgbench.files import check_shape, file_name, ordinary_file, ordinary_folder, parse_json, read_json
 from cgbench.models.checkpoints import BESIDE
@@ -56,16 +56,16 @@ _SHAPE_OF_SPLIT = {
     "files": {file_name: str},
     "until": lambda value: value == "release",
 }
-LARGEST = 64 << 20  # bytes of a manifest: many times what the longest list of inputs takes
+LARGEST = 64 << 20  # bytes of a manifest: many times that of the longest list of inputs
 
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """A release that ``build-react`` made, or the candidates of a build that stopped early (``until``); or a
-    split (``is_split``).
+    """A release of ``build-react``, the candidates of a build that stopped early (``until``), or a split
+    (``is_split``).
 
-    Files of a release may come from anybody: names in its manifest are followed only to ordinary files in the folder
-    itself, never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
+    Releases may come from third parties: file names in the manifest are only followed to ordinary files in the folder,
+    never along a link. ``Release.open(folder).test`` is the test set as a pandas DataFrame.
     """
 
     folder: Path
@@ -74,17 +74,17 @@ class Release:
 
     @classmethod
     def open(cls, folder: str | os.PathLike[str], work: str | os.PathLike[str] | None = None) -> Release:
-        """Read the manifest of the release in ``folder``; its other files are read when they are asked for.
+        """Read the manifest of the release in ``folder``; other files are read when needed.
 
-        :param work: where it was built, if that is not ``folder.work``; it may be gone.
-        :raises InputError: this is no release, or one of a later version of cgbench.
+        :param work: the folder that it was built in, if that is not ``folder.work``; it may be missing.
+        :raises InputError: the folder is not a release, or one of a later version of cgbench.
         """
         check_path(folder=folder)
         path = Path(folder)
         beside = Path(work) if work is not None else None
         working = any(root.is_dir() for root in work_roots(path, beside))
         if not os.path.lexists(path / MANIFEST) and working:
-            raise InputError(f"{path / MANIFEST}: no such file; this build is not finished: give its command again")
+            raise InputError(f"{path / MANIFEST}: no such file; the build is not finished: run its command again")
         manifest = read_json(release_file(path, MANIFEST, largest=LARGEST))
         if isinstance(manifest, dict) and is_split(manifest):
             check_shape(manifest, _SHAPE_OF_SPLIT, path / MANIFEST, "make the split again")
@@ -96,12 +96,12 @@ class Release:
             raise InputError(f"{path}: release format {manifest.get('format')} is not known to this version of cgbench")
         languages = manifest["languages"]
         if len(languages) != 2 or languages[0] == languages[1] or not all(map(is_language, languages)):
-            raise InputError(f"{path / MANIFEST}: it names no two languages that files can be named by")
+            raise InputError(f"{path / MANIFEST}: does not name two languages that are valid in file names")
         return cls(path, manifest, beside)
 
     @classmethod
     def of(cls, release: Release | str | os.PathLike[str], work: str | os.PathLike[str] | None = None) -> Release:
-        """A release that is open already, or the one in a folder (:meth:`open`)."""
+        """``release`` itself if it is open, else the release in that folder (:meth:`open`)."""
         return release if isinstance(release, Release) else cls.open(release, work)
 
     @property
@@ -111,7 +111,7 @@ class Release:
 
     @property
     def is_split(self) -> bool:
-        """Whether ``cgbench split`` wrote it: it has a training set, and neither candidates nor a control set."""
+        """Whether ``cgbench split`` wrote it: with a training set, without candidates and a control set."""
         return is_split(self.manifest)
 
     @property
@@ -121,12 +121,12 @@ class Release:
 
     @property
     def signature(self) -> str:
-        """The short name of exactly this benchmark."""
+        """The short, unique name of this benchmark."""
         return str(self.manifest.get("signature", ""))
 
     @property
     def languages(self) -> tuple[str, str]:
-        """The source's and the target's."""
+        """The language of the source, and that of the target."""
         source, target = self.manifest["languages"]
         return source, target
 
@@ -137,56 +137,56 @@ class Release:
 
     @property
     def normalisation(self) -> Normalisation:
-        """What the build did to all text."""
+        """The normalisation of all text in the build."""
         config = self.configuration
         names = config["tokenize"], config["lowercase"], self.languages
         return Normalisation(*names, config.get("detokenize", False), config.get("anonymise", "none"))
 
     @property
     def ensemble(self) -> Path:
-        """The folder of the members that chose the pairs: the one that was given, or where the build published them.
+        """The folder of the members that selected the pairs: the user's ensemble, or that published by the build.
 
-        It is no part of the release and may be gone.
+        It is not part of the release and may be missing.
         """
         root, written = self._workspace()
-        if given := self.manifest["inputs"].get("ensemble"):
-            return find_input(str(given["path"]), written)
+        if recorded := self.manifest["inputs"].get("ensemble"):
+            return find_input(str(recorded["path"]), written)
         if root is None:
             beside = (self.work or default_work(self.folder)) / BESIDE
             return beside if os.path.lexists(beside) else self.folder / BESIDE
         return root.parent / BESIDE
 
     def input_path(self, shown: str) -> Path:
-        """Where an input is that the manifest names, as far as the workspace knows it."""
+        """The path of an input in the manifest, as far as the workspace knows it."""
         return find_input(shown, self._workspace()[1])
 
-    def outside_members(self) -> list[str]:
-        """The names by which the models from outside were found where it was built; none if that is not known."""
+    def external_members(self) -> list[str]:
+        """The addresses of external models on the machine of the build; empty if unknown."""
         found = self._workspace()[1].get("members")
         return [str(name) for name in found] if isinstance(found, list) else []
 
     def _workspace(self) -> tuple[Path | None, dict[str, Any]]:
-        """The workspace that made this very release, and what it says of it; None and nothing, if it is not here."""
+        """The workspace of this very release, and its record; None and empty if it is not here."""
         for root in work_roots(self.folder, self.work):
-            written = read_written(root)
+            written = read_record(root)
             if written and written.get("signature") == self.signature:
                 return root, written
         return None, {}
 
     @property
     def has_text(self) -> bool:
-        """Whether the text is in it; a release may hold indices and figures alone (``release_text=none``)."""
+        """Whether the release has its text; with ``release_text=none`` it has only indices and scores."""
         return self.manifest.get("text") != "none"
 
     def path(self, name: str) -> Path:
-        """Where the file ``name`` is.
+        """The path of the file ``name``.
 
-        :raises InputError: it is not there, or no ordinary file of this folder.
+        :raises InputError: it is missing, or not an ordinary file of this folder.
         """
         return release_file(self.folder, name)
 
     def text_path(self, side: str) -> Path:
-        """The file of one side (``source`` or ``target``) of the test set; of the candidates, where there is none.
+        """The file of one side (``source`` or ``target``) of the test set, or of the candidates if there is none.
 
         :raises InputError: it is missing, or the release was written without text.
         """
@@ -200,10 +200,10 @@ class Release:
     def train_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the training set of a split.
 
-        :raises InputError: it is missing, or this is no split, whose training text is not in the release.
+        :raises InputError: it is missing, or this is not a split.
         """
         if not self.is_split:
-            raise InputError(f"{self.folder}: the training text of this release is not in it; only a split has one")
+            raise InputError(f"{self.folder}: this release does not contain its training text; only a split does")
         return self.path(train_text(self.languages[SIDES.index(side)]))
 
     def train_lines(self, side: str) -> list[str]:
@@ -213,7 +213,7 @@ class Release:
     def sets(self) -> list[int]:
         """The set of every pair of the corpus of a split: 0 training, 1 test set, -1 neither.
 
-        :raises InputError: ``split.tsv`` is missing, or has a row that does not belong.
+        :raises InputError: ``split.tsv`` is missing, or has an invalid row.
         """
         names = {"train": 0, "test": 1, "neither": -1}
         found = []
@@ -228,9 +228,9 @@ class Release:
         return found
 
     def split(self) -> list[dict[str, Any]]:
-        """The rows of ``split.jsonl``: where each pair of the test set is from, and every figure of it.
+        """The rows of ``split.jsonl``: the origin and all measures of each pair of the test set.
 
-        :raises InputError: there is no test set, or a row is none.
+        :raises InputError: there is no test set, or a row is invalid.
         """
         self.check_finished()
         return _rows(self.path(SPLIT))
@@ -243,15 +243,15 @@ class Release:
     def control_path(self, side: str) -> Path:
         """The file of one side (``source`` or ``target``) of the control set.
 
-        :raises InputError: there is none.
+        :raises InputError: there is no control set.
         """
         self.check_finished()
         if self.is_split:
             raise InputError(f"{self.folder}: a split has no control set")
         if not self.has_control:
             raise InputError(
-                f"{self.folder}: this release has no control set; give its command again with "
-                f"{argument('control')} (finished steps are kept)"
+                f"{self.folder}: this release has no control set; run its command again with {argument('control')} "
+                "(finished steps are kept)"
             )
         self._check_has_text()
         return self.path(control_text(self.languages[SIDES.index(side)]))
@@ -261,32 +261,32 @@ class Release:
         return _lines(self.control_path(side))
 
     def control_rows(self) -> list[dict[str, Any]]:
-        """The rows of ``control.jsonl``: where each pair of the control set is from, its lengths and its degree.
+        """The rows of ``control.jsonl``: the origin, lengths and degree of each pair of the control set.
 
-        :raises InputError: there is no control set, or a row is none.
+        :raises InputError: there is no control set, or a row is invalid.
         """
         if self.has_text:
             self.control_path("source")
         return _rows(self.path(CONTROL))
 
     def table(self, name: str = "candidates", *, text: bool = False) -> Any:
-        """A table of the release (a pyarrow table): a row a candidate, or a pair of ``test``.
+        """A table of the release (a pyarrow table): one row per candidate, or per pair of ``test``.
 
-        :param text: with the column ``translation``, where the table has it.
-        :raises InputError: it is missing or damaged, or holds other than numbers and text.
+        :param text: include the column ``translation``, if the table has it.
+        :raises InputError: it is missing or damaged, or has columns that are neither numbers nor text.
         """
         if name == "candidates" and self.is_split:
             raise InputError(f"{self.folder}: a split has no candidates; its tables are train and test")
         file = candidates_file(self.manifest) if name == "candidates" else table_file(name)
         path = self.path(file)
-        # Before PyArrow sees it, which a flipped bit may end, and the process with it.
-        listed = self.manifest.get("files", {}).get(file)  # none while it is written
+        # Check the bytes before PyArrow reads them: a flipped bit can crash the process.
+        listed = self.manifest.get("files", {}).get(file)  # None while the release is being written
         if listed is not None and path.is_file() and hash_file(path) != listed:
-            raise InputError(f"{path}: was changed: not the file that {MANIFEST} lists; cgbench verify says more")
+            raise InputError(f"{path}: was changed: it does not match {MANIFEST}; see cgbench verify")
         return read_table(path, TRANSLATION, leave_out=not text)
 
     def correlations(self) -> list[Correlation]:
-        """How the candidates' figures go together (:mod:`cgbench.benchmark.candidates.correlations`), from their table.
+        """The correlations of the candidates' measures (:mod:`cgbench.benchmark.candidates.correlations`).
 
         :raises InputError: the table is missing or damaged.
         """
@@ -298,7 +298,7 @@ class Release:
     def test(self) -> DataFrame:
         """The test set as a pandas DataFrame: ``source``, ``target``, and the columns of ``split.jsonl``.
 
-        :raises InputError: there is none (the build stopped early), or the files do not belong together.
+        :raises InputError: there is none (the build stopped early), or the files do not match.
         """
         return self._frame(self.split(), self.lines)
 
@@ -306,7 +306,7 @@ class Release:
     def control(self) -> DataFrame:
         """The control set as a pandas DataFrame: ``source``, ``target``, and the columns of ``control.jsonl``.
 
-        :raises InputError: there is none, or the files do not belong together.
+        :raises InputError: there is none, or the files do not match.
         """
         return self._frame(self.control_rows(), self.control_lines)
 
@@ -318,7 +318,7 @@ class Release:
 
     @property
     def candidates(self) -> DataFrame:
-        """All candidates as a pandas DataFrame, with ``source`` and ``target`` where the release has their text.
+        """All candidates as a pandas DataFrame, with ``source`` and ``target`` if the release has their text.
 
         :raises InputError: the table is missing or damaged.
         """
@@ -335,7 +335,7 @@ class Release:
     def _check_has_text(self) -> None:
         if not self.has_text:
             raise InputError(
-                f"{self.folder}: this release holds no text; cgbench restore puts it back from your copies"
+                f"{self.folder}: this release has no text; cgbench restore adds it from your copies of the inputs"
             )
 
     def check_finished(self) -> None:
@@ -344,10 +344,10 @@ class Release:
         :raises InputError: the build stopped early.
         """
         if not self.finished:
-            raise InputError(f"{self.folder}: no finished release; run the build without {argument('until')}")
+            raise InputError(f"{self.folder}: not a finished release; run the build without {argument('until')}")
 
     def step(self, name: str) -> Path | None:
-        """The result of the step ``name`` that this release is made of, while it is still in the workspace."""
+        """The result of the step ``name`` of this release, if it is still in the workspace."""
         root, written = self._workspace()
         steps = written.get("steps")
         key = steps.get(name) if isinstance(steps, dict) else None
@@ -357,7 +357,7 @@ class Release:
         return folder if (folder / "step.json").is_file() else None
 
     def ngrams(self) -> KnownNgrams | None:
-        """The known n-grams it was built with, while they are still in the workspace."""
+        """The known n-grams of the build, if they are still in the workspace."""
         from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
         folder = self.step("known-ngrams")
@@ -381,15 +381,15 @@ class Release:
 
 
 def release_file(folder: Path, name: str, *, largest: int | None = None) -> Path:
-    """The path of a file that a release names, if it is an ordinary one in ``folder`` itself, or in ``folder/data``.
+    """The path of a file that a release names, if it is an ordinary file in ``folder`` or ``folder/data``.
 
-    A name that leads elsewhere, a link, a device or a pipe is none: a release may come from anybody.
+    Names that lead elsewhere, links, devices and pipes are rejected, because a release may come from a third party.
 
-    :param largest: bytes that such a file may have.
-    :raises InputError: it is missing, or none.
+    :param largest: maximum size in bytes.
+    :raises InputError: it is missing or rejected.
     """
     if not is_inside(name):
-        raise InputError(f"{folder}: {name!r} is a name that leaves the folder")
+        raise InputError(f"{folder}: the name {name!r} leads out of the folder")
     path = folder / name
     if path.parent != folder:
         ordinary_folder(path.parent)
@@ -397,7 +397,7 @@ def release_file(folder: Path, name: str, *, largest: int | None = None) -> Path
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a file that cgbench wrote: exactly as they are, where text of people may have a byte order mark."""
+    """The lines of a file that cgbench wrote, unchanged: no byte order mark is removed."""
     try:
         lines = path.read_bytes().decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -418,5 +418,5 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _of_length(lines: list[str], rows: int, release: Release) -> list[str]:
     if len(lines) != rows:
-        raise InputError(f"{release.folder}: {rows:,} rows for {len(lines):,} sentences; cgbench verify says more")
+        raise InputError(f"{release.folder}: {rows:,} rows for {len(lines):,} sentences; see cgbench verify")
     return lines

@@ -1,7 +1,7 @@
-"""Put the text back into a release that was published without, from one's own copies of the pools.
+"""Restore the text of a release that was published without, from your own copies of the pools.
 
-Every line is found by the hash of its pair's words, which the release has: where a copy has other lines before it, or
-another form of file, it is found all the same; a pair that is another is said.
+Lines are found by the hash of their pair's words, which the release has. So a copy may have other lines before it, or
+another file format. Pairs that differ are reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.inputs import as_corpus
 from cgbench.text.normalisation import normalise_pairs
 
-CHUNK = 100_000  # pairs that are hashed at once
+CHUNK = 100_000  # pairs hashed at once
 
 
 @request
@@ -51,25 +51,25 @@ class RestoreRequest(TableOptions):
 
 @accepts(RestoreRequest)
 def restore(request: RestoreRequest) -> Release:
-    """Write the text of a release into its folder, and return it.
+    """Write the text of a release into its folder, and return the release.
 
-    The release gets all or nothing; stopped while it is written, it is finished when the same is asked for again.
+    The release gets all of its text or none. An interrupted run is completed by the next one.
 
-    :raises InputError: the release has its text, or fails its checks; a pool lacks pairs of it; another training text.
+    :raises InputError: the release has its text, or fails its checks; a pool lacks pairs; the training text differs.
     """
     release = Release.of(request.release)
     copies = request.pools if isinstance(request.pools, list) else [request.pools]
     pools = [as_corpus(copy, request.columns) for copy in copies]
     arriving = release.folder / ARRIVING
-    if (arriving / MANIFEST).is_file():  # a call that was stopped had written everything there
+    if (arriving / MANIFEST).is_file():  # complete, from an interrupted run
         return _move(arriving, release.folder)
     if release.has_text:
-        raise InputError(f"{release.folder}: this release has its text already")
+        raise InputError(f"{release.folder}: this release already has its text")
     check_verified(release)
     named = release.manifest["inputs"]["pool"]
     if len(pools) != len(named):
         raise InputError(
-            f"{argument('pools')}: the release was chosen from {len(named)}, {len(pools)} given: {_names(named)}"
+            f"{argument('pools')}: {len(pools)} given, but the release has {len(named)} pools: {_names(named)}"
         )
     if request.train is not None:
         _check_train(release, as_corpus(request.train, request.columns))
@@ -91,13 +91,13 @@ def _check_train(release: Release, train: CorpusSpec) -> None:
         if not path.is_file():
             raise InputError(f"{path}: no such file")
         if hash_file(path) != sha256:
-            raise InputError(f"{path}: not the training text that the release is relative to (its SHA-256 is another)")
+            raise InputError(f"{path}: not the training text of the release (the SHA-256 differs)")
     if len(train.files) != len(recorded):
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
 
 
 def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) -> dict[int, tuple[str, str]]:
-    """The pairs that these tables name, by their hash.
+    """The pairs of these tables, by their hash.
 
     :raises InputError: a pool lacks pairs.
     """
@@ -116,14 +116,14 @@ def _find(release: Release, tables: Sequence[Any], pools: Sequence[CorpusSpec]) 
         if missing:
             first, total = int(lines[missing].min()), int((pool == number).sum())
             raise InputError(
-                f"{spec}: {len(missing):,} of the {total:,} pairs that the release has of this pool are not in it, the "
-                f"first from line {first:,}: it is another text, or another version of it"
+                f"{spec}: {len(missing):,} of the {total:,} pairs of this pool in the release are not in it, the first "
+                f"from line {first:,}: it is another text, or another version"
             )
     return found
 
 
 def _chunks(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Sources and targets, many at a time, words separated by one blank as a release has them."""
+    """Chunks of sources and targets, words separated by one blank as in a release."""
     while chunk := list(islice(pairs, CHUNK)):
         sources, targets = ([b" ".join(pair[side].encode().split()).decode() for pair in chunk] for side in (0, 1))
         yield sources, targets
@@ -144,10 +144,10 @@ def _write(release: Release, tables: dict[str, Any], texts: dict[int, tuple[str,
     for name, side in zip(text_files(manifest), lines, strict=True):
         write_atomic(to / name, "".join(line + "\n" for line in side))
         if hash_file(to / name) != manifest["texts"][name]:
-            raise InputError(f"{release.folder}: {name} as it was cannot be made of these texts")
+            raise InputError(f"{release.folder}: these texts do not reproduce {name}")
     for name in sorted({SPLIT, CONTROL, CORRELATIONS} & {*manifest["files"]}):
         shutil.copyfile(release.path(name), to / name)
-    del manifest["files"]  # of the texts that were not there
+    del manifest["files"]  # which lists the files without text
     write_manifest(manifest, to, whole, release.folder, {})
     for path in (path for path in to.rglob("*") if path.is_file()):
         sync_file(path)

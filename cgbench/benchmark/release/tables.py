@@ -1,7 +1,7 @@
-"""The tables of a release, as they are published: text beside figures, always the same bytes.
+"""The published tables of a release: text and measures, always the same bytes.
 
-A table is what ``datasets.load_dataset`` reads: a row a pair, the text in a struct ``translation`` of two languages,
-which the tasks of evaluation harnesses index, everything else in plain columns.
+``datasets.load_dataset`` reads them: one row per pair, the text in a struct ``translation`` of two languages, as
+evaluation harnesses expect, everything else in plain columns.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from cgbench.benchmark.candidates.table import ROW_KEYS
 from cgbench.errors import InputError
 from cgbench.files import atomic_path
 
-TRANSLATION = "translation"  # the column that holds the text, a struct of two strings by language
-ROWS = 50_000  # of a row group: far below the 100 MB that viewers of data sets like
+TRANSLATION = "translation"  # the column with the text, a struct of two strings by language
+ROWS = 50_000  # of a row group: far below the limit of 100 MB in viewers of data sets
 
 
 def chosen_rows(table: Any) -> list[int]:
@@ -25,10 +25,10 @@ def chosen_rows(table: Any) -> list[int]:
 
 
 def data_tables(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str], until: str) -> dict[str, Any]:
-    """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`), but for the control
-    set's.
+    """The tables of a release by name (:func:`cgbench.benchmark.release.manifest.table_names`), without that of the
+    control set.
 
-    :param table: every candidate with its figures.
+    :param table: every candidate with its measures.
     :param texts: the candidates' sources and targets.
     """
     candidates = with_text(table, texts, languages)
@@ -40,7 +40,7 @@ def data_tables(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str
 
 
 def with_text(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, str]) -> Any:
-    """``table`` with its text in front of the figures."""
+    """``table`` with its text as the first column."""
     import pyarrow
 
     sides = [pyarrow.array(list(lines), pyarrow.string()) for lines in texts]
@@ -48,9 +48,9 @@ def with_text(table: Any, texts: Sequence[Sequence[str]], languages: tuple[str, 
 
 
 def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
-    """The source and target sentences of a table's column ``translation``; nothing where it has no such column.
+    """The source and target sentences in a table's column ``translation``; empty if it has no such column.
 
-    :raises InputError: it is none of these two languages.
+    :raises InputError: it does not have these two languages.
     """
     if TRANSLATION not in table.column_names:
         return ()
@@ -58,7 +58,7 @@ def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
     try:
         if column.null_count:
             raise KeyError(TRANSLATION)
-        # A side at a time: a row as a dictionary takes as much memory as its text.
+        # One side at a time: a row as a dictionary takes as much memory as its text.
         return tuple(
             [str(text) for chunk in column.chunks for text in chunk.field(language).to_pylist()]
             for language in languages
@@ -68,7 +68,7 @@ def sides_of(table: Any, languages: tuple[str, str]) -> tuple[list[str], ...]:
 
 
 def without_text(table: Any) -> Any:
-    """``table`` with nothing of the text, nor of what a model made of it: numbers, and the names of stages."""
+    """``table`` without text and model outputs: numbers, and the names of stages."""
     import pyarrow
 
     kept = [field.name for field in table.schema if field.name == "stage" or not _holds_text(field.type, pyarrow.types)]
@@ -76,17 +76,17 @@ def without_text(table: Any) -> Any:
 
 
 def _holds_text(kind: Any, types: Any) -> bool:
-    """Whether values of a type may hold text, deep inside, too."""
+    """Whether values of a type may contain text, at any depth."""
     if types.is_nested(kind):
         return any(_holds_text(kind.field(number).type, types) for number in range(kind.num_fields))
     return not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
 def write_table(table: Any, path: Path) -> None:
-    """Write a table as Parquet, whole or not at all. Equal tables give equal bytes.
+    """Write a table as Parquet, completely or not at all. Equal tables give equal bytes.
 
-    Every choice that a version of pyarrow might make otherwise is made here, and no Arrow schema is stored beside
-    Parquet's own. The footer still names the version of pyarrow: another one gives other bytes.
+    All choices that differ between versions of pyarrow are fixed here, and no Arrow schema is stored in addition to
+    Parquet's own. The footer still has the version of pyarrow: another version gives other bytes.
     """
     import pyarrow.parquet
 

@@ -1,4 +1,4 @@
-"""Check a release or a split: its hashes, its counts, and the selection, drawn again from the candidates' figures."""
+"""Check a release or a split: its checksums, its counts, and the selection, redrawn from the candidates' measures."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ from cgbench.text.remote import is_address
 from cgbench.text.streams import split_name
 
 PAIR_MEASURES = (DUAL, JOINT)
-HIDDEN = (TRANSLATION, "content")  # what the table of the test set has and split.jsonl has not
+HIDDEN = (TRANSLATION, "content")  # columns of the test table that are not in split.jsonl
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, InputError)
 
 Found: TypeAlias = str | Iterable[Check]
-"""What a check finds: the difference in words (empty: none), or one result per thing that it checks."""
+"""The result of a check: the difference (empty: none), or one result for each thing checked."""
 
 
 @request
@@ -76,7 +76,7 @@ class VerifyRequest:
 
 @accepts(VerifyRequest)
 def verify(request: VerifyRequest) -> Findings:
-    """Check a release or a split; the result has an ``ok`` of its own.
+    """Check a release or a split; the ``ok`` of the result is its verdict.
 
     :raises InputError: it cannot be opened, or candidates of a split are to be recomputed.
     """
@@ -96,18 +96,18 @@ def verify(request: VerifyRequest) -> Findings:
 def check_verified(release: Release, force: bool = False) -> None:
     """Check that a release passes :func:`verify`.
 
-    :param force: warn of what differs, and continue.
+    :param force: only warn if it does not.
     :raises InputError: it does not.
     """
     failed = verify(release).failed
     if not failed:
         return
     first = f"{failed[0].name}{': ' if failed[0].detail else ''}{failed[0].detail}"
-    more = f" ({len(failed)} checks differ)" if len(failed) > 1 else ""
-    said = f"{release.folder}: does not pass verify: {first}{more}"
+    more = f" ({len(failed)} checks fail)" if len(failed) > 1 else ""
+    message = f"{release.folder}: does not pass verify: {first}{more}"
     if not force:
-        raise InputError(f"{said}; mend it, or go on all the same with {argument('force')}")
-    warnings.warn(InputWarning(said), stacklevel=3)
+        raise InputError(f"{message}; fix it, or continue with {argument('force')}")
+    warnings.warn(InputWarning(message), stacklevel=3)
 
 
 def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Release], Found]]]:
@@ -120,50 +120,50 @@ def _checks(release: Release, again: int) -> Iterator[tuple[str, Callable[[Relea
         yield "metadata", _check_croissant
         return
     yield from ((TIMINGS, _check_timings), ("files", _check_files), ("counts", _check_counts))
-    yield from (("figures", _check_figures), ("text", _check_text), ("figures of pairs", _check_pairs))
+    yield from (("statistics", _check_statistics), ("text", _check_text), ("pair measures", _check_pairs))
     if CORRELATIONS in release.manifest["files"]:
         yield "correlations", _check_correlations
     if release.manifest["format"] != 1:
         yield from (("tables", _check_tables), ("metadata", _check_croissant))
     if release.finished:
-        yield from (("figures of the split", _check_rows), ("split drawn again", _check_split))
+        yield from (("split rows", _check_rows), ("split redrawn", _check_split))
         if release.configuration.get("control"):
             yield "control set", _check_control
     yield from (("inputs", _check_inputs), ("ensemble", _check_ensemble))
     if again:
         from cgbench.benchmark.release.recompute import recompute
 
-        yield "made again", partial(recompute, number=again)
+        yield "recomputed", partial(recompute, number=again)
 
 
 def _check_manifest(release: Release) -> str:
-    """The manifest against its own digest, byte for byte: what is in it and how cgbench writes it."""
+    """The manifest against its own digest, and its bytes against the format of cgbench."""
     manifest = release.manifest
     plain = release.path(MANIFEST).read_bytes() == to_json(manifest).encode("utf-8")
     if "digest" not in manifest:
-        return "has no digest: it was changed, or is of a version of cgbench that wrote none"
+        return "has no digest: it was changed, or is from an early version of cgbench"
     if manifest["digest"] != digest(manifest):
-        return "was changed: its digest is not that of what it says"
-    return "" if plain else "is written otherwise than cgbench writes it"
+        return "was changed: the digest does not match"
+    return "" if plain else "is not in the format that cgbench writes"
 
 
 def _check_timings(release: Release) -> Found:
-    """``timings.json`` belongs to a run, not to the benchmark: it may be left out, but not be another."""
+    """``timings.json`` belongs to a run, not to the benchmark: it may be missing, but not changed."""
     if not os.path.lexists(release.folder / TIMINGS):
         return [Check(TIMINGS, None, "not here")]
     path = release.path(TIMINGS)
     timings = read_json(path)
     if not isinstance(timings, dict) or path.read_bytes() != to_json(timings).encode("utf-8"):
-        return "was changed: written otherwise than cgbench writes it"
+        return "was changed: not in the format that cgbench writes"
     seconds = timings.get("seconds")
     same = timings == {"seconds": seconds, "digest": timings_digest(seconds)}
-    return "" if same else "was changed: its digest is not that of what it says"
+    return "" if same else "was changed: the digest does not match"
 
 
 def _check_file(name: str, release: Release) -> str:
-    """The SHA-256 of a file as a release lists it: without what people wrote in it."""
+    """The SHA-256 of a file as listed: without what people wrote in it."""
     if not is_inside(name):
-        return "a name that leaves the folder"
+        return "the name leads out of the folder"
     if not os.path.lexists(release.folder / name):
         return "missing"
     path, expected = release.path(name), release.manifest["files"][name]
@@ -172,7 +172,7 @@ def _check_file(name: str, release: Release) -> str:
 
 
 def _check_croissant(release: Release) -> str:
-    """The metadata that others read against the manifest: the same files of the same bytes."""
+    """The Croissant metadata against the manifest: the same files with the same checksums."""
     value = read_json(release.path(CROISSANT))
     found = {file["contentUrl"]: file["sha256"] for file in value["distribution"]}
     tables = {table_file(name) for name in table_names(release.manifest)}
@@ -191,14 +191,14 @@ def _selected(columns: dict[str, list[Any]]) -> list[int]:
 
 def _check_files(release: Release) -> str:
     manifest = release.manifest
-    optional = set() if release.is_split else {CORRELATIONS}  # earlier versions had none
+    optional = set() if release.is_split else {CORRELATIONS}  # earlier versions did not write it
     if strange := sorted((file_names(manifest) ^ set(manifest["files"])) - optional):
-        return f"the manifest lists other files than such a release has: {', '.join(strange)}"
-    return "" if manifest.get("signature") == signature(manifest) else "the signature is not that of the files"
+        return f"the manifest has missing or unexpected files: {', '.join(strange)}"
+    return "" if manifest.get("signature") == signature(manifest) else "the signature does not match the files"
 
 
-def _check_figures(release: Release) -> str:
-    """Means and quantiles, computed again."""
+def _check_statistics(release: Release) -> str:
+    """Means and quantiles, recomputed."""
     columns = _columns(release)
     recorded = release.manifest["figures"]
     measure = release.configuration["uncertainty"]
@@ -217,19 +217,19 @@ def _check_figures(release: Release) -> str:
     if release.has_control and (controls := release.control_rows()):
         found["control"] = {"degree": summary([row["degree"] for row in controls])}
     wrong = [key for key in sorted(set(found) | set(recorded)) if found.get(key) != recorded.get(key)]
-    return f"{', '.join(wrong)}: not what the candidates give" if wrong else ""
+    return f"{', '.join(wrong)}: do not match the candidates" if wrong else ""
 
 
 def _check_correlations(release: Release) -> str:
-    """Computed again from the candidates."""
+    """The correlations, recomputed from the candidates."""
     found = as_jsonl(correlations(_columns(release), release.configuration["uncertainty"])).split("\n")
     recorded = release.path(CORRELATIONS).read_text(encoding="utf-8").split("\n")
     wrong = [row for row, pair in enumerate(itertools.zip_longest(found, recorded), 1) if pair[0] != pair[1]]
-    return f"row {wrong[0]}: not what the candidates give ({len(wrong):,} such rows)" if wrong else ""
+    return f"row {wrong[0]}: does not match the candidates ({len(wrong):,} such rows)" if wrong else ""
 
 
 def _check_pairs(release: Release) -> str:
-    """What follows from other columns, computed again."""
+    """Measures that follow from other columns, recomputed."""
     columns = _columns(release)
     expected = pair_measures(columns, release.manifest["inputs"].get("lm", {}).get("side"))
     strange = sorted((set(PAIR_MEASURES) & set(columns)) ^ set(expected))
@@ -239,11 +239,11 @@ def _check_pairs(release: Release) -> str:
         if name in columns and not np.allclose(columns[name], values, rtol=1e-9, atol=0, equal_nan=True)
     ]
     named = sorted({*strange, *wrong})
-    return f"{', '.join(named)}: not what the other columns give" if named else ""
+    return f"{', '.join(named)}: do not match the other columns" if named else ""
 
 
 def _check_text(release: Release) -> str:
-    """The words of every pair against the hash that the candidates' table has of them."""
+    """The words of every pair against its hash in the table of candidates."""
     if not release.has_text:
         return ""
     columns = _columns(release)
@@ -251,11 +251,11 @@ def _check_text(release: Release) -> str:
     hashes = content_of(release.lines("source"), release.lines("target")).tolist()
     expected = [columns["content"][row] for row in rows]
     wrong = [number for number, pair in enumerate(zip(hashes, expected, strict=True), 1) if pair[0] != pair[1]]
-    return f"line {wrong[0]}: not the pair that was chosen ({len(wrong):,} such lines)" if wrong else ""
+    return f"line {wrong[0]}: not the selected pair ({len(wrong):,} such lines)" if wrong else ""
 
 
 def _check_tables(release: Release) -> str:
-    """The text of the tables against the hashes beside it; those of the test and control set against their files."""
+    """The text of the tables against their hashes; the test and control tables against their files."""
     for name in table_names(release.manifest):
         table, file = release.table(name, text=True), table_file(name)
         texts = sides_of(table, release.languages)
@@ -268,8 +268,8 @@ def _check_tables(release: Release) -> str:
         if name != "candidates":
             rows = [{key: row[key] for key in row if key not in HIDDEN} for row in table.to_pylist()]
             recorded = release.split() if name == "test" else release.control_rows()
-            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # NaN is NaN
-                return f"{file}: not the rows of {SPLIT if name == 'test' else CONTROL}"
+            if list(map(json.dumps, rows)) != list(map(json.dumps, recorded)):  # as JSON, NaN equals NaN
+                return f"{file}: does not match {SPLIT if name == 'test' else CONTROL}"
     return ""
 
 
@@ -278,18 +278,18 @@ def _check_table_text(release: Release, table: Any, texts: Sequence[list[str]], 
     pairs = zip(content_of(*texts).tolist(), table["content"].to_pylist(), strict=True)
     wrong = [row for row, (found, expected) in enumerate(pairs, 1) if found != expected]
     if wrong:
-        return f", row {wrong[0]}: not the pair that it says ({len(wrong):,} such rows)"
+        return f", row {wrong[0]}: the text does not match its hash ({len(wrong):,} such rows)"
     if name == "candidates" and release.finished:
         return ""
     read = release.control_lines if name == "control" else release.lines
     for side, language, lines in zip(SIDES, release.languages, texts, strict=True):
         if lines != read(side):
-            return f": not the sentences of {control_text(language) if name == 'control' else f'{name}.{language}'}"
+            return f": does not match {control_text(language) if name == 'control' else f'{name}.{language}'}"
     return ""
 
 
 def _check_sets(release: Release) -> str:
-    """The sets of a split: as many sentences and rows as the manifest says, and the test set that its list names."""
+    """The sets of a split: disjoint parts of its corpus, with the numbers of sentences and rows in the manifest."""
     counts, sets = release.manifest["counts"], release.sets()
     expected = {"pool": len(sets), "selected": sets.count(1), "neither": sets.count(-1)}
     if not release.manifest["inputs"]["given"]:
@@ -300,9 +300,9 @@ def _check_sets(release: Release) -> str:
     for side in SIDES:
         for key, lines in (("train", release.train_lines(side)), ("selected", release.lines(side))):
             if len(lines) != counts[key]:
-                return f"{key}, {side}: {len(lines):,} lines, and {counts[key]:,} are listed"
+                return f"{key}, {side}: {len(lines):,} lines, but {counts[key]:,} are listed"
     chosen = [number for number, one in enumerate(sets, 1) if one == 1]
-    return "" if [row[ID] for row in release.split()] == chosen else f"{SPLIT} has other pairs than {SETS_FILE}"
+    return "" if [row[ID] for row in release.split()] == chosen else f"{SPLIT} and {SETS_FILE} have different pairs"
 
 
 def _check_sets_tables(release: Release) -> str:
@@ -310,7 +310,7 @@ def _check_sets_tables(release: Release) -> str:
     for which, read in (("train", release.train_lines), ("test", release.lines)):
         texts = sides_of(release.table(which, text=True), release.languages)
         if [list(lines) for lines in texts] != [read(side) for side in SIDES]:
-            return f"{table_file(which)}: other sentences than the text"
+            return f"{table_file(which)}: does not match the text"
     return ""
 
 
@@ -346,7 +346,7 @@ def _check_counts(release: Release) -> str:
 
 
 def _check_rows(release: Release) -> str:
-    """Lengths, degree and place of every row against the text beside it."""
+    """Lengths, degree and place of every row against the text."""
     side = release.configuration["degree_side"]
     texts = [release.lines(side) for side in SIDES] if release.has_text else []
     return _differing(side, texts, release.split())
@@ -363,7 +363,7 @@ def _differing(side: str, texts: list[list[str]], rows: list[dict[str, Any]]) ->
 
 
 def _check_control(release: Release) -> str:
-    """The control set: its rows against its text, apart from the test set, of the same corpora, matched as recorded."""
+    """The control set: rows match its text, no overlap with the test set, the same corpora, the recorded balance."""
     counts, rows = release.manifest["counts"], release.control_rows()
     texts = [release.control_lines(side) for side in SIDES] if release.has_text else []
     for name, found in ((CONTROL, len(rows)), *zip(SIDES, map(len, texts), strict=False)):
@@ -373,24 +373,24 @@ def _check_control(release: Release) -> str:
         return problem
     for side, ours in zip(SIDES, texts, strict=False):
         if both := set(ours) & set(release.lines(side)):
-            return f"{len(both):,} lines of the {side} are in the test set, too"
+            return f"{len(both):,} lines of the {side} are also in the test set"
         if len(set(ours)) < len(ours):
-            return f"a line of the {side} is there twice"
+            return f"a line of the {side} occurs twice"
     test = release.split()
     short = Counter(row["pool"] for row in rows) - Counter(row["pool"] for row in test)
     if short:
-        return f"{short.total():,} pairs of corpora that the test set has fewer of"
+        return f"{short.total():,} pairs too many from corpora with fewer test pairs"
     return _check_balance(release, test, rows)
 
 
 def _check_balance(release: Release, test: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
-    """What the manifest says of the control set's lengths and rarest words, against the rows of both sets."""
+    """The recorded balance in lengths and rarest words, against the rows of both sets."""
     recorded = {row["covariate"]: row for row in release.manifest.get("balance", [])}
     names = [name for name in (*LENGTHS, *RAREST) if name in recorded]
     columns = [{name: np.array([row[name] for row in some]) for name in names} for some in (test, rows)]
     found = balance(*map(covariates_of, columns)) if names else []
     wrong = [str(row["covariate"]) for row in found if row != recorded[row["covariate"]]]
-    return f"balance of {', '.join(wrong)}: not what the rows give" if wrong else ""
+    return f"balance of {', '.join(wrong)}: does not match the rows" if wrong else ""
 
 
 def _check_split(release: Release) -> str:
@@ -401,16 +401,16 @@ def _check_split(release: Release) -> str:
     split = release.split()
     strange = sorted({row["line"] for row in split} ^ set(drawn))
     if strange:
-        return f"{len(strange):,} pool lines are in one of split.jsonl and the draw only, the first {strange[0]:,}"
+        return f"{len(strange):,} pool lines are only in split.jsonl or only in the redrawn split, first {strange[0]:,}"
     for number, row in enumerate(split, 1):
         for key in sorted(set(row) & set(drawn[row["line"]])):
             if row[key] != drawn[row["line"]][key]:
-                return f"row {number}: {key} {row[key]} is not that of the candidates, {drawn[row['line']][key]}"
+                return f"row {number}: {key} is {row[key]}, but {drawn[row['line']][key]} in the candidates"
     return ""
 
 
 def _check_inputs(release: Release) -> Iterator[Check]:
-    """The inputs, where they still are: a release is whole without them."""
+    """The inputs, if they are still here; a release is complete without them."""
     inputs = release.manifest["inputs"]
     corpora = [("train", inputs["train"])]
     corpora += [(role, entry) for role in ("pool", "exclude") for entry in inputs[role]]
@@ -430,7 +430,7 @@ def _check_inputs(release: Release) -> Iterator[Check]:
 
 
 def _check_ensemble(release: Release) -> Iterator[Check]:
-    """The members published beside a release that trained them: its own, as they were, or another build's since?"""
+    """The members published by the build: still those of this release, or of a later build?"""
     folder = release.ensemble
     if release.until == "candidates" or "ensemble" in release.manifest["inputs"] or not os.path.lexists(folder):
         return
@@ -440,11 +440,11 @@ def _check_ensemble(release: Release) -> Iterator[Check]:
         yield Check("ensemble", None, "the members' steps are not in the workspace: nothing to compare with")
     else:
         same = holds_members(folder, members)
-        yield Check("ensemble", same, "" if same else "not the members, as they were, that this release was built with")
+        yield Check("ensemble", same, "" if same else "not the members, unchanged, that selected this release")
 
 
 def _hash_input(path: Path) -> str | None:
-    """The hash of an input, if it is here to be read. What the system itself makes up (/proc) has no end."""
+    """The hash of an input if it can be read. Files of the system (/proc) may be endless."""
     try:
         if not path.is_file() or path.resolve().parts[:2] in (("/", "proc"), ("/", "sys"), ("/", "dev")):
             return None

@@ -10,7 +10,7 @@ from typing import Any
 from cgbench.benchmark.release.card import write_card
 from cgbench.benchmark.release.card_notes import parts_of_bytes
 from cgbench.benchmark.release.checksums import listed_digest, listed_digests
-from cgbench.benchmark.release.croissant import peoples_fields, write_croissant
+from cgbench.benchmark.release.croissant import manual_fields, write_croissant
 from cgbench.benchmark.release.manifest import (
     CARD,
     CROISSANT,
@@ -21,22 +21,22 @@ from cgbench.benchmark.release.manifest import (
     signature,
 )
 from cgbench.benchmark.release.release import Release
-from cgbench.benchmark.release.work_folder import WRITTEN, read_written, written_digest
+from cgbench.benchmark.release.work_folder import RECORD, read_record, record_digest
 from cgbench.errors import InputError
 from cgbench.files import read_json, sync_file, sync_folder, write_atomic, write_json
 
-ARRIVING = ".arriving"  # in the folder of a release: files on their way from another disk
+ARRIVING = ".arriving"  # in the folder of a release: files being moved from another disk
 
 
 def write_manifest(
     manifest: dict[str, Any], staging: Path, tables: Mapping[str, Any], out: Path, notes: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Write card, metadata and manifest beside a release's texts and tables; returns the manifest, whole now.
+    """Write card, metadata and manifest of a release with texts and tables; returns the complete manifest.
 
-    :param tables: what was written, by name.
-    :param out: where an earlier release may be, in which people have written; ``notes``: what they write now.
+    :param tables: the written tables, by name.
+    :param out: the folder of an earlier release with people's edits; ``notes``: their new notes.
     """
-    parts, fields = _kept(out / CARD, parts_of_bytes), _kept(out / CROISSANT, peoples_fields)
+    parts, fields = _kept(out / CARD, parts_of_bytes), _kept(out / CROISSANT, manual_fields)
     write_atomic(staging / CARD, write_card(Release(staging, manifest), {**parts, **notes}))
     schemas = {name: table.schema for name, table in tables.items()}
     metadata = write_croissant(manifest, schemas, listed_digests(staging), notes, fields)
@@ -45,7 +45,7 @@ def write_manifest(
 
 
 def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Write the manifest beside the files of a release or a split, with their digests; returns it, whole now."""
+    """Write the manifest with the checksums of all files of a release or a split; returns the complete manifest."""
     manifest["files"] = listed_digests(folder)
     manifest["signature"] = signature(manifest)
     manifest["digest"] = digest(manifest)
@@ -54,7 +54,7 @@ def seal(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _kept(path: Path, read: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]:
-    """What people have written in a file that is there; nothing if it is none of ours."""
+    """What people wrote in an existing file; empty if it is not a file of cgbench."""
     try:
         return read(path.read_bytes())
     except (OSError, ValueError, InputError):
@@ -62,16 +62,15 @@ def _kept(path: Path, read: Callable[[bytes], dict[str, Any]]) -> dict[str, Any]
 
 
 def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[str, Any]) -> None:
-    """Move the finished files into place, the last one last; what an earlier release listed and this one has not goes.
+    """Move the finished files into place, the last of ``files`` last. Files that only an earlier release had are
+    removed; the user's own files in the folder are not touched.
 
-    Nothing else in the folder is touched: users keep their own files beside a release.
-
-    :param made_of: what the workspace keeps of this release (:data:`~cgbench.benchmark.release.work_folder.WRITTEN`).
+    :param made_of: the record of this release (:data:`~cgbench.benchmark.release.work_folder.RECORD`).
     """
-    # Every name that a release in this folder ever had.
-    earlier = [*read_written(staging.parent).get("files", []), *_listed_in(out)]
+    # All file names that releases in this folder ever had.
+    earlier = [*read_record(staging.parent).get("files", []), *_listed_in(out)]
     record = {**made_of, "files": sorted({*earlier, *files})}
-    write_json(staging.with_name(WRITTEN), {**record, "digest": written_digest(record)})
+    write_json(staging.with_name(RECORD), {**record, "digest": record_digest(record)})
     (out / DATA).mkdir(parents=True, exist_ok=True)
     shutil.rmtree(out / ARRIVING, ignore_errors=True)
     ready = staging
@@ -93,8 +92,7 @@ def move_into_place(staging: Path, out: Path, files: list[str], made_of: dict[st
 
 
 def _listed_in(out: Path) -> list[str]:
-    """The files of the release that is in a folder, as far as they are what its manifest lists: a workspace of an
-    earlier version may not know them."""
+    """The files of an existing release that match its manifest: a workspace of an earlier version may not know them."""
     try:
         files = dict(read_json(out / MANIFEST)["files"])
         there = [name for name in files if is_inside(name) and (out / name).is_file()]

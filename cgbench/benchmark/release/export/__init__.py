@@ -1,2 +1,2 @@
-"""Releases in the forms that other tools read: a target a file, one door
-(:mod:`cgbench.benchmark.release.export.export`)."""
+"""Releases in the formats of other tools: one module per target; the entry point is
+:mod:`cgbench.benchmark.release.export.export`."""

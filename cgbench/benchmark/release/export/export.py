@@ -1,4 +1,4 @@
-"""A release that passes its checks, written for another tool: whole or not at all."""
+"""Export a verified release for another tool, completely or not at all."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ TARGETS: dict[str, Target] = {
     "subset2evaluate": write_subset2evaluate,
     "wmt-testsuite": write_wmt_testsuite,
 }
-GROUP = "cgbench.exports"  # of entry points, by the names of targets
-RECORD = "cgbench.json"  # in an export: what it is of
+GROUP = "cgbench.exports"  # entry points of other packages, by target name
+RECORD = "cgbench.json"  # in an export: its target and release
 
 
 @request
@@ -51,16 +51,16 @@ class ExportRequest:
 
 @accepts(ExportRequest)
 def export(request: ExportRequest) -> list[str]:
-    """Write the test set of a release in the form that another tool reads; returns the names of the files.
+    """Write the test set of a release in the format of another tool; returns the names of the files.
 
     Targets of other packages are entry points in the group ``cgbench.exports``.
 
-    :raises InputError: there is no such target or no text, the release fails its checks, ``out`` holds something else.
+    :raises InputError: an unknown target, a release without text or that fails its checks, or ``out`` is in use.
     """
     release, to, out = Release.of(request.release), request.to, as_path(request.out)
     write = find_target(to)
     _check_out(out, to)
-    with _as_forged(release):
+    with _blame_release(release):
         release.check_finished()
         release.text_path("source")
         check_verified(release, request.force)
@@ -71,7 +71,7 @@ def export(request: ExportRequest) -> list[str]:
     shutil.rmtree(making, ignore_errors=True)
     try:
         making.mkdir()
-        with _as_forged(release) if to in TARGETS else contextlib.nullcontext():
+        with _blame_release(release) if to in TARGETS else contextlib.nullcontext():
             write(pairs, making)
         files = sorted(path for path in making.rglob("*") if path.is_file())
         record = {"target": to, "signature": release.signature, "licence": release.manifest.get("licence")}
@@ -95,16 +95,16 @@ def export(request: ExportRequest) -> list[str]:
 
 
 def check_licence(manifest: Mapping[str, Any]) -> None:
-    """Warn where nobody has stated a licence."""
+    """Warn if no licence is stated."""
     if not manifest.get("licence"):
-        said = "no licence of the inputs is stated; find out what their owners allow, and build again with "
-        warnings.warn(InputWarning(f"{said}{argument('licence')}"), stacklevel=3)
+        message = "no licence of the inputs is stated; find out what their owners allow, and build again with "
+        warnings.warn(InputWarning(f"{message}{argument('licence')}"), stacklevel=3)
 
 
 def find_target(to: str) -> Target:
-    """What writes an export: built in, or from another package.
+    """The writer of an export target, built in or from another package.
 
-    :raises InputError: there is no such target, or its package cannot be imported.
+    :raises InputError: an unknown target, or its package cannot be imported.
     """
     if to in TARGETS:
         return TARGETS[to]
@@ -119,19 +119,19 @@ def find_target(to: str) -> Target:
 
 
 @contextlib.contextmanager
-def _as_forged(release: Release) -> Iterator[None]:
-    """What goes wrong is the release's fault: with ``force`` anything may stand where a table or a field should be.
+def _blame_release(release: Release) -> Iterator[None]:
+    """Report errors as faults of the release: with ``force`` its tables and fields may be anything.
 
-    :raises InputError: for any error but those of the operating system.
+    :raises InputError: for any error except those of the operating system.
     """
     try:
         yield
     except (InputError, OSError):
         raise
     except Exception as error:
-        said = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise InputError(
-            f"{release.folder}: cannot be exported ({type(error).__name__}: {said}); cgbench verify says what is wrong"
+            f"{release.folder}: cannot be exported ({type(error).__name__}: {reason}); cgbench verify shows the errors"
         ) from None
 
 
@@ -139,15 +139,16 @@ def _check_out(out: Path, to: str) -> None:
     if not out.name:
         raise InputError(f"{out}: give the folder of the export a name with {argument('out')}")
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file, where the folder of the export should be")
+        raise InputError(f"{out}: is a file, but the export needs a folder")
     if not out.is_dir() or not any(out.iterdir()):
         return
     record = read_json(out / RECORD) if (out / RECORD).is_file() else None
     if not isinstance(record, dict) or record.get("target") != to:
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
     ours = {RECORD, *map(str, record.get("files") or [])}
-    strange = [path for path in sorted(out.rglob("*")) if path.is_file() and str(path.relative_to(out)) not in ours]
-    if strange:
+    others = [path for path in sorted(out.rglob("*")) if path.is_file() and str(path.relative_to(out)) not in ours]
+    if others:
         raise InputError(
-            f"{strange[0]}: is no part of the export in {out}, which would be replaced; move it, or give another folder"
+            f"{others[0]}: does not belong to the export in {out}, which would be replaced; move it, or give another "
+            "folder"
         )

@@ -1,10 +1,10 @@
-"""A task of lm-evaluation-harness: a YAML file, the pairs as Parquet, and the function that finds them beside it.
+"""A task of lm-evaluation-harness: a YAML file, the pairs as Parquet, and the function that finds them.
 
 ``lm_eval --include_path FOLDER --tasks NAME`` runs it from anywhere. The format is that of the harness's
 ``docs/task_guide.md`` (0.4.13).
 
 Without a split for few-shot examples the harness draws them from the test documents. Ours are candidates that were not
-selected; where a release has none, a run that asks for few-shot examples ends with the harness's own error.
+selected. If a release has none, a run with few-shot examples ends with the harness's own error.
 
 An answer ends where the next source would begin, and its first line that is not empty counts: a stop at a line break
 would cut the answer of a chat model that begins with one.
@@ -25,7 +25,7 @@ from cgbench.text.languages import known, name_of
 
 TEST, SHOTS = "test", "fewshot"
 MOST_SHOTS = 500
-LOADER = '''"""Finds the pairs beside this file, wherever the harness was started."""
+LOADER = '''"""Finds the pairs next to this file, from any working directory."""
 
 from pathlib import Path
 
@@ -33,14 +33,14 @@ from pathlib import Path
 def load(**_):
     import datasets
 
-    files = sorted(Path(__file__).parent.glob("*.parquet"))  # each has columns of its own, so one call per file
+    files = sorted(Path(__file__).parent.glob("*.parquet"))  # their columns differ, so one call per file
     return {one.stem: datasets.load_dataset("parquet", data_files=str(one), split="train") for one in files}
 '''
 AGGREGATION = "!function pairs.bleu"
 SCORER = '''
 
 def bleu(items):
-    """BLEU with the tokeniser of the target's language; the harness's own cuts at blanks alone."""
+    """BLEU with the tokeniser of the target's language; the harness's own splits only at blanks."""
     import sacrebleu
 
     references, answers = zip(*items)
@@ -52,7 +52,7 @@ TOKENIZE = {"zh": "zh", "ja": "ja-mecab", **dict.fromkeys(("th", "lo", "km", "my
 
 
 def task_name(languages: tuple[str, str]) -> str:
-    """What the task is called."""
+    """The name of the task."""
     return "_".join(["cgbench", *(re.sub("[^A-Za-z0-9]", "-", language) for language in languages)])
 
 
@@ -77,8 +77,8 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
         few_shot = {"fewshot_config": {"samples": []}}
         warnings.warn(
             InputWarning(
-                "the release has no pairs beside its test set that could be few-shot examples; the task runs without "
-                "any, and ends with an error where --num_fewshot is above 0"
+                "the release has no pairs outside its test set for few-shot examples; the task runs without them, and "
+                "fails if --num_fewshot is above 0"
             ),
             stacklevel=2,
         )
@@ -86,7 +86,7 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
     scorer = SCORER.format(tokenize=tokenize) if tokenize else ""
     write_lines(folder / "pairs.py", (LOADER + scorer).splitlines())
     metrics: list[dict[str, Any]] = [{"metric": metric} for metric in ("bleu", "chrf", "ter")]
-    if tokenize:  # TER counts words, and the harness's BLEU has no setting
+    if tokenize:  # TER counts words, and the harness's BLEU has no tokeniser setting
         metrics = [{"metric": "bleu", "aggregation": AGGREGATION, "higher_is_better": True}, {"metric": "chrf"}]
     source, target = (_literal(name_of(language)) for language in pairs.languages)
     task = {
@@ -117,15 +117,14 @@ def write_lm_eval(pairs: Pairs, folder: Path) -> None:
 
 
 def shots_of(pairs: Pairs) -> dict[str, list[str]]:
-    """Few-shot examples by side: candidates that were neither selected nor dropped (of a split: training pairs) that
-    share no sentence with the test set, at most :data:`MOST_SHOTS`, evenly spread.
-    """
+    """Few-shot examples by side, at most :data:`MOST_SHOTS`, evenly spaced: candidates that were neither selected nor
+    dropped (of a split: training pairs) and share no sentence with the test set."""
     table = pairs.release.table("train" if pairs.release.is_split else "candidates", text=True)
     texts = sides_of(table, pairs.languages)
     if not texts:
         return {"source": [], "target": []}
     tests = [{row[side] for row in pairs.rows} for side in ("source", "target")]
-    split = pairs.release.is_split  # its training pairs are all free, and have no pool
+    split = pairs.release.is_split  # all its training pairs are free, and have no pool
     names = ("stage", "pool", "pool_line")
     places = (
         [["rest"] * table.num_rows, *[[0] * table.num_rows] * 2] if split else [table[one].to_pylist() for one in names]
@@ -144,5 +143,5 @@ def shots_of(pairs: Pairs) -> dict[str, list[str]]:
 
 
 def _literal(name: str) -> str:
-    """A name in a Jinja template, where it stands for itself."""
+    """A name without characters that Jinja interprets."""
     return re.sub("[{}%#]", "", name)

@@ -1,6 +1,6 @@
-"""An EvalSet of mt-metrics-eval: the folder of one test set, as "File organization and naming convention" there says.
+"""An EvalSet of mt-metrics-eval: the folder of one test set, as in "File organization and naming convention" there.
 
-A domain may be any category there: it is the bin of the degree, so that every figure can be had by degree.
+The domain can be any category: here it is the bin of the degree, so that every score is available by degree.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ REFERENCE = "refA"
 
 
 def language_pair(languages: tuple[str, str]) -> str:
-    """``de-en``; a dash or a dot in a code would separate there."""
+    """``de-en``; dashes and dots in a code are replaced, because they separate codes there."""
     return "-".join(re.sub("[^A-Za-z0-9]", "_", language) for language in languages)
 
 

@@ -1,4 +1,4 @@
-"""What every target is made of: the pairs of a test set with their figures."""
+"""The input of every export target: the pairs of a test set with their measures."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 
-SYSTEM = "ensemble"  # what the ensemble's own translations are called
+SYSTEM = "ensemble"  # the name of the ensemble's own translations
 
 
 @dataclass(frozen=True)
 class Pairs:
     """The test set of a release.
 
-    :param rows: a pair each: ``source``, ``target``, ``doc`` (a name of it), ``domain`` (its bin of degree) and
+    :param rows: one per pair: ``source``, ``target``, ``doc`` (its name), ``domain`` (its bin of degree) and
         ``figures`` (the row of ``split.jsonl``).
     """
 
@@ -33,24 +33,24 @@ class Pairs:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """The source's and the target's."""
+        """The language of the source, and that of the target."""
         return self.release.languages
 
     @property
     def measure(self) -> str:
-        """The measure that chose the pairs; the degree, where none did (a split)."""
+        """The measure that selected the pairs; the degree for a split."""
         return str(self.release.configuration.get("uncertainty", "degree"))
 
 
 def pairs_of(release: Release) -> Pairs:
     """The pairs of a release with a test set and its text.
 
-    :raises InputError: there is no test set, or its files do not belong together.
+    :raises InputError: there is no test set, or its files do not match.
     """
     figures = release.split()
     texts = [release.lines(side) for side in ("source", "target")]
     if {len(lines) for lines in texts} != {len(figures)}:
-        raise InputError(f"{release.folder}: not as many sentences as rows; cgbench verify says more")
+        raise InputError(f"{release.folder}: the numbers of sentences and rows differ; see cgbench verify")
     side = release.configuration["degree_side"]
     rows = [
         {
@@ -66,15 +66,15 @@ def pairs_of(release: Release) -> Pairs:
 
 
 def as_written(pairs: Pairs) -> Pairs:
-    """The pairs as their pools have them, before tokenisation and lower-casing, for targets that models answer.
+    """The pairs as in their pools, before tokenisation and lower-casing, for targets whose models generate answers.
 
-    Where a pool is not here, or no longer what it was, the pairs stay as the release has them, and a warning says so.
+    If a pool is missing or has changed, the pairs stay as in the release, with a warning.
     """
     release = pairs.release
-    if release.is_split:  # its pairs are those of the files that it was made of
+    if release.is_split:  # its pairs are already those of its files
         return pairs
     change = release.normalisation
-    if change.is_identity or change.anonymise != "none":  # answers are compared with forms whose names are replaced
+    if change.is_identity or change.anonymise != "none":  # answers are compared with anonymised forms
         return pairs
     texts = [(row["source"], row["target"]) for row in pairs.rows]
     found = raw_texts(release, [(row["figures"]["pool"], row["figures"]["pool_line"]) for row in pairs.rows], texts)
@@ -82,8 +82,8 @@ def as_written(pairs: Pairs) -> Pairs:
         warnings.warn(
             InputWarning(
                 f"{release.folder}: the text is normalised ({change.signature(release.languages[1])}"
-                f"{', lower case' if change.lowercase else ''}) and the pools that it was made of are not here, so the "
-                "export has normalised text; answers in ordinary text score too low there: score them by cgbench score "
+                f"{', lower case' if change.lowercase else ''}) and its pools are not here, so the export has "
+                "normalised text, and answers in ordinary text score too low; score them with cgbench score "
                 f"{argument('release')} {argument('normalise', 'release')}"
             ),
             stacklevel=2,
@@ -98,9 +98,9 @@ def as_written(pairs: Pairs) -> Pairs:
 def raw_texts(
     release: Release, places: Sequence[tuple[int, int]], texts: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]] | None:
-    """The pairs at ``places`` (pool and line there, from 1) as the pools have them; None where a pool is not here.
+    """The pairs at ``places`` (pool and line, from 1) as in the pools; None if a pool is missing or has changed.
 
-    Each is normalised again and compared with the text of the release, so that another version of a pool is noticed.
+    Each pair is normalised again and compared with the text of the release.
     """
     change = release.normalisation
     entries = release.manifest["inputs"]["pool"]
@@ -124,7 +124,7 @@ def raw_texts(
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines of text; the folder is made."""
+    """Write lines of text; creates the folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with named(path):
         path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="\n")

@@ -1,6 +1,6 @@
-"""Items of subset2evaluate, a JSON line a pair: which of them are worth a person's time?
+"""Items of subset2evaluate, one JSON line per pair; that tool selects the pairs worth human evaluation.
 
-The ensemble is the one system; its measures are its scores, and the measure that chose the pairs is their utility.
+The ensemble is the only system, its measures are its scores, and the measure that selected the pairs is their utility.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ def write_subset2evaluate(pairs: Pairs, folder: Path) -> None:
     """Write the items."""
     rows = []
     for number, row in enumerate(pairs.rows):
-        figures = dict(row["figures"])
-        hypothesis = figures.pop("hypothesis", None)
-        measures = {key: value for key, value in figures.items() if isinstance(value, float) and key != "degree"}
-        others = {key: value for key, value in figures.items() if key not in measures}
+        measures = dict(row["figures"])
+        hypothesis = measures.pop("hypothesis", None)
+        scores = {key: value for key, value in measures.items() if isinstance(value, float) and key != "degree"}
+        others = {key: value for key, value in measures.items() if key not in scores}
         rows.append(
             {
                 "i": number,
                 "src": row["source"],
                 "ref": row["target"],
                 "tgt": {} if hypothesis is None else {SYSTEM: hypothesis},
-                "scores": {} if hypothesis is None else {SYSTEM: measures},
+                "scores": {} if hypothesis is None else {SYSTEM: scores},
                 "domain": row["domain"],
                 "doc": row["doc"],
-                "cost": figures["target_length"],
-                "subset2evaluate_utility": figures[pairs.measure],
+                "cost": measures["target_length"],
+                "subset2evaluate_utility": measures[pairs.measure],
                 **others,
             }
         )

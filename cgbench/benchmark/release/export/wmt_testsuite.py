@@ -1,10 +1,10 @@
-"""A test suite for WMT's sub-task: JSON lines of sources with a prompt each; the references stay at home.
+"""A test suite for WMT's sub-task: JSON lines of sources with a prompt each; references in a separate file.
 
-WMT's programs of 2026 name the same things in two ways, and a row of the suite has both. The blind set and the
+WMT's programs of 2026 have two names for the same fields, and a row of the suite has both. The blind set and the
 collection of translations (wmt-collect-translations, ``mtoc``) have ``source_doc`` and ``instruction``; the published
 data (wmt26-general-mt) ``src_text``, ``prompt_instruction`` and ``refs``. ``doc_id``, ``domain``, ``src_lang`` and
 ``tgt_lang`` (``deu_Latn``) are common to both. The suite has no references (``refs`` is ``{}``); the rows of the other
-file have them, and the figures of the pair.
+file have them, and the measures of the pair.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SET = "cgbench"
 
 
 def write_wmt_testsuite(pairs: Pairs, folder: Path) -> None:
-    """Write the suite, and beside it the references with their figures."""
+    """Write the suite, and the references with their measures."""
     source, target = map(with_script, pairs.languages)
     names = [name_of(language) for language in pairs.languages]
     instruction = f"Translate the following text from {names[0]} into {names[1]}. Answer with the translation alone."

@@ -1,4 +1,4 @@
-"""Figures of a pair as a whole."""
+"""Measures of a pair as a whole."""
 
 import math
 from types import SimpleNamespace
@@ -39,9 +39,9 @@ def test_nothing_without_what_they_are_made_of():
     ("change", "said"),
     [
         ({}, ""),
-        ({"dual_cross_entropy": [4.0, 4.0, 2.1]}, "dual_cross_entropy: not what the other columns give"),
-        ({"reverse_pe_stu": [3.0, 1.0, 2.5]}, "dual_cross_entropy: not what the other columns give"),
-        ({"joint_cross_entropy": [1.0, 1.0, 1.0]}, "joint_cross_entropy: not what the other columns give"),
+        ({"dual_cross_entropy": [4.0, 4.0, 2.1]}, "dual_cross_entropy: do not match the other columns"),
+        ({"reverse_pe_stu": [3.0, 1.0, 2.5]}, "dual_cross_entropy: do not match the other columns"),
+        ({"joint_cross_entropy": [1.0, 1.0, 1.0]}, "joint_cross_entropy: do not match the other columns"),
     ],
 )
 def test_verify_computes_them_again(change, said):

@@ -48,11 +48,11 @@ def test_a_file_of_notes(tmp_path):
     ("text", "message"),
     [
         ("orign: x", "a card has no part 'orign'; did you mean origin?"),
-        ("- x", "notes for a card are written as 'origin: text'"),
+        ("- x", "write notes for a card as 'origin: text'"),
         ("contact: 7", "contact: a text is needed"),
         ("contact: ' '", "contact: a text is needed"),
-        ("metadata: x", "metadata: names and values are needed"),
-        ("metadata: {license: mit}", "metadata: license is written from the build; leave it out"),
+        ("metadata: x", "metadata: give names and values"),
+        ("metadata: {license: mit}", "metadata: the build writes license itself; leave it out"),
         ("origin: |\n  a\n  <!-- end of origin -->\n  b", "holds a line that marks the end of a part"),
     ],
 )

@@ -46,7 +46,7 @@ def test_a_release_as_data_frames(finished, candidates):
     assert list(frame.columns[:3]) == ["source", "target", "line"]
     assert len(frame) == 50 and frame["target"].tolist() == candidates.lines("target")
     assert frame["degree"].tolist() == candidates.table()["degree"].to_pylist()
-    with pytest.raises(InputError, match="no finished release; run the build without until$"):
+    with pytest.raises(InputError, match="not a finished release; run the build without until$"):
         _ = candidates.test
 
 
@@ -87,7 +87,7 @@ def test_no_folder_and_a_build_in_the_making(tmp_path, finished):
         with pytest.raises(InputError, match="no such file"):
             Release.open(path)
     (tmp_path / "build" / ".cgbench").mkdir(parents=True)
-    with pytest.raises(InputError, match="this build is not finished"):
+    with pytest.raises(InputError, match="the build is not finished"):
         Release.open(tmp_path / "build")
 
 
@@ -153,7 +153,7 @@ def test_a_damaged_record_of_releases_is_named_and_made_again(demo, tmp_path):
     for damaged in (whole[:-9], whole.replace(b"README.md", b"mine"), whole.replace(b'"digest"', b'"dihest"'), b"[]"):
         path.write_bytes(damaged)
         assert damaged != whole
-        with pytest.warns(InputWarning, match=r"release\.json is damaged; the next build makes it again"):
+        with pytest.warns(InputWarning, match=r"release\.json is damaged; the next build writes it again"):
             release = build()
         assert path.read_bytes() == whole and mine.read_text() == "mine" and verify(release).ok
 
@@ -185,7 +185,7 @@ def test_a_text_that_is_none(candidates, tmp_path, columns):
     release = Release.open(tmp_path / "release")
     path = release.path(CANDIDATES)
     pyarrow.parquet.write_table(pyarrow.table({"line": [1], **columns}), path)
-    with pytest.raises(InputError, match="was changed: not the file that manifest.json lists"):
+    with pytest.raises(InputError, match="was changed: it does not match manifest.json"):
         release.table(text=True)
     release.manifest["files"][CANDIDATES] = hash_file(path)  # a stranger's manifest would say so
     with pytest.raises(InputError, match="not a table of numbers and text .its column 'translation'"):

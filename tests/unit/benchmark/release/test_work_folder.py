@@ -13,7 +13,7 @@ from cgbench.benchmark.release.work_folder import (
     keep_private,
     open_work,
     shown_names,
-    written_digest,
+    record_digest,
 )
 from cgbench.errors import InputError, InputWarning
 from cgbench.locks import BusyError, locked
@@ -42,7 +42,7 @@ def test_an_earlier_workspace_is_moved_with_one_line(tmp_path):
     assert not list(out.iterdir())
     assert (tmp_path / "x.work/.cgbench/scan-1").is_dir() and (tmp_path / "x.work/ensemble/ensemble.json").is_file()
     (out / ".cgbench").mkdir()
-    with pytest.warns(InputWarning, match="a workspace that is not used any more"):
+    with pytest.warns(InputWarning, match="an unused workspace"):
         assert open_work(out, None) == tmp_path / "x.work"
 
 
@@ -62,10 +62,10 @@ def test_folders_that_hold_something_else(tmp_path):
         find_work(tmp_path / "out", None)
     with pytest.raises(InputError, match="work: the folder holds something else already; give a new one with work$"):
         find_work(tmp_path / "new", tmp_path / "work")
-    with pytest.raises(InputError, match="mine: a file, where the output folder should be"):
+    with pytest.raises(InputError, match="mine: is a file, but the output needs a folder"):
         find_work(tmp_path / "out/mine", None)
     for inside in (tmp_path / "new", tmp_path / "new/deep/work"):
-        with pytest.raises(InputError, match="with which it would be published"):
+        with pytest.raises(InputError, match="and would be published with it"):
             find_work(tmp_path / "new", inside)
 
 
@@ -77,7 +77,7 @@ def test_a_workspace_elsewhere_knows_its_release(tmp_path):
     with pytest.raises(InputError, match="holds something else"):
         find_work(out, work)
     record = {"folder": str(out), "signature": "a"}
-    record["digest"] = written_digest(record)
+    record["digest"] = record_digest(record)
     (work / ".cgbench/release.json").write_text(json.dumps(record))
     assert find_work(out, work) == work
     out.rename(tmp_path / "moved")
