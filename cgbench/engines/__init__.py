@@ -1,7 +1,4 @@
-"""Where work runs side by side: the processes of this machine, or a Ray cluster.
-
-Whatever runs in parallel goes through an :class:`Engine`; which one is a choice of the user's that changes no byte.
-"""
+"""Run tasks in parallel, in processes of this machine or on a Ray cluster. The choice never changes the output."""
 
 from __future__ import annotations
 
@@ -34,25 +31,28 @@ def open_engine(
     gpus: int | None = None,
     gpu_share: int = 1,
 ) -> Engine:
-    """The engine of that name.
+    """Open an engine.
 
-    :param name: ``local`` or ``ray``; by default what ``CGBENCH_ENGINE`` says, else ``ray`` where there is an address,
-        else ``local``.
-    :param address: of a Ray cluster, or ``auto``; by default what ``CGBENCH_ADDRESS`` says.
-    :param jobs: tasks at once (default: the cores; on a cluster, all that fit).
-    :param gpus: GPUs of this machine that are used (default: all); ``gpu_share``: tasks at once on each.
-    :raises InputError: there is no such engine, Ray is not installed, or no cluster answers.
+    :param name: ``local`` or ``ray``; default ``CGBENCH_ENGINE``, else ``ray`` with an address and ``local`` without.
+    :param address: of a Ray cluster, or ``auto``; default ``CGBENCH_ADDRESS``.
+    :param jobs: parallel tasks (default: one per core; on a cluster, all that fit).
+    :param gpus: GPUs of this machine to use (default: all); ``gpu_share``: parallel tasks per GPU.
+    :raises InputError: the engine is unknown, Ray is not installed, or no cluster answers.
     """
     address = address or os.environ.get("CGBENCH_ADDRESS") or None
     name = name or os.environ.get("CGBENCH_ENGINE") or ("ray" if address else "local")
     if name == "local":
         if address:
-            raise InputError(f"{argument('address')} {address}: is a Ray cluster's; add {argument('engine')} ray")
+            raise InputError(
+                f"{argument('address')} {address}: only Ray takes an address; add {argument('engine')} ray"
+            )
         return Local(jobs, gpus, gpu_share)
     if name != "ray":
-        raise InputError(f"{argument('engine')} {name}: there is local, and ray")
+        raise InputError(f"{argument('engine')} {name}: unknown engine; use local or ray")
     if gpus is not None:
-        raise InputError(f"{argument('gpus')}: a Ray cluster knows its GPUs (ray start --num-gpus)")
+        raise InputError(
+            f"{argument('gpus')}: only for the local engine; a Ray cluster sets its own (ray start --num-gpus)"
+        )
     from cgbench.engines.ray import Ray
 
     return Ray(address, jobs, gpu_share)

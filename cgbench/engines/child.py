@@ -1,7 +1,7 @@
-"""A process for a library that a damaged file can crash: its death is one line of error, and its memory has a limit.
+"""Isolate a library that a damaged file can crash: run it in a child process with a memory limit.
 
-The child imports a function, calls it once, and what it returns answers questions: JSON in, JSON and bytes out. Nothing
-is pickled. It ends with the process that started it.
+A crash of the child becomes an :class:`InputError`. The child imports a function and calls it once; the result handles
+requests, with JSON in, JSON and bytes out. Nothing is pickled. The child ends with its parent.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from typing import Any
 from cgbench.errors import InputError
 
 Answer = Callable[[Any], tuple[Any, Any]]
-"""What answers a question: a value that JSON can hold, and bytes."""
+"""Handles a request: returns a JSON value, and bytes."""
 
 _SIZES = struct.Struct("<QQ")
 
 
 class Child:
-    """A child process that answers questions.
+    """A child process that handles requests.
 
-    :param handler: ``module:function``, of what returns an :data:`Answer`.
-    :param memory: maximum bytes that answering may take, where the system can limit it (Linux).
+    :param handler: ``module:function``, which returns an :data:`Answer`.
+    :param memory: maximum bytes for handling requests, on systems that can limit it (Linux).
     """
 
     def __init__(self, handler: str, memory: int | None = None) -> None:
@@ -49,15 +49,15 @@ class Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it can still answer."""
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     def ask(self, question: Any, died: str, *, seconds: float | None = None, most: int = 1 << 40) -> tuple[Any, bytes]:
-        """The answer to a question, and the bytes that come with it.
+        """Send a request; return the answer and its bytes.
 
-        :param died: the message where the process ends, or answers not within ``seconds``, or with more than ``most``
+        :param died: the error message if the process ends, takes longer than ``seconds``, or returns more than ``most``
             bytes.
-        :raises InputError: so does the one who answers, or the process ends.
+        :raises InputError: the handler raised it, or the process ended.
         """
         with self._lock:
             assert self._process.stdin and self._process.stdout
@@ -73,7 +73,7 @@ class Child:
                 answer, more = json.loads(self._read(sizes[0])), self._read(sizes[1])
             except (OSError, EOFError, ValueError):
                 self._process.kill()
-                self._process.wait()  # or it would count as alive for a moment
+                self._process.wait()  # otherwise `alive` stays true for a moment
                 raise InputError(died) from None
         if "error" in answer:
             raise InputError(answer["error"])
@@ -91,15 +91,15 @@ def _end(process: subprocess.Popen) -> None:
     process.kill()
     process.wait()
     for pipe in (process.stdin, process.stdout):
-        with contextlib.suppress(OSError):  # what was not sent yet
+        with contextlib.suppress(OSError):  # unsent data
             pipe.close()  # type: ignore[union-attr]
 
 
 def serve(handler: str, memory: int | None) -> None:
-    """Answer questions on standard input until it ends: what a child process runs."""
+    """Handle requests from standard input until it closes. The child process runs this."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # keep a library's prints out of the answers
     module, _, name = handler.partition(":")
     answer: Answer = getattr(import_module(module), name)()
     if memory is not None:
@@ -108,8 +108,8 @@ def serve(handler: str, memory: int | None) -> None:
         question = json.loads(sys.stdin.buffer.read(int.from_bytes(size, "little")))
         reply, data = None, b""
         try:
-            found, data = answer(question)
-            reply = json.dumps({"answer": found}).encode()
+            result, data = answer(question)
+            reply = json.dumps({"answer": result}).encode()
         except InputError as error:
             reply = json.dumps({"error": error.message}).encode()
         out.write(_SIZES.pack(len(reply), len(data)))

@@ -1,9 +1,9 @@
-"""How the package's loops are compiled: when they are first called, each once after installation, in few seconds.
+"""Compile the package's loops with Numba, on the first call after installation.
 
-Numba compiles a function for the types it is called with and, for kernels, keeps the code beside the source file (or
-in the user's cache, where that cannot be written). What costs time there is the number of functions and the library
-code that they take along, so kernels get their arrays from the caller: one ``np.empty``, or one slice that is assigned
-to, can cost as much as a whole loop.
+Numba compiles a function for its argument types and caches the code of kernels next to the source file (or in the
+user's cache, if the source folder is read-only). Compilation time grows with the number of functions and the library
+code they use. So callers allocate the arrays of kernels: compiling one ``np.empty``, or one slice assignment, can take
+as long as a whole loop.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _compile: Any = njit  # Numba's own types leave options out
 
 KERNELS: list[Any] = []
-"""Every kernel of the modules that are loaded."""
+"""Every kernel of the imported modules."""
 
 
 class _CachedCode(caching.IndexDataCacheFile):
-    """Numba's cached code of a function, of which any that cannot be read (a class of it is gone) is compiled anew."""
+    """Numba's cached code of a function; unreadable code (for example, of a removed class) is compiled again."""
 
     def _load_index(self) -> Any:
         try:
@@ -40,19 +40,19 @@ class _CachedCode(caching.IndexDataCacheFile):
         try:
             return super()._load_data(name)
         except _UNREADABLE as error:
-            raise OSError(f"{name}: cannot be read") from error  # which is a miss
+            raise OSError(f"{name}: cannot be read") from error  # a cache miss
 
 
 _UNREADABLE = (AttributeError, ImportError, EOFError, ValueError, TypeError, KeyError, IndexError, UnpicklingError)
 
 
 def kernel(function: F) -> F:
-    """A loop that Python calls: it holds no interpreter lock, and its code is kept for the next command."""
+    """Compile a loop that Python calls, without the interpreter lock; its code is cached."""
     return _kernel(function)
 
 
 def sums_kernel(function: F) -> F:
-    """A kernel of sums of products: each product and the sum that takes it may be one instruction, rounded once."""
+    """Compile a kernel that may fuse a multiplication and an addition into one instruction, rounded once."""
     return _kernel(function, error_model="numpy", fastmath={"contract"})
 
 
@@ -65,22 +65,23 @@ def _kernel(function: F, **options: Any) -> F:
 
 
 def part(function: F) -> F:
-    """What kernels call, and Python never does: it gets no wrapper for Python, nor a file of its own."""
+    """Compile a function that only kernels call: no Python wrapper, no cache file."""
     compiled: F = _compile(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
     return compiled
 
 
 def inlined(function: F) -> F:
-    """A part that is copied to where it is called before anything is inferred: longer to compile, and faster than
-    one that LLVM copies, which has to take its tuples apart."""
+    """Compile a function that Numba inlines before type inference.
+
+    This takes longer to compile, and runs faster than inlining by LLVM, which has to unpack tuples."""
     compiled: F = _compile(inline="always")(function)
     return compiled
 
 
 class Notice(event.Listener):
-    """Says on standard error, in one line, that loops are compiled, and on a terminal which one.
+    """Report compilation on standard error: one line, and on a terminal the current loop.
 
-    Numba speaks of a compilation only where there is no kept code; one of a part is inside that of its kernel.
+    Numba sends these events only if no code is cached; the events of a part are nested in those of its kernel.
     """
 
     def __init__(self) -> None:
@@ -88,7 +89,7 @@ class Notice(event.Listener):
         self.shown: Any = None
 
     def on_start(self, event: Any) -> None:
-        """A loop, or a part of one, begins to be compiled."""
+        """Show that compilation of a loop, or of a part of one, starts."""
         self.depth += 1
         if self.depth > 1 or multiprocessing.parent_process() is not None:
             return
@@ -96,11 +97,11 @@ class Notice(event.Listener):
             return
         self.loops += 1
         if self.loops == 1:
-            print("compiling loops for this processor: some seconds, once after installation", file=sys.stderr)
+            print("compiling loops for this processor: takes some seconds, once after installation", file=sys.stderr)
         self.shown = bar(None, f"compile loop {self.loops} ({_name(event)})", "loop", leave=False)
 
     def on_end(self, event: Any) -> None:
-        """It is compiled."""
+        """Close the progress bar."""
         self.depth -= 1
         if not self.depth and self.shown is not None:
             self.shown.close()

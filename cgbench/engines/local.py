@@ -1,4 +1,4 @@
-"""Run tasks in worker processes of this machine that never outlive the command."""
+"""Run tasks in worker processes on this machine; they never outlive the command."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class Local(Engine):
 
     With one job, or one task, everything runs in this process.
 
-    :param jobs: worker processes at once (default: the cores).
-    :param gpus: how many GPUs to use (default: all that there are).
-    :param gpu_share: tasks at once on a GPU, where a task asks for no more than a whole one. One small member does not
-        fill a GPU.
+    :param jobs: parallel worker processes (default: one per core).
+    :param gpus: number of GPUs to use (default: all).
+    :param gpu_share: parallel tasks per GPU, if each needs at most one. One small member does not fill a GPU.
     """
 
     name = "local"
@@ -51,29 +50,29 @@ class Local(Engine):
 
     @property
     def jobs(self) -> int:
-        """Worker processes at once."""
+        """Maximum number of parallel worker processes."""
         return self._jobs or usable_cores()
 
     def at_once(self, needs: Needs, tasks: int) -> int:
-        """As :meth:`Engine.at_once` says."""
-        return max(1, len(self._places(needs, tasks)))
+        """See :meth:`Engine.at_once`."""
+        return max(1, len(self._slots(needs, tasks)))
 
     def check_fits(self, needs: Needs) -> None:
-        """As :meth:`Engine.check_fits` says."""
-        self._places(needs, 1)
+        """See :meth:`Engine.check_fits`."""
+        self._slots(needs, 1)
 
     def run(
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
     ) -> Iterator[Any]:
-        """As :meth:`Engine.run` says."""
-        places = self._places(needs, len(tasks))
-        if len(places) <= 1:
+        """See :meth:`Engine.run`."""
+        slots = self._slots(needs, len(tasks))
+        if len(slots) <= 1:
             for task in tasks:
                 yield function(*task)
             return
-        with _worker_processes(places) as pool:
+        with _worker_processes(slots) as pool:
             waiting = iter(tasks)
-            running = {pool.submit(function, *task) for task in _take(waiting, len(places))}
+            running = {pool.submit(function, *task) for task in _take(waiting, len(slots))}
             try:
                 while running:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -81,7 +80,7 @@ class Local(Engine):
                     for future in finished:
                         yield future.result()
             except BaseException:
-                # what the others are making is kept as partial results; nobody waits for it now
+                # the other workers save partial results; do not wait for them
                 for future in running:
                     future.cancel()
                 for process in list((getattr(pool, "_processes", None) or {}).values()):
@@ -89,22 +88,22 @@ class Local(Engine):
                 raise
 
     def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
-        """As :meth:`Engine.map` says."""
+        """See :meth:`Engine.map`."""
         waiting = iter(items)
         first = _take(waiting, 2 * self.jobs)
-        places = self._places(needs, len(first))
-        if len(places) <= 1:
+        slots = self._slots(needs, len(first))
+        if len(slots) <= 1:
             yield from map(function, chain(first, waiting))
             return
-        with _worker_processes(places) as pool:
+        with _worker_processes(slots) as pool:
             queue = deque(pool.submit(function, item) for item in first)
             while queue:
                 result = queue.popleft().result()
                 queue.extend(pool.submit(function, item) for item in _take(waiting, 1))
                 yield result
 
-    def _places(self, needs: Needs, tasks: int) -> list[str]:
-        """For each worker the GPUs that it sees, as the environment has them; empty: as this process does."""
+    def _slots(self, needs: Needs, tasks: int) -> list[str]:
+        """``CUDA_VISIBLE_DEVICES`` of each worker; empty: as in this process."""
         if needs.gpus == 0:
             return [""] * min(max(1, self.jobs // needs.cores), tasks)
         devices = visible_gpus()[: self._gpus]
@@ -112,14 +111,14 @@ class Local(Engine):
             whole = int(needs.gpus)
             groups = [",".join(devices[start : start + whole]) for start in range(0, len(devices) - whole + 1, whole)]
             if not groups:
-                raise InputError(f"a task needs {whole} GPUs and there are {len(devices)}; ask for fewer a member")
+                raise InputError(f"a task needs {whole} GPUs and there are {len(devices)}; use fewer per member")
         else:
             groups = devices * max(self._share, int(1 / needs.gpus))
         return groups[: min(len(groups), tasks, self._jobs or len(groups))]
 
 
 def visible_gpus() -> list[str]:
-    """The GPUs of this machine that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
+    """The GPUs that this process may use, named as in ``CUDA_VISIBLE_DEVICES``."""
     named = os.environ.get(VISIBLE)
     if named is not None:
         return [device for device in named.split(",") if device.strip() not in ("", "-1")]
@@ -129,18 +128,18 @@ def visible_gpus() -> list[str]:
 
 
 @contextlib.contextmanager
-def _worker_processes(places: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
-    # spawn: a forked child of a process with threads (progress bars, torch) may hang
+def _worker_processes(slots: Sequence[str]) -> Iterator[ProcessPoolExecutor]:
+    # spawn: forking a process with threads (progress bars, torch) may hang
     context = multiprocessing.get_context("spawn")
     free = context.SimpleQueue()
-    for place in places:
-        free.put(place)
+    for slot in slots:
+        free.put(slot)
     try:
-        with ProcessPoolExecutor(len(places), mp_context=context, initializer=_start_worker, initargs=(free,)) as pool:
+        with ProcessPoolExecutor(len(slots), mp_context=context, initializer=_start_worker, initargs=(free,)) as pool:
             yield pool
     except BrokenProcessPool:
         raise InputError(
-            "a worker process was killed, perhaps for lack of memory; give the same command again to go on, "
+            "a worker process was killed, perhaps for lack of memory; run the same command again to resume, "
             "with --jobs 1 if it happens twice"
         ) from None
     finally:
@@ -151,20 +150,20 @@ def _take(items: Iterator[T], count: int) -> list[T]:
     return list(islice(items, count))
 
 
-def _start_worker(places: Any) -> None:
-    if place := places.get():
-        os.environ[VISIBLE] = place  # before anything asks CUDA
-    warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and said so
+def _start_worker(slots: Any) -> None:
+    if slot := slots.get():
+        os.environ[VISIBLE] = slot  # before CUDA is initialised
+    warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
     say_bars()
     end_with_parent(GRACE)
 
 
 def end_with_parent(grace: float = 0.0) -> None:
-    """End this worker when the process that started it ends, even by SIGKILL.
+    """End this worker when its parent ends, even by SIGKILL.
 
-    Without this, an orphan would go on writing where the same command, given again, is writing too.
+    Otherwise an orphan would keep writing to files that a second run of the command writes too.
 
-    :param grace: seconds between SIGTERM, on which training saves its state, and the end.
+    :param grace: seconds between SIGTERM, on which training saves its state, and the exit.
     """
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -1,7 +1,7 @@
-"""Run tasks on a Ray cluster: as many machines as it has, with one folder that all of them see.
+"""Run tasks on a Ray cluster whose machines share one folder.
 
-Ray places tasks by what they need, and runs a task again whose worker or machine was lost; what the task itself raises
-is raised here, once. This module is imported where Ray is asked for, and nowhere else.
+Ray schedules tasks by their resources, and repeats a task if its worker or machine was lost. An exception in a task is
+raised here, once. This module is imported only if Ray is used.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from cgbench.errors import InputError, InputWarning, printable, require
 from cgbench.files import write_atomic
 from cgbench.machine import REMOTE, host
 
-RETRIES = 5  # of a task whose worker was lost
-PATIENCE = 10.0  # seconds
+RETRIES = 5  # if the worker of a task was lost
+CONNECT_TIMEOUT = 10.0  # seconds
 TOKEN = ".seen-by-all"  # in the shared folder while the engine is open
-GLANCE = 1 << 16  # bytes
-BEFOREHAND = 2  # tasks handed in for each that can run: nobody waits for the driver
+SAMPLE = 1 << 16  # bytes
+QUEUED_PER_TASK = 2  # submitted tasks per running one, so that no worker waits for the driver
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,11 +40,11 @@ R = TypeVar("R")
 class Ray(Engine):
     """A Ray cluster.
 
-    :param address: as ``ray.init`` takes it: ``auto`` for the one that this machine belongs to, ``HOST:PORT``, or
-        ``ray://HOST:PORT``; None for one of this machine alone, that ends with the command.
-    :param jobs: tasks at once, over all machines (default: as many as fit).
-    :param gpu_share: tasks at once on a GPU, where a task asks for a whole one.
-    :raises InputError: Ray is not installed, or nothing answers there.
+    :param address: as for ``ray.init``: ``auto`` for the cluster of this machine, ``HOST:PORT``, or
+        ``ray://HOST:PORT``; None starts a cluster on this machine that ends with the command.
+    :param jobs: parallel tasks over all machines (default: as many as fit).
+    :param gpu_share: parallel tasks per GPU, if each needs one.
+    :raises InputError: Ray is not installed, or no cluster answers.
     """
 
     name = "ray"
@@ -58,12 +58,12 @@ class Ray(Engine):
 
     @functools.cached_property
     def _ray(self) -> Any:
-        """Ray, connected: not before there is something to do."""
+        """Ray, connected on first use."""
         import ray
 
         address = self._address
         options: dict[str, Any] = {"address": address}
-        if not address:  # one of its own, whatever runs here or is named by RAY_ADDRESS
+        if not address:  # start one, even if one runs here or RAY_ADDRESS is set
             options = {"address": "local", "num_cpus": self._limit, "include_dashboard": False}
         if address and address != "auto":
             _check_answers(address)
@@ -84,51 +84,51 @@ class Ray(Engine):
 
     @property
     def here(self) -> bool:
-        """As :meth:`Engine.here` says."""
+        """See :meth:`Engine.here`."""
         return False
 
     @property
     def jobs(self) -> int:
-        """Tasks of one core at once: as asked for, else the cores of the cluster."""
+        """Parallel tasks of one core: as configured, else the cores of the cluster."""
         return self._limit or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def at_once(self, needs: Needs, tasks: int) -> int:
-        """As :meth:`Engine.at_once` says."""
+        """See :meth:`Engine.at_once`."""
         fit = max(1, self.jobs // needs.cores)
         if needs.gpus:
-            there = self._ray.cluster_resources().get("GPU", 0)
-            fit = min(self._limit or fit, max(1, int(there / self._gpus_of(needs))))
+            gpus = self._ray.cluster_resources().get("GPU", 0)
+            fit = min(self._limit or fit, max(1, int(gpus / self._gpus_of(needs))))
         return min(fit, max(1, tasks))
 
     def check_fits(self, needs: Needs) -> None:
-        """As :meth:`Engine.check_fits` says; without it a task that fits nowhere would wait for ever."""
+        """See :meth:`Engine.check_fits`; otherwise a task that fits no machine would wait for ever."""
         gpus = self._gpus_of(needs)
         machines = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         wanted = {"CPU": needs.cores, "GPU": gpus, "memory": needs.memory or 0}
-        if not any(all(machine.get(kind, 0) >= amount for kind, amount in wanted.items()) for machine in machines):
-            text = ", ".join(f"{amount:g} {kind}" for kind, amount in wanted.items() if amount)
-            raise InputError(f"no machine of the Ray cluster has what a task needs ({text}); add one that has")
+        if not any(all(machine.get(name, 0) >= amount for name, amount in wanted.items()) for machine in machines):
+            text = ", ".join(f"{amount:g} {name}" for name, amount in wanted.items() if amount)
+            raise InputError(f"no machine of the Ray cluster has the resources of a task ({text}); add a larger one")
 
     def share(self, folder: Path) -> None:
-        """Check on every machine that it sees ``folder``; each task looks again, for machines that come later."""
+        """Check that every machine sees ``folder``; each task checks again, for machines that join later."""
         folder = folder.resolve()
         if self._folder is not None and self._folder != folder:
             (self._folder / TOKEN).unlink(missing_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(folder / TOKEN, self._token)
         self._folder = folder
-        for problem in self._everywhere(_look, folder, self._token, __version__):
+        for problem in self._everywhere(_check_machine, folder, self._token, __version__):
             if problem:
                 raise InputError(problem)
 
     def sees(self, paths: Sequence[Path]) -> bool:
-        """As :meth:`Engine.sees` says."""
+        """See :meth:`Engine.sees`."""
         names = [str(path.resolve()) for path in paths]
-        mine = _glance(names)
-        return all(found == mine for found in self._everywhere(_glance, names))
+        mine = _fingerprints(names)
+        return all(found == mine for found in self._everywhere(_fingerprints, names))
 
     def _everywhere(self, function: Callable[..., Any], *arguments: Any) -> Iterator[Any]:
-        """What a function returns on each machine, but those that have just gone."""
+        """Call a function on each machine and yield the results; skip machines that have just left."""
         from ray.exceptions import RayError, RayTaskError
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -144,7 +144,7 @@ class Ray(Engine):
             try:
                 found = self._ray.get(answer)
             except RayTaskError as error:
-                raise _of_task(error) from None
+                raise _task_error(error) from None
             except RayError:
                 continue
             yield found
@@ -152,8 +152,8 @@ class Ray(Engine):
     def run(
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
     ) -> Iterator[Any]:
-        """As :meth:`Engine.run` says."""
-        call = self._prepared(needs)
+        """See :meth:`Engine.run`."""
+        call = self._remote_call(needs)
         waiting = iter(tasks)
         hand_in = [call(function, task) for task in islice(waiting, self._window(needs))]
         running = deque(hand_in)
@@ -168,8 +168,8 @@ class Ray(Engine):
             raise
 
     def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
-        """As :meth:`Engine.map` says."""
-        call = self._prepared(needs)
+        """See :meth:`Engine.map`."""
+        call = self._remote_call(needs)
         waiting = iter(items)
         first = list(islice(waiting, 2))
         if len(first) <= 1:
@@ -187,17 +187,17 @@ class Ray(Engine):
             raise
 
     def close(self) -> None:
-        """Leave the cluster; one that was started for this command ends."""
+        """Leave the cluster; stop it if this command started it."""
         if self._folder is not None:
             (self._folder / TOKEN).unlink(missing_ok=True)
         if "_ray" in self.__dict__:
             self._ray.shutdown()
 
-    def _prepared(self, needs: Needs) -> Callable[[Callable[..., Any], tuple[Any, ...]], Any]:
+    def _remote_call(self, needs: Needs) -> Callable[[Callable[..., Any], tuple[Any, ...]], Any]:
         self.check_fits(needs)
         options: dict[str, Any] = {
             "num_cpus": needs.cores,
-            "num_gpus": self._gpus_of(needs),  # several are always of one machine
+            "num_gpus": self._gpus_of(needs),  # several GPUs are always on one machine
             "max_retries": RETRIES,
             "retry_exceptions": [LostError],
         }
@@ -212,10 +212,10 @@ class Ray(Engine):
     def _window(self, needs: Needs) -> int:
         if self._limit:
             return max(1, self._limit // needs.cores)
-        return BEFOREHAND * max(1, self.jobs // needs.cores)
+        return QUEUED_PER_TASK * max(1, self.jobs // needs.cores)
 
     def _get(self, answer: Any) -> Any:
-        """The result of a task; what it raised; or one line where it was lost."""
+        """The result of a task; raises its exception, or an InputError if it was lost."""
         from ray.exceptions import RayError, RayTaskError
 
         try:
@@ -223,11 +223,11 @@ class Ray(Engine):
             self.ran[machine] += 1
             return result
         except RayTaskError as error:
-            raise _of_task(error, self._folder) from None
+            raise _task_error(error, self._folder) from None
         except RayError as error:
             raise InputError(
-                f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)}); the logs of its "
-                f"workers are in {self._logs()}; give the same command again to go on"
+                f"a task was lost {RETRIES + 1} times on the Ray cluster ({_first_line(error)}); the workers' logs are "
+                f"in {self._logs()}; run the same command again to resume"
             ) from None
 
     def _cancel(self, answers: Iterable[Any]) -> None:
@@ -241,8 +241,8 @@ class Ray(Engine):
 
 
 def _keep_off_stdout() -> None:
-    """Say what Ray says of lost machines in a line on standard error: it prints a page of it where results are."""
-    from ray._private import worker  # no public way leads there
+    """Print Ray's messages about lost machines as one line on standard error; Ray prints a page to standard output."""
+    from ray._private import worker  # there is no public interface
 
     def say(data: dict[str, Any], ignore_prefix: bool) -> None:
         for text in data["lines"]:
@@ -254,23 +254,24 @@ def _keep_off_stdout() -> None:
 
 
 def _check_answers(address: str) -> None:
-    """Whether anything listens there: Ray itself would wait for two minutes, and end the process."""
+    """Check that something listens there: Ray itself would wait for two minutes, then end the process."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT).close()
     except (OSError, ValueError) as error:
         raise InputError(f"no Ray cluster answers at {address} ({error}); start one with: ray start --head") from None
 
 
-def _of_task(error: Any, folder: Path | None = None) -> Exception:
-    """What a task has raised; a line where the machine could not even read the task, or where that is no fault of the
-    input's: then what the task said is in a file of ``folder``."""
+def _task_error(error: Any, folder: Path | None = None) -> Exception:
+    """The exception of a task; an InputError if the machine could not load the task or the exception is unexpected.
+
+    The traceback of an unexpected exception goes to a file in ``folder``."""
     from ray.exceptions import RayError
 
     if isinstance(error.cause, RayError):
         return InputError(
-            f"a machine of the Ray cluster cannot run cgbench ({_first_line(error.cause)}); install the same version, "
-            "with what this build needs, on all of them"
+            f"a machine of the Ray cluster cannot run cgbench ({_first_line(error.cause)}); install the same version "
+            "with the same extras on all machines"
         )
     cause = error.cause if isinstance(error.cause, Exception) else error
     if folder is None or isinstance(cause, InputError | OSError):
@@ -278,7 +279,7 @@ def _of_task(error: Any, folder: Path | None = None) -> Exception:
     write_atomic(folder / FAILED, f"{error}\n")
     return InputError(
         f"a task failed on the machine {getattr(error, 'ip', 'unknown')} ({type(cause).__name__}: "
-        f"{_first_line(cause)}); all that it said is in {folder / FAILED}"
+        f"{_first_line(cause)}); the traceback is in {folder / FAILED}"
     )
 
 
@@ -290,33 +291,33 @@ def _first_line(error: Exception) -> str:
 def _call(
     function: Callable[..., Any], task: tuple[Any, ...], folder: Path | None, token: str, version: str
 ) -> tuple[str, Any]:
-    """What a worker of the cluster does: look for the folder, then work. Returns its machine and the result."""
+    """Run a task on a worker after checking the folder; returns the machine's name and the result."""
     os.environ[REMOTE] = socket.gethostname()
-    if folder is not None and (problem := _look(folder, token, version)):
+    if folder is not None and (problem := _check_machine(folder, token, version)):
         raise InputError(problem)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and said so
+        warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
         return host(), function(*task)
 
 
-def _glance(names: Sequence[str]) -> list[Any]:
-    """What tells files apart without reading all of them: size, begin and end."""
+def _fingerprints(names: Sequence[str]) -> list[Any]:
+    """Size, and a digest of the beginning and end of each file: tells files apart without reading them whole."""
     found: list[Any] = []
     for name in names:
         try:
             with Path(name).open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - GLANCE))
-                end = file.read(GLANCE)
+                file.seek(max(0, size - SAMPLE))
+                end = file.read(SAMPLE)
                 file.seek(0)
-                found.append((size, hashlib.sha256(file.read(GLANCE) + end).hexdigest()))
+                found.append((size, hashlib.sha256(file.read(SAMPLE) + end).hexdigest()))
         except OSError:
             found.append(None)
     return found
 
 
-def _look(folder: Path, token: str, version: str) -> str:
-    """What is wrong with this machine; nothing if it sees the folder, and has the cgbench of the command."""
+def _check_machine(folder: Path, token: str, version: str) -> str:
+    """Check that this machine sees the folder and has the same version of cgbench; returns the error, or ''."""
     host = socket.gethostname()
     if version != __version__:
         return f"the machine {host} has cgbench {__version__}, this one {version}; install the same on both"
@@ -325,12 +326,12 @@ def _look(folder: Path, token: str, version: str) -> str:
     except OSError:
         found = ""
     if found != token:
-        return f"{folder}: the machine {host} does not see this folder; put the output where every machine does"
+        return f"{folder}: the machine {host} does not see this folder; write to a folder that all machines share"
     try:
         (folder / f"{TOKEN}.{host}").touch()
         (folder / f"{TOKEN}.{host}").unlink()
     except FileNotFoundError:
-        pass  # another task of this machine was quicker
+        pass  # another task on this machine removed it
     except OSError as error:
-        return f"{folder}: the machine {host} may not write there ({error.strerror})"
+        return f"{folder}: the machine {host} cannot write there ({error.strerror})"
     return ""

@@ -1,4 +1,4 @@
-"""What runs side by side, and what each of it needs: the interface of every engine."""
+"""The interface of engines, and the resources of a task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from cgbench.errors import InputError, printable
 
-FAILED = "failed-task.log"  # in the folder of the results: what the last task said that failed
+FAILED = "failed-task.log"  # in the output folder: the traceback of the last failed task
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -20,11 +20,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Needs:
-    """What one task needs of the machine that it runs on.
+    """The resources of one task.
 
-    :param cores: that it keeps busy.
-    :param memory: bytes at its peak; None if it is little.
-    :param gpus: 0, 1 or more, or the fraction of one that it shares with others.
+    :param memory: peak bytes; None if small.
+    :param gpus: a number of GPUs, or the fraction of one that tasks share.
     """
 
     cores: int = 1
@@ -36,72 +35,72 @@ ONE_CORE = Needs()
 
 
 class LostError(InputError):
-    """A process that a task had started was killed. The task itself is well, and may run again."""
+    """A process that a task had started was killed. The task itself may be retried."""
 
 
 class Engine(ABC):
-    """Where tasks run side by side. A task is a function of a module and what it is called with, both picklable.
+    """Runs tasks in parallel. A task is a function of a module and its arguments, both picklable.
 
-    What a task makes must depend neither on the order of the tasks nor on where it runs, and must be written beside
-    and renamed: a task may run twice. So the engine, and the number of machines, change no byte of a result.
+    The output of a task must depend neither on the order of the tasks nor on the machine, and must be written to a
+    temporary file and renamed: a task may run twice. So neither the engine nor the number of machines changes a result.
     """
 
     name = ""
 
     def __init__(self) -> None:
-        self.ran: Counter[str] = Counter()  # machines, and how many tasks each has done
+        self.ran: Counter[str] = Counter()  # finished tasks per machine
 
     @property
     def here(self) -> bool:
-        """Whether tasks run on this machine alone, where threads may do as well."""
+        """Whether all tasks run on this machine, so that threads could replace them."""
         return True
 
     @property
     @abstractmethod
     def jobs(self) -> int:
-        """How many tasks of one core run at once."""
+        """Maximum number of parallel tasks of one core."""
 
     @abstractmethod
     def at_once(self, needs: Needs, tasks: int) -> int:
-        """How many of ``tasks`` tasks that need so much run at once; at least one."""
+        """How many of ``tasks`` tasks with these needs run in parallel; at least one."""
 
     @abstractmethod
     def run(
         self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], needs: Needs = ONE_CORE
     ) -> Iterator[Any]:
-        """Call ``function(*task)`` for every task and yield the results as they come, in no order.
+        """Call ``function(*task)`` for every task and yield the results as they finish, in any order.
 
-        The first error of a task stops the rest, and is raised.
+        The first exception in a task stops the others and is raised.
 
-        :raises InputError: a worker was lost, again and again; no machine has what a task needs.
+        :raises InputError: a worker was lost repeatedly, or no machine has the resources of a task.
         """
 
     @abstractmethod
     def map(self, function: Callable[[T], R], items: Iterable[T], needs: Needs = ONE_CORE) -> Iterator[R]:
-        """``map(function, items)``, in order, with a bounded number of items in flight: memory stays flat.
+        """``map(function, items)``, in order, with a bounded number of items in flight, which bounds memory.
 
         :raises InputError: as for :meth:`run`.
         """
 
     @abstractmethod
     def check_fits(self, needs: Needs) -> None:
-        """Check that a task that needs so much can run at all.
+        """Check that a task with these needs can run.
 
-        :raises InputError: there is no machine that has it.
+        :raises InputError: no machine has the resources.
         """
 
     def share(self, folder: Path) -> None:  # noqa: B027
-        """Check that every machine sees ``folder``, where the results of tasks go.
+        """Check that every machine sees ``folder``, where tasks write their results.
 
-        :raises InputError: one does not; it is named.
+        :raises InputError: a machine does not; the message names it.
         """
 
     def sees(self, paths: Sequence[Path]) -> bool:
-        """Whether every machine has these files, as they are here."""
+        """Whether every machine sees the same version of these files."""
         return True
 
     def close(self) -> None:  # noqa: B027
-        """Let go of what the engine holds."""
+        """Release the engine's resources."""
 
     def __enter__(self) -> Engine:
         return self
@@ -112,7 +111,7 @@ class Engine(ABC):
 
 @contextmanager
 def saying_where(engine: Engine, step: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Say of a step whose tasks ran on other machines how many each of them has done."""
+    """Report how many tasks of a step each machine ran, if other machines took part."""
     before = engine.ran.copy()
     yield
     new = engine.ran - before

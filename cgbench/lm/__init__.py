@@ -1,1 +1,1 @@
-"""N-gram language models: counts, modified Kneser-Ney smoothing, ARPA, KenLM's binary file."""
+"""N-gram language models: counts, modified Kneser-Ney smoothing, ARPA and KenLM binary files."""

@@ -1,9 +1,9 @@
-"""Write a language model as an ARPA file, the text format that every tool for n-gram models reads.
+"""Write a language model as an ARPA file, the standard text format for n-gram models.
 
-The numbers of n-grams come first, then a section an order: log10 of the probability, the words, and log10 of the
-back-off's weight, the last one not for the highest order. As lmplz writes it, ``<s>`` has the probability 1, so that it
-may be scored without effect, and n-grams that end in ``</s>`` have the back-off 0. There is no comment: not every
-reader takes one. Figures have six decimals; a logarithm of 0 is written as -99.
+The n-gram counts come first, then one section per order: log10 probability, words, and log10 back-off weight (not for
+the highest order). As in lmplz's files, ``<s>`` has probability 1, so that scoring it has no effect, and n-grams that
+end in ``</s>`` have a log10 back-off of 0. There are no comments, because some readers reject them. Numbers have six
+decimals; log10 of 0 is written as -99.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def write_arpa(model: Smoothing, out: Path) -> None:
-    """Estimate a model and write it to ``out``, whole or not at all."""
+    """Estimate a model and write it to ``out`` atomically."""
     with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
         header = [f"ngram {order}={kept}\n" for order, kept in enumerate(kept_ngrams(model), 1)]
         file.write(("\\data\\\n" + "".join(header)).encode())
@@ -40,7 +40,7 @@ def write_arpa(model: Smoothing, out: Path) -> None:
 
 
 def kept_ngrams(model: Smoothing) -> list[int]:
-    """The number of n-grams of each order in the file: words with ``<unk>`` and ``<s>``, and what is not pruned."""
+    """The number of unpruned n-grams of each order; words include ``<unk>`` and ``<s>``."""
     return [model.corpus.words, *(order.kept for order in model.orders[1:])]
 
 
@@ -83,14 +83,16 @@ def _write_order(model: Smoothing, estimates: Estimates, file: BinaryIO, pool: T
             written.append((buffer, filled))
         return written
 
-    for written in ahead(pool, write, model.parts, model.jobs + 2):
+    for written in map_ordered(pool, write, model.parts, model.jobs + 2):
         for buffer, filled in written:
             write_all(file, buffer[:filled])
             spare.put(buffer)
 
 
-def ahead(pool: ThreadPoolExecutor, work: Callable[[Stretch], T], parts: Sequence[Stretch], most: int) -> Iterator[T]:
-    """The results of ``work`` in order, ``most`` parts being worked on ahead of the one that is taken."""
+def map_ordered(
+    pool: ThreadPoolExecutor, work: Callable[[Stretch], T], parts: Sequence[Stretch], most: int
+) -> Iterator[T]:
+    """Yield the results of ``work`` in order, while up to ``most`` further parts are processed."""
     waiting: deque[Future[T]] = deque()
     for part in parts:
         waiting.append(pool.submit(work, part))
@@ -101,7 +103,7 @@ def ahead(pool: ThreadPoolExecutor, work: Callable[[Stretch], T], parts: Sequenc
 
 
 def write_all(file: BinaryIO, data: np.ndarray) -> None:
-    """Write all bytes to an unbuffered file, which may take fewer at a time."""
+    """Write all bytes to an unbuffered file, whose ``write`` may accept fewer at a time."""
     view = data.data
     while view:
         view = view[file.write(view) :]

@@ -1,6 +1,6 @@
-"""The compiled loops that write n-grams as text: a line each, figures with six decimals.
+"""Compiled loops that write n-grams as text, one per line, numbers with six decimals.
 
-Each has a slow, obvious twin in ``tests/helpers/twins_lm.py``.
+``tests/helpers/twins_lm.py`` has a naive version of each.
 """
 
 # mypy: ignore-errors
@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from cgbench.engines.compiled import inlined, kernel, part
 from cgbench.text.word_kernels import load64
 
-LINE = 64  # room for the figures of a line and for copies that run over a word's end
+LINE = 64  # bytes for the numbers of a line, and for copies that overrun the end of a word
 MILLIONTHS = 1_000_000
 LEAST = -99 * MILLIONTHS  # written for the logarithm of 0
 
@@ -30,7 +30,7 @@ _LOG10_2, _LOG10_E = math.log10(2), math.log10(math.e)
 
 @intrinsic
 def store64(context: Any, array: Any, index: Any, value: Any) -> Any:
-    """Write 8 bytes into a uint8 array from ``index`` on, aligned or not, little end first."""
+    """Write 8 bytes into a uint8 array from ``index`` on, aligned or not, little-endian."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -43,12 +43,12 @@ def store64(context: Any, array: Any, index: Any, value: Any) -> Any:
 
 @part
 def _logarithms(values, bits, size, logs):
-    """log10 of the first ``size`` values, as it is written: int64 millionths, at most 0 and at least LEAST.
+    """log10 of the first ``size`` values in int64 millionths, between LEAST and 0.
 
-    ``bits`` are the values as int64, and both are changed.
+    ``bits`` is ``values`` viewed as int64; both are overwritten.
 
-    Arithmetic alone and no branch, so that it is fast and the same everywhere: ln x = 2 artanh((x - 1) / (x + 1)) for
-    x between the roots of 1/2 and 2, to 1e-12; the rest is the exponent's.
+    Only arithmetic without branches, so the result is fast and the same on every machine: ln x =
+    2 artanh((x - 1) / (x + 1)) for x between the square roots of 1/2 and 2, to 1e-12; the exponent adds the rest.
     """
     for i in range(size):
         exponent = (bits[i] - _ROOT) >> 52
@@ -62,7 +62,7 @@ def _logarithms(values, bits, size, logs):
 
 
 def to_millionths(values):
-    """log10 of probabilities or weights, float32, in millionths: at most 0, LEAST for 0."""
+    """log10 of float32 probabilities or weights, in millionths: at most 0, LEAST for 0."""
     logs = np.empty(values.size, np.int64)
     values = values.astype(np.float64)
     _to_millionths(values, values.view(np.int64), logs)
@@ -76,7 +76,7 @@ def _to_millionths(values, bits, logs):
 
 @inlined
 def write_figure(value, out, i):
-    """Write millionths (at most 0) as a decimal number; returns where it ends."""
+    """Write millionths (at most 0) as a decimal number; returns the end position."""
     if value == 0:
         out[i] = 48
         return i + 1
@@ -101,10 +101,10 @@ def write_figure(value, out, i):
 
 
 def show_words(arena, starts):
-    """The words as :func:`write_ngrams` copies them: (uint8 arena, uint64 ``[words, 2]``).
+    """The words in the layout of :func:`write_ngrams`: (uint8 arena, uint64 ``[words, 2]``).
 
-    The arena has a blank behind each word. A row holds the first 8 bytes from a word's begin on, and where it begins
-    << 32 | its bytes with the blank, so that most words take one access to memory.
+    The arena has a space after each word. A row holds 8 bytes from the start of the word, and start << 32 | length
+    with the space. So most words take one memory access.
     """
     words = starts.size - 1
     shown = np.zeros(int(starts[words]) + words + 8, np.uint8)
@@ -130,7 +130,7 @@ def _show_words(arena, starts, shown, rows):
 
 @inlined
 def write_word(eight, where, shown, out, i):
-    """Copy a word and its blank, eight bytes at a time; what runs over the end is written over later.
+    """Copy a word and its space, eight bytes at a time; bytes past the end are overwritten later.
 
     ``eight`` and ``where`` are its row of :func:`show_words`.
     """
@@ -145,7 +145,7 @@ def write_word(eight, where, shown, out, i):
 
 @kernel
 def write_words(shown, rows, logs, backoffs, word, out):
-    """Write the lines of words from ``word`` on, as long as there is room; log10 in millionths, by word.
+    """Write lines from ``word`` on until the buffer is full; log10 in millionths, by word.
 
     :returns: (the next word, bytes written)
     """
@@ -165,28 +165,28 @@ def write_words(shown, rows, logs, backoffs, word, out):
 def write_ngrams(
     text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out
 ):
-    """Write the lines of the n-grams that begin from ``low`` on, as long as there is room.
+    """Write the lines of the n-grams from ``low`` on until the buffer is full.
 
-    :param threshold: n-grams that occur so often or less are left out.
+    :param threshold: n-grams with this count or less are left out.
     :param longest: bytes of the longest word.
-    :param values: float32, probabilities by node; ``weights`` of the back-off, empty for the highest order.
-    :param node: the number of the first node from ``low`` on.
-    :returns: (where to go on, number of the node there, bytes written)
+    :param values: float32 probabilities by node; ``weights``: back-off weights, empty for the highest order.
+    :param node: index of the first node from ``low`` on.
+    :returns: (next position, its node, bytes written)
     """
     words = np.empty((_BLOCK, order), np.int32)
     parts = np.empty((_BLOCK, order, 2), np.uint64)
     heads, nodes, logs, backoffs = (np.empty(_BLOCK, np.int64) for _ in range(4))
-    figures = np.empty(_BLOCK, np.float64)
+    values_f64 = np.empty(_BLOCK, np.float64)
     return _write_ngrams(
         text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
-        words, parts, heads, nodes, logs, backoffs, figures, figures.view(np.int64),
+        words, parts, heads, nodes, logs, backoffs, values_f64, values_f64.view(np.int64),
     )  # fmt: skip
 
 
 @kernel
 def _write_ngrams(
     text, places, shared, depths, low, high, order, threshold, shown, rows, longest, values, weights, node, out,
-    words, parts, heads, nodes, logs, backoffs, figures, bits,
+    words, parts, heads, nodes, logs, backoffs, values_f64, bits,
 ):  # fmt: skip
     i = 0
     backs_off = weights.size > 0
@@ -214,23 +214,23 @@ def _write_ngrams(
                     nodes[held] = node
                     held += low - k > threshold
                     node += 1
-        # Memory is read in loops of its own, so that no branch waits for it.
+        # Separate loops read memory, so that no branch waits for it.
         for row in range(held):
-            place = np.uint64(places[heads[row]])  # unsigned, so that it is not asked whether it counts from the end
+            place = np.uint64(places[heads[row]])  # unsigned: Numba skips the check for negative indices
             for back in range(np.uint64(order)):
                 words[np.uint64(row), np.uint64(order - 1) - back] = text[place - back]
-            words[row, 0] -= words[row, 0] == 2  # in front of a sentence stands its <s>, as the id of </s>
-            figures[row] = values[nodes[row]]
+            words[row, 0] -= words[row, 0] == 2  # <s> before a sentence is stored as the id of </s>
+            values_f64[row] = values[nodes[row]]
         for row in range(np.uint64(held)):
             for position in range(np.uint64(order)):
                 word = np.uint64(words[row, position])
                 parts[row, position, 0] = rows[word, 0]
                 parts[row, position, 1] = rows[word, 1]
-        _logarithms(figures, bits, held, logs)
+        _logarithms(values_f64, bits, held, logs)
         if backs_off:
             for row in range(held):
-                figures[row] = weights[nodes[row]]
-            _logarithms(figures, bits, held, backoffs)
+                values_f64[row] = weights[nodes[row]]
+            _logarithms(values_f64, bits, held, backoffs)
         for row in range(held):
             i = write_figure(logs[row], out, i)
             out[i] = 9

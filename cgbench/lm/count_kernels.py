@@ -1,17 +1,17 @@
-"""The compiled loops that sort the places of a language model's corpus by the words that lead to them.
+"""Compiled loops that sort the positions (places) of a corpus by the words that end there, last word first.
 
 Conventions
-    text      int32 ``[1 + places]``: word ids, every sentence ended by END, with one END in front of the first
-              sentence. The END before a sentence stands for ``<s>``. The text is a ring: the END in front is the last
-              one, so place 1 follows the last place.
-    places    int32, 1 and up: where words stand in ``text``, sorted by the word there, then the word before it, and so
-              on back to ``order`` words or to the END before the sentence. Equal ones in the order of the text, but
-              those that begin with the text's first ``<s>`` come last.
-    depths    uint8, a place: how many words its longest n-gram has, ``<s>`` included; at most the order.
-    shared    uint8, a place: how many words its longest n-gram has in common with the place before it in the sorting;
-              0 where the last word differs.
+    text      int32 ``[1 + places]``: word ids; END ends every sentence, and one END precedes the first sentence.
+              The END before a sentence represents ``<s>``. The text is a ring: the first END is also the last, so
+              place 1 follows the last place.
+    places    int32, from 1: indices into ``text``, sorted by the word there, then by the word before it, and so on,
+              up to ``order`` words or to the END before the sentence. Ties are in text order, except that n-grams
+              that begin with the first ``<s>`` of the text come last.
+    depths    uint8, per place: words in its longest n-gram, ``<s>`` included; at most the order.
+    shared    uint8, per place: words that its longest n-gram shares with that of the previous place in the sorting;
+              0 if the last word differs.
 
-The lines ``a b`` and ``b``, for n-grams of up to 3 words (``b`` is 3, ``a`` 4)::
+Example: the lines ``a b`` and ``b``, for n-grams of up to 3 words (``b`` is 3, ``a`` 4)::
 
     text    2 4 3 2 3 2
     places  5 3 4 2 1
@@ -19,8 +19,8 @@ The lines ``a b`` and ``b``, for n-grams of up to 3 words (``b`` is 3, ``a`` 4):
     depths  3 3 2 3 2
     shared  0 2 0 1 0
 
-So a distinct n-gram of n words begins where ``shared < n <= depth`` and goes on while ``shared >= n``.
-Each loop has a slow, obvious twin in ``tests/helpers/twins_lm.py``.
+So a distinct n-gram of n words starts where ``shared < n <= depth`` and continues while ``shared >= n``.
+``tests/helpers/twins_lm.py`` has a naive version of each loop.
 """
 
 # mypy: ignore-errors
@@ -35,29 +35,28 @@ UNKNOWN, BEGIN, END = 0, 1, 2
 """Ids of ``<unk>``, ``<s>`` and ``</s>``."""
 
 SPECIAL = 4
-"""The first words of a vocabulary that is being read: ``<unk>``, ``<s>``, ``</s>`` and ``<UNK>``."""
+"""The number of special words, which come first while reading: ``<unk>``, ``<s>``, ``</s>`` and ``<UNK>``."""
 
-_BLOCK = 256
-"""Places that are compared in one go."""
+_BLOCK = 256  # places compared at a time
 
 
 @kernel
 def renumber(text, low, high, ids):
-    """Replace the words of a part of the text by their new ids."""
+    """Replace the words in a range of the text by their new ids."""
     for i in range(low, high):
         text[i] = ids[text[i]]
 
 
 @kernel
 def count_part(words, low, high, counts):
-    """Add the words of a part of an array to ``counts``."""
+    """Count the words in a range of an array."""
     for i in range(low, high):
         counts[words[i]] += 1
 
 
 @kernel
 def place_part(text, low, high, free, places):
-    """Enter the places ``low + 1`` to ``high`` under their words; ``free`` is where each word's next place goes."""
+    """Store the places ``low + 1`` to ``high`` by word; ``free`` is the next free index of each word."""
     for place in range(low + 1, high + 1):
         word = text[place]
         places[free[word]] = place
@@ -66,17 +65,17 @@ def place_part(text, low, high, free, places):
 
 @kernel
 def read_following(text, places, low, high, following):
-    """The word after each place, into ``following``."""
+    """Store the word after each place in ``following``."""
     last = np.uint64(text.size - 1)
     for k in range(low, high):
         place = np.uint64(places[k])
-        place = place * np.uint64(place != last) + np.uint64(1)  # no branch: the processor reads ahead
+        place = place * np.uint64(place != last) + np.uint64(1)  # branch-free, so that the processor can prefetch
         following[k] = text[place]
 
 
 @kernel
 def place_following(places, following, low, high, last, free, placed):
-    """Enter the places after a part of the sorted ones under their words, so that they keep that order.
+    """Store the successors of a range of sorted places by word, keeping their order.
 
     ``last`` is the last place of the text.
     """
@@ -87,7 +86,7 @@ def place_following(places, following, low, high, last, free, placed):
 
 
 def compare_neighbours(text, places, low, high, order, shared, depths):
-    """Fill ``shared`` and ``depths`` for a part of the sorted places."""
+    """Fill ``shared`` and ``depths`` for a range of sorted places."""
     words = np.full((_BLOCK + 1, order), -1, np.int32)
     _compare_neighbours(text, places, low, high, order, shared, depths, words)
 
@@ -117,11 +116,10 @@ def _compare_neighbours(text, places, low, high, order, shared, depths, words):
 
 @part
 def _gather(text, places, low, high, words, to):
-    """The words at some places and those before them, from the row ``to`` on: a loop of its own, so that no branch
-    waits for memory."""
+    """Store the words at some places and before them, from row ``to`` on, in a loop without branches."""
     order = np.uint64(words.shape[1])
     for k in range(low, high):
-        # Unsigned, so that nobody asks whether an index counts from the end. At 0 stands the END in front.
+        # Unsigned: Numba skips the check for negative indices. Index 0 holds the first END.
         place, row = np.uint64(places[k]), np.uint64(k - low + to)
         for back in range(order):
             words[row, back] = text[place - min(back, place)]

@@ -1,7 +1,7 @@
-"""The n-grams of a corpus for a language model: its text as word ids, and every place of it sorted backwards.
+"""Count the n-grams of a corpus: its text as word ids, and its positions sorted by the words that end there.
 
-All figures of modified Kneser-Ney smoothing can be read off that sorting (``smoothing.py``): the n-grams of every
-order stand in it as runs, a shorter one's run made of those of the n-grams that have one more word on their left.
+``smoothing.py`` derives all counts of modified Kneser-Ney smoothing from this sorting. The n-grams of every order form
+runs in it; the run of an n-gram consists of the runs of the n-grams with one more word on the left.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cgbench.text.blocks import BLOCK, Block, block_of_bytes, read_blocks
 from cgbench.text.streams import is_plain_file, shown
 from cgbench.text.word_counts import WordCounter
 
-LONGEST = 255  # the order that depths of 8 bits can hold
+LONGEST = 255  # highest order that 8-bit depths can hold
 _PART = 1 << 20
 SPECIAL_WORDS = (b"<unk>", b"<s>", b"</s>", b"<UNK>")
 
@@ -32,10 +32,10 @@ SPECIAL_WORDS = (b"<unk>", b"<s>", b"</s>", b"<UNK>")
 class Corpus:
     """A corpus as word ids.
 
-    ``text`` is int32 ``[places]`` as ``count_kernels`` describes it. The bytes of word ``i`` are
-    ``arena[starts[i]:starts[i + 1]]``; ``counts`` int64 ``[words]``: occurrences, the ``</s>`` of each sentence
-    included. Words 0, 1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by falling count, equal ones as they
-    first came. ``skipped`` is the number of special words that were taken for white space.
+    ``text``, int32 ``[places]``, is described in ``count_kernels``. The bytes of word ``i`` are
+    ``arena[starts[i]:starts[i + 1]]``; ``counts``, int64 ``[words]``, includes the ``</s>`` of each sentence. Words 0,
+    1, 2 are ``<unk>``, ``<s>``, ``</s>``; the others follow by decreasing count, ties by first occurrence.
+    ``skipped`` counts special words that were treated as white space.
     """
 
     text: np.ndarray
@@ -49,12 +49,12 @@ class Corpus:
 
     @property
     def words(self) -> int:
-        """The size of the vocabulary, the three special words included."""
+        """Vocabulary size, including the three special words."""
         return len(self.counts)
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest word."""
+        """Length of the longest word in bytes."""
         return int(np.diff(self.starts).max())
 
     def word(self, index: int) -> str:
@@ -64,9 +64,9 @@ class Corpus:
 
 @dataclass(frozen=True)
 class SortedPlaces:
-    """Every place of a text, sorted by the words that lead to it, last word first: ``count_kernels`` says how.
+    """Every place of a text, sorted by the words that end there, last word first; see ``count_kernels``.
 
-    ``starts`` int64 ``[words + 1]``: where the places of each word begin.
+    ``starts``, int64 ``[words + 1]``: index of the first place of each word.
     """
 
     places: np.ndarray
@@ -77,22 +77,21 @@ class SortedPlaces:
 
 
 def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -> Corpus:
-    """Read a text, a sentence a line, words separated by ASCII white space; ``-`` is standard input.
+    """Read a text with one sentence per line, words separated by ASCII white space; ``-`` is standard input.
 
-    A .gz or .zst file is decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence,
-    as it is for KenLM's lmplz.
+    .gz and .zst files are decompressed; ``TABLE:COLUMN`` is a column of a table. An empty line is an empty sentence, as
+    in KenLM's lmplz.
 
-    :param min_count: words that occur fewer times become ``<unk>``.
-    :param skip_symbols: take ``<s>``, ``</s>``, ``<unk>`` and ``<UNK>`` in the text for white space.
-    :raises InputError: the file is missing, damaged, empty or not UTF-8; it holds a NUL byte or, without
-        ``skip_symbols``, one of these words (with the line); or it is too long.
+    :param min_count: rarer words become ``<unk>``.
+    :param skip_symbols: treat ``<s>``, ``</s>``, ``<unk>`` and ``<UNK>`` in the text as white space.
+    :raises InputError: the file is missing, damaged, empty, too long or not UTF-8; it contains a NUL byte or, without
+        ``skip_symbols``, one of these words.
     """
     from cgbench.lm import count_kernels
 
     name = shown(path)
     digest = hashlib.sha256()
     counter = WordCounter(line_end=count_kernels.END, first_kept=count_kernels.SPECIAL, keep_empty=True)
-    # First, so that they have the first ids.
     counter.read(block_of_bytes(b"\n".join([*SPECIAL_WORDS, b""])), keep=False)
     counter.counts[:] = 0
     counter.tokens = np.full(1, count_kernels.END, np.int32)
@@ -107,22 +106,22 @@ def read_corpus(path: Path, *, min_count: int = 1, skip_symbols: bool = False) -
             if not skip_symbols and counter.counts[: count_kernels.SPECIAL].any():
                 raise _special_word(block, name)
             progress.update(block.size)
-    # A copy, for the spare room behind it and because a resized array is not held in large pages.
+    # A copy frees the spare capacity, and uses large pages, unlike a resized array.
     text, counter.tokens = counter.tokens[: counter.filled].copy(), np.empty(0, np.int32)
     counts = counter.counts[: counter.words]
     skipped = int(counts[: count_kernels.SPECIAL].sum())
     tokens = int(counts[count_kernels.SPECIAL :].sum())
     if not tokens:
-        raise InputError(f"{name}: there is no word in it; a language model needs text, a sentence a line")
+        raise InputError(f"{name}: contains no words; a language model needs text, one sentence per line")
     return _renumbered(counter, text, min_count, tokens, digest.hexdigest(), skipped)
 
 
 def _blocks(path: Path, name: str, digest: Any) -> Iterator[Block]:
-    """Whole lines of a text in blocks, each in memory of its own, which hold no NUL byte."""
+    """Read blocks of whole lines, each in its own memory, and check that they contain no NUL byte."""
     for block in read_blocks(path, BLOCK, shared=False, digest=digest):
         if not block.buffer[: block.size].all():
             raise InputError(
-                f"{name}, line {block.lines_with(0)[1] + 1}: holds a NUL byte, which no word can hold; remove it"
+                f"{name}, line {block.lines_with(0)[1] + 1}: contains a NUL byte, which is not allowed; remove it"
             )
         yield block
 
@@ -132,7 +131,7 @@ def _special_word(block: Block, name: str) -> InputError:
         for word in line.split():
             if word in SPECIAL_WORDS:
                 return InputError(
-                    f"{name}, line {number}: holds {word.decode()}, a word of the model's own; remove it, "
+                    f"{name}, line {number}: contains the special symbol {word.decode()}; remove it, "
                     f"or treat it as white space with {argument('skip_symbols')}"
                 )
     raise AssertionError("a special word was counted that is not there")
@@ -165,11 +164,11 @@ def _renumbered(
 
 
 def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:
-    """Sort all places of a corpus for n-grams of up to ``order`` words; ``jobs`` threads, which change no byte.
+    """Sort all places of a corpus for n-grams of up to ``order`` words, in ``jobs`` threads.
 
-    Once the places are sorted by the last n words, the places that follow them, in that order, only have to be dealt
-    out to their own words: they are then sorted by n + 1 words. Where a sentence begins, the words before it do not
-    count: until the last round every END stays in the order of the text.
+    If the places are sorted by the last n words, distributing their successors to their words, in that order, sorts
+    them by n + 1 words. Words before the start of a sentence do not count: until the last round every END stays in text
+    order.
     """
     from cgbench.lm import count_kernels
 
@@ -180,11 +179,11 @@ def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:
     parts = split(size, jobs)
     with ThreadPoolExecutor(jobs) as pool, bar(order + 1, "sort", "round") as progress:
 
-        def each(work: Callable[..., None], *given: Iterable[Any]) -> None:
-            list(pool.map(lambda part, *own: work(*part, *own), parts, *given))
+        def each(work: Callable[..., None], *arguments: Iterable[Any]) -> None:
+            list(pool.map(lambda part, *own: work(*part, *own), parts, *arguments))
 
         def free(words: np.ndarray) -> list[np.ndarray]:
-            """Where each part enters its words: behind those of the parts before it."""
+            """The index at which each part stores the places of each word: after those of the earlier parts."""
             found = [np.zeros(corpus.words, np.int64) for _ in parts]
             each(partial(count_kernels.count_part, words), found)
             progress.update()
@@ -208,12 +207,12 @@ def sort_places(corpus: Corpus, order: int, jobs: int) -> SortedPlaces:
 
 
 def split(size: int, parts: int) -> list[tuple[int, int]]:
-    """``parts`` ranges of nearly equal length that cover 0 to ``size``."""
+    """Split 0 to ``size`` into ``parts`` ranges of nearly equal length."""
     bounds = np.linspace(0, size, parts + 1).astype(np.int64).tolist()
     return list(pairwise(bounds))
 
 
 def cut_words(starts: np.ndarray, size: int) -> list[int]:
-    """Word ids that cut the vocabulary into parts of about ``size`` places, from 0 to the number of words."""
+    """Word ids, from 0 to the vocabulary size, that cut the vocabulary into parts of about ``size`` places."""
     inner = np.searchsorted(starts, np.arange(size, int(starts[-1]), size))
     return np.unique(np.concatenate([[0], inner, [len(starts) - 1]])).tolist()

@@ -1,35 +1,35 @@
-"""Write a language model as a KenLM binary file of the "probing" kind, which loads at once by memory mapping.
+"""Write a language model as a KenLM binary file of type "probing", which loads instantly by memory mapping.
 
-The format, as read in KenLM's sources (lm/binary_format.cc, lm/vocab.cc, lm/vocab.hh, lm/search_hashed.hh, lm/blank.hh,
+The format follows KenLM's sources (lm/binary_format.cc, lm/vocab.cc, lm/vocab.hh, lm/search_hashed.hh, lm/blank.hh,
 lm/read_arpa.cc, util/probing_hash_table.hh, util/murmur_hash.cc). Numbers are little-endian; float is IEEE single
-precision; V is the number of words, ``<unk>``, ``<s>`` and ``</s>`` included; ids follow the unigrams of the ARPA file.
+precision; V is the vocabulary size with ``<unk>``, ``<s>`` and ``</s>``; ids are in the order of the ARPA unigrams.
 
 =============== ==============================================================================================
 part            content
 =============== ==============================================================================================
 magic           56 bytes: "mmap lm http://kheafield.com/code format version 5\\n", zeros
 sanity          float 0, 1, -0.5; uint32 1, 2^32 - 1, 0; uint64 1
-fixed           uint8 order, 3 zeros; float 1.5 (buckets an entry); uint32 0 (probing); uint8 1 (words follow),
+fixed           uint8 order, 3 zeros; float 1.5 (buckets per entry); uint32 0 (probing); uint8 1 (words follow),
                 3 zeros; uint32 0 (version of the search)
-counts          uint64 an order: n-grams
+counts          uint64 per order: n-grams
 words           uint32 0 (version), uint32 V; a hash table of V entries: uint64 hash of the bytes (MurmurHash64A,
-                seed 0), uint32 id; ``<unk>`` is left out
+                seed 0), uint32 id; without ``<unk>``
 unigrams        V + 1 times float log10 probability, float log10 back-off; the last row is not used
-middle orders   a hash table each: uint64 key, float log10 probability, float log10 back-off
+middle orders   one hash table per order: uint64 key, float log10 probability, float log10 back-off
 highest order   a hash table: uint64 key, float log10 probability
 strings         the words by id, each ended by a zero byte
 =============== ==============================================================================================
 
-A hash table for n entries has max(n + 1, floor(1.5 n)) buckets, the product in single precision; an entry is in the
-first free bucket from (key mod buckets) on, and a key of 0 is an empty bucket. The key of an n-gram begins with the id
-of its last word and takes in the words before it, one by one: key <- key * 8978948897894561157 xor
+A hash table for n entries has max(n + 1, floor(1.5 n)) buckets, the product in single precision. An entry goes into the
+first free bucket from (key mod buckets) on; key 0 marks an empty bucket. The key of an n-gram starts with the id of its
+last word and adds the words before it, one by one: key <- key * 8978948897894561157 xor
 (1 + id) * 17894857484156487943, modulo 2^64.
 
-The sign bit of a probability says that no n-gram has one word more on its left (unigrams: it is as it is, or cleared);
-a back-off of -0.0 that no n-gram begins with this one. Both spare the reader look-ups.
+Two flags save the reader look-ups. The sign bit of a probability means that no n-gram has one more word on its left
+(unigrams: it is cleared or left as it is). A back-off of -0.0 means that no n-gram begins with this one.
 
-Entries go in as they stand in the ARPA file, so these are the bytes that KenLM's ``build_binary F.arpa F.binary``
-makes of the ARPA file of the same corpus (tested on small ones).
+Entries are inserted in the order of the ARPA file. So the bytes equal those of KenLM's ``build_binary F.arpa F.binary``
+on the ARPA file of the same corpus (tested on small ones).
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from typing import BinaryIO
 import numpy as np
 
 from cgbench.files import atomic_path
-from cgbench.lm.arpa import ahead, kept_ngrams, write_all
+from cgbench.lm.arpa import kept_ngrams, map_ordered, write_all
 from cgbench.lm.smoothing import Estimates, Smoothing, Stretch
 
 MAGIC = b"mmap lm http://kheafield.com/code format version 5\n"
 ORDERS = range(2, 7)
-"""The orders that the kenlm package reads, as it is built by default."""
+"""The orders that the kenlm package reads by default."""
 
 
 def write_binary(model: Smoothing, out: Path) -> None:
-    """Estimate a model of one of the :data:`ORDERS` and write it to ``out``, whole or not at all."""
+    """Estimate a model of one of the :data:`ORDERS` and write it to ``out`` atomically."""
     counts = kept_ngrams(model)
     with atomic_path(out) as temporary, temporary.open("wb", buffering=0) as file:
         write_all(file, np.frombuffer(_header(counts), np.uint8))
@@ -68,7 +68,7 @@ def write_binary(model: Smoothing, out: Path) -> None:
 
 
 def buckets(entries: int, multiplier: float = 1.5) -> int:
-    """The size of a hash table."""
+    """Number of buckets of a hash table."""
     return max(entries + 1, int(np.float32(multiplier) * np.float32(entries)))
 
 
@@ -95,12 +95,12 @@ def _write_unigrams(model: Smoothing, estimates: Estimates, file: BinaryIO) -> N
     places = model.sorted
     probabilities, weights = model.of_words(estimates)
     rows = np.zeros((model.corpus.words + 1, 2), np.float32)
-    rows[:-1, 0] = kenlm_kernels.figures(probabilities)
+    rows[:-1, 0] = kenlm_kernels.log10_as_read(probabilities)
     extended = np.zeros(model.corpus.words, np.bool_)
     kenlm_kernels.extend_words(places.shared, places.depths, places.starts, model.thresholds[1], extended)
     extended[count_kernels.BEGIN] = True  # its probability is written as 0, not -0
     rows[:-1, 0] = np.where(extended, np.abs(rows[:-1, 0]), rows[:-1, 0])
-    rows[:-1, 1] = np.where(weights > 1, np.float32(-0.0), kenlm_kernels.figures(weights))
+    rows[:-1, 1] = np.where(weights > 1, np.float32(-0.0), kenlm_kernels.log10_as_read(weights))
     write_all(file, rows.reshape(-1).view(np.uint8))
 
 
@@ -126,6 +126,6 @@ def _write_table(
         return keys[:filled], logs[:filled], backoffs[:filled]
 
     table = np.zeros((buckets(entries), 3 if highest else 4), np.uint32)
-    for made in ahead(pool, make, model.parts, model.jobs + 2):
-        kenlm_kernels.insert(*made, table)
+    for part_entries in map_ordered(pool, make, model.parts, model.jobs + 2):
+        kenlm_kernels.insert(*part_entries, table)
     write_all(file, table.reshape(-1).view(np.uint8))

@@ -1,4 +1,4 @@
-"""The compiled loops that fill the hash tables of a KenLM binary file; ``kenlm_binary.py`` describes the format."""
+"""Compiled loops that fill the hash tables of a KenLM binary file; ``kenlm_binary.py`` describes the format."""
 
 # mypy: ignore-errors
 
@@ -39,7 +39,7 @@ def _combine(code, word):
 
 @kernel
 def enter_words(arena, starts, table):
-    """Enter all words but the first, ``<unk>``, into a table of uint32 ``[buckets, 3]``: hash (two halves), id."""
+    """Insert all words except the first, ``<unk>``, into a uint32 table ``[buckets, 3]``: hash (two halves), id."""
     buckets = np.uint64(table.shape[0])
     for word in range(1, starts.size - 1):
         code = murmur(arena, starts[word], starts[word + 1])
@@ -51,14 +51,14 @@ def enter_words(arena, starts, table):
         table[at, 2] = word
 
 
-def figures(values):
-    """log10 as a reader of the ARPA file has it: the nearest float32 to six decimals."""
+def log10_as_read(values):
+    """log10 as read from an ARPA file: the float32 nearest to six decimals."""
     return (to_millionths(values) / MILLIONTHS).astype(np.float32)
 
 
 @part
 def _extends(shared, depths, k, end, order, threshold):
-    """Is there an n-gram with one word more on the left that is kept?"""
+    """Whether an unpruned n-gram has one more word on the left."""
     if depths[k] <= order:
         return False
     if threshold == 0:
@@ -74,7 +74,7 @@ def _extends(shared, depths, k, end, order, threshold):
 
 @kernel
 def extend_words(shared, depths, starts, threshold, extended):
-    """Which words have an n-gram of two words that ends in them and is kept."""
+    """Mark the words in which an unpruned bigram ends."""
     for word in range(starts.size - 1):
         begin, end = starts[word], starts[word + 1]
         extended[word] = begin < end and _extends(shared, depths, begin, end, 1, threshold)
@@ -83,12 +83,12 @@ def extend_words(shared, depths, starts, threshold, extended):
 def make_entries(
     text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs
 ):
-    """The entries of the n-grams of a part that are kept, in order.
+    """Make the entries of the unpruned n-grams of a part, in order.
 
     :param above: the threshold of the next order; -1 for the highest order.
-    :param keys: uint64 out; ``logs`` float32 out, the sign bit of which says that nothing stands on the left;
-        ``backoffs`` float32 out (empty for the highest order), -0.0 where the n-gram begins no other.
-    :returns: how many.
+    :param keys: uint64 output; ``logs``: float32 output, sign bit set if the n-gram has no left extension;
+        ``backoffs``: float32 output (empty for the highest order), -0.0 if no n-gram begins with this one.
+    :returns: the number of entries.
     """
     signs = np.empty(logs.size, np.uint32)
     words = np.empty((_BLOCK, order), np.int32)
@@ -97,13 +97,13 @@ def make_entries(
         text, places, shared, depths, low, high, order, threshold, above, values, weights, node, keys, logs, backoffs,
         signs, words, heads, ends, nodes,
     )  # fmt: skip
-    logs[:filled] = figures(logs[:filled])
+    logs[:filled] = log10_as_read(logs[:filled])
     bits = logs.view(np.uint32)[:filled]
     bits &= ~_SIGN
     bits |= signs[:filled]
     if above >= 0:
         none = backoffs[:filled] > 1
-        backoffs[:filled] = figures(backoffs[:filled])
+        backoffs[:filled] = log10_as_read(backoffs[:filled])
         backoffs[:filled][none] = np.float32(-0.0)
     return filled
 
@@ -135,7 +135,7 @@ def _make_entries(
             key = np.uint64(words[row, 0])
             for back in range(1, order):
                 word = words[row, back]
-                word -= (back == order - 1) & (word == 2)  # in front of a sentence stands <s>
+                word -= (back == order - 1) & (word == 2)  # <s> before a sentence is stored as the id of </s>
                 key = _combine(key, word)
             keys[filled] = key
             logs[filled] = values[nodes[row]]

@@ -1,7 +1,7 @@
 """Score sentences with an n-gram language model: an ARPA file or a KenLM binary file, read by the kenlm package.
 
-KenLM maps a binary file into memory and follows what stands there without a test. So it runs in a child process: one
-that a damaged file ends, or keeps busy, is one line of error.
+KenLM maps a binary file into memory and follows its offsets unchecked. So it runs in a child process: if a damaged file
+crashes or hangs it, cgbench raises an InputError.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from cgbench.errors import InputError, require
 from cgbench.files import ordinary_file
 from cgbench.text.plain_text import words_of
 
-BLOCK = 256  # lines of a question
-SECONDS, CHARACTERS = 60.0, 100_000  # that an answer may take, and characters that take one second more
-BYTES_A_SECOND = 10 << 20  # of a binary file, at least, when it is opened
+BLOCK = 256  # lines per request
+SECONDS, CHARACTERS = 60.0, 100_000  # time limit of a request, plus one second per this number of characters
+BYTES_A_SECOND = 10 << 20  # minimum speed of opening a binary file
 
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """A sentence's log10 probability, that of ``</s>`` included; its words, and how many of them are unknown."""
+    """A sentence's log10 probability including ``</s>``, and its numbers of words and unknown words."""
 
     log10: float
     words: int
@@ -36,17 +36,17 @@ class SentenceScore:
 
     @property
     def perplexity(self) -> float:
-        """By KenLM's definition: a token, with ``</s>`` as one more token."""
+        """Per token as KenLM defines it: ``</s>`` is one more token."""
         return _perplexity(self.log10, self.words + 1)
 
     def as_dict(self) -> dict[str, float]:
-        """As JSON."""
+        """The fields and the perplexity, for JSON."""
         return {**asdict(self), "perplexity": self.perplexity}
 
 
 @dataclass
 class CorpusScore:
-    """The sums over sentences, as KenLM's ``query`` has them: tokens are words and the ``</s>`` of each sentence."""
+    """Sums over sentences as in KenLM's ``query``: tokens include the ``</s>`` of each sentence."""
 
     sentences: int = 0
     tokens: int = 0
@@ -56,82 +56,80 @@ class CorpusScore:
 
     @property
     def perplexity(self) -> float:
-        """With unknown words, at the probability of ``<unk>``; nan without a token."""
+        """Including unknown words, with the probability of ``<unk>``; nan without tokens."""
         return _perplexity(self.log10, self.tokens)
 
     @property
     def perplexity_without_oovs(self) -> float:
-        """Over the words that are known."""
+        """Over known words only."""
         return _perplexity(self.log10 - self.log10_of_oovs, self.tokens - self.oovs)
 
     def as_dict(self) -> dict[str, float]:
-        """As JSON."""
+        """The fields and perplexities, for JSON."""
         names = ("sentences", "tokens", "oovs", "log10", "perplexity", "perplexity_without_oovs")
         return {name: getattr(self, name) for name in names}
 
 
 def _perplexity(log10: float, tokens: int) -> float:
-    """10 to the mean, 1e300 at most: weights of zero, written as -99, can add up to more than a float holds."""
+    """10 to the negative mean, at most 1e300: log10 values of -99 can add up to more than a float holds."""
     return float(10.0 ** min(-log10 / tokens, 300.0)) if tokens else float("nan")
 
 
 class LanguageModel:
     """A model in memory; :meth:`load` opens one.
 
-    Words are what ASCII white space separates. ``<s>``, ``</s>`` and ``<unk>`` in a sentence are unknown words.
+    ASCII white space separates words. ``<s>``, ``</s>`` and ``<unk>`` in a sentence are unknown words.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._died = (
-            f"{path}: not a whole KenLM binary file (it ended the process that read it, or kept it busy); make it again"
-        )
+        self._died = f"{path}: a damaged KenLM binary file (reading it crashed or took too long); make it again"
         with path.open("rb") as file:
             binary = file.read(len(_MAGIC)) == _MAGIC
         self._child = Child("cgbench.lm.language_model:answers")
-        seconds = SECONDS + path.stat().st_size / BYTES_A_SECOND if binary else None  # of an ARPA file nothing is known
+        seconds = SECONDS + path.stat().st_size / BYTES_A_SECOND if binary else None  # no limit for ARPA files
         self.order: int = self._child.ask({"open": str(path)}, self._died, seconds=seconds)[0]
-        """Words of its longest n-grams."""
+        """Length of the longest n-grams."""
 
     @classmethod
     def load(cls, path: Path) -> LanguageModel:
         """Open an ARPA file or a KenLM binary file.
 
-        :raises InputError: kenlm is not installed, or the file is missing, damaged or not such a file.
+        :raises InputError: kenlm is not installed, or the file is missing, damaged or of another format.
         """
         require("kenlm", "analysis")
         if path.is_dir():
-            raise InputError(f"{path}: a folder, where a language model is needed (.arpa or .binary)")
+            raise InputError(f"{path}: is a folder; a language model file is needed (.arpa or .binary)")
         return cls(ordinary_file(path, link=True))
 
     def log10_probabilities(self, lines: Iterable[str]) -> np.ndarray:
-        """log10 of the probability of each sentence with its ``</s>``, float64 ``[lines]``.
+        """log10 probability of each sentence including ``</s>``, float64 ``[lines]``.
 
-        :raises InputError: a line holds a NUL byte.
+        :raises InputError: a line contains a NUL byte.
         """
         return np.array([score.log10 for score in self.scores(lines)], np.float64)
 
     def perplexity(self, lines: Iterable[str]) -> np.ndarray:
-        """The perplexity of each sentence a token, ``</s>`` included, float64 ``[lines]``."""
+        """Perplexity of each sentence, ``</s>`` counted as a token, float64 ``[lines]``."""
         return np.array([score.perplexity for score in self.scores(lines)], np.float64)
 
     def scores(self, lines: Iterable[str], total: CorpusScore | None = None) -> Iterator[SentenceScore]:
-        """Each sentence's score; ``total`` is added to.
+        """Yield each sentence's score, and add it to ``total``.
 
-        The scores of the tokens, which are KenLM's, are added up exactly; KenLM's own sum of a sentence is a float of
-        32 bits and loses digits as the sentence grows.
+        KenLM's token scores are summed exactly; KenLM's own sentence sum is a 32-bit float, which loses digits in long
+        sentences.
         """
         numbered = enumerate(lines, 1)
         size = 1  # a reader at a terminal sees the first scores at once
         while block := list(islice(numbered, size)):
             for number, line in block:
                 if "\0" in line:
-                    raise InputError(f"line {number}: holds a NUL byte, which no word can hold; remove it")
+                    raise InputError(f"line {number}: contains a NUL byte, which is not allowed; remove it")
             seconds = SECONDS + sum(len(line) for _, line in block) / CHARACTERS
             found, _ = self._child.ask({"lines": [line for _, line in block]}, self._died, seconds=seconds)
             for log10, tokens, oovs, log10_of_oovs in found:
                 if math.isnan(log10):
-                    raise InputError(f"{self.path}: not a whole language model (a probability is not a number)")
+                    raise InputError(f"{self.path}: a damaged language model (a probability is not a number)")
                 if total is not None:
                     total.sentences += 1
                     total.tokens += tokens
@@ -142,13 +140,13 @@ class LanguageModel:
             size = min(2 * size, BLOCK)
 
 
-# What the child process does.
+# The child process
 
 _MAGIC = b"mmap lm "
 
 
 def answers() -> Answer:
-    """What opens a model, then scores lines: log10, tokens, unknown tokens, and the log10 of these, of each."""
+    """The handler that opens a model, then scores lines: log10, tokens, unknown tokens and their log10 for each."""
     model: Any = None
     known = {"<s>": "<unk>", "</s>": "<unk>", "<unk>": "<unk>", "<UNK>": "<unk>"}
 
@@ -179,11 +177,11 @@ def _open(path: Path) -> Any:
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
         return kenlm.Model(str(path), config)
-    except UnicodeDecodeError:  # of what KenLM has to say
+    except UnicodeDecodeError:  # in KenLM's error message
         raise InputError(f"{path}: not a language model that KenLM reads (it is not UTF-8)") from None
     except (OSError, RuntimeError, MemoryError) as error:
-        # without the place in its source code where it says so
+        # without the position in KenLM's source code
         text = " ".join(str(error.__cause__ or error).split())
-        said = re.search(r"threw \w+(?: because `.*?')?\. (.*)", text)
-        reason = (said.group(1) if said else text).removesuffix(".").strip()
+        match = re.search(r"threw \w+(?: because `.*?')?\. (.*)", text)
+        reason = (match.group(1) if match else text).removesuffix(".").strip()
         raise InputError(f"{path}: not a language model that KenLM reads ({reason})") from None

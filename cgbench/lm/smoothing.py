@@ -1,10 +1,10 @@
-"""Interpolated modified Kneser-Ney smoothing, order by order, as KenLM's lmplz does it.
+"""Interpolated modified Kneser-Ney smoothing, order by order, as in KenLM's lmplz.
 
 Chen and Goodman (1998), section 3; Heafield, Pouzyrevsky, Clark and Koehn (2013), sections 3.1 to 3.4. The adjusted
-count of an n-gram is the number of different words on its left, but the plain count for the highest order and for
-n-grams that begin with ``<s>``. Each order has three discounts, for adjusted counts of 1, 2, and 3 or more, from the
-numbers of n-grams with counts of 1 to 4. What they take away goes to the shorter context, and in the end to the
-uniform distribution over the vocabulary, ``<unk>`` included and ``<s>`` not.
+count of an n-gram is the number of different words on its left; for the highest order and for n-grams that begin with
+``<s>`` it is the plain count. Each order has three discounts, for adjusted counts of 1, 2, and 3 or more, computed from
+the numbers of n-grams with counts of 1 to 4. The discounted mass goes to the shorter context, and finally to the
+uniform distribution over the vocabulary, which includes ``<unk>`` but not ``<s>``.
 """
 
 from __future__ import annotations
@@ -21,16 +21,14 @@ from cgbench.lm.counts import Corpus, SortedPlaces, cut_words, split
 from cgbench.progress import bar
 
 FALLBACK = (0.5, 1.0, 1.5)
-"""The discounts of an order whose counts do not give any; those of lmplz --discount_fallback."""
+"""Discounts if the counts of an order give none, as in lmplz --discount_fallback."""
 
 _PART = 1 << 19
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A range of sorted places, cut where no n-gram of two words or more goes on; ``before[n]`` nodes of n words begin
-    in front of it.
-    """
+    """A range of sorted places that splits no n-gram of two or more words, after ``before[n]`` nodes of n words."""
 
     low: int
     high: int
@@ -39,10 +37,10 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Order:
-    """What there is to say of an order before it is estimated.
+    """The counts and discounts of an order.
 
-    ``nodes`` is the number of n-grams, ``kept`` of those that are not pruned, ``tally`` of those with adjusted counts
-    of 1, 2, 3 and 4, ``discounts`` those for 1, 2, and 3 or more; ``problem`` says why they are a fallback, or is "".
+    ``nodes``: n-grams; ``kept``: unpruned ones; ``tally``: those with adjusted counts of 1, 2, 3 and 4; ``discounts``:
+    for counts of 1, 2, and 3 or more; ``problem``: why the fallback discounts are used, or "".
     """
 
     nodes: int
@@ -54,9 +52,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Estimates:
-    """An order's figures, float32 ``[nodes]`` in the order of the sorted places: probabilities, and the weights of
-    the back-off (None for the highest order).
-    """
+    """An order's probabilities and back-off weights (None for the highest order), float32 ``[nodes]``."""
 
     order: int
     probabilities: np.ndarray
@@ -64,10 +60,10 @@ class Estimates:
 
 
 def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | None, str]:
-    """The discounts for adjusted counts 1, 2, and 3 or more: Chen and Goodman (1998), equation 26.
+    """Discounts for adjusted counts of 1, 2, and 3 or more: Chen and Goodman (1998), equation 26.
 
-    :param tally: how many n-grams have adjusted counts of 1, 2, 3 and 4.
-    :returns: the discounts, or None and what is wrong.
+    :param tally: numbers of n-grams with adjusted counts of 1, 2, 3 and 4.
+    :returns: the discounts and "", or None and the problem.
     """
     for count in (1, 2, 3):
         if not tally[count - 1]:
@@ -81,14 +77,14 @@ def discounts_of(tally: Sequence[int]) -> tuple[tuple[float, float, float] | Non
 
 
 def begin_of(order: int) -> Callable[[Stretch], int]:
-    """The number of a part's first node of an order."""
+    """A function that returns the index of a part's first node of an order."""
     return lambda part: part.before[order]
 
 
 class Smoothing:
     """Estimates a model from the sorted places of a corpus.
 
-    ``thresholds[n - 1]``: n-grams of n words that occur so often or less are pruned (rising, 0 for words).
+    ``thresholds[n - 1]``: n-grams of n words with this count or less are pruned (not falling, 0 for words).
     """
 
     def __init__(
@@ -105,14 +101,14 @@ class Smoothing:
         self.highest = places.order
         self.word_counts = np.zeros(corpus.words, np.int64)
         kernels.count_words(places.shared, places.starts, self.highest, self.word_counts)
-        self.parts, figures = self._tally()
+        self.parts, counts = self._tally()
         self.orders = []
-        for nodes, kept, *tally in figures:
-            found, problem = discounts_of(tally)
-            self.orders.append(Order(nodes, kept, tuple(tally), found or fallback, problem))
+        for nodes, kept, *tally in counts:
+            discounts, problem = discounts_of(tally)
+            self.orders.append(Order(nodes, kept, tuple(tally), discounts or fallback, problem))
 
     def estimate(self) -> Iterator[Estimates]:
-        """The figures of order 1, 2, and so on; those of two are in memory at a time."""
+        """Yield the estimates of order 1, 2, and so on; two orders are in memory at a time."""
         from cgbench.lm import smoothing_kernels as kernels
 
         probabilities = self._words()
@@ -143,9 +139,10 @@ class Smoothing:
             progress.update()
 
     def of_words(self, estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
-        """Probabilities and weights of all words by their ids, float32 ``[words]``, from the estimates of order 1.
+        """Probabilities and weights of all words by id, float32 ``[words]``, from the estimates of order 1.
 
-        What those hold of ``</s>`` is its own as a word, but ``<s>``'s as a context. ``<s>`` has the probability 1.
+        In these estimates the row of ``</s>`` has its own probability but the weight of ``<s>``. ``<s>`` gets
+        probability 1.
         """
         from cgbench.lm.count_kernels import BEGIN, END, UNKNOWN
         from cgbench.lm.smoothing_kernels import NO_EXTENSION
@@ -165,64 +162,64 @@ class Smoothing:
         self,
         pool: ThreadPoolExecutor,
         kernel: Callable[..., None],
-        *given: Any,
+        *arguments: Any,
         parts: Sequence[Stretch] | None = None,
     ) -> None:
-        """Run a loop over all parts; what is given as a function depends on the part."""
+        """Run a kernel over all parts; arguments that are functions are called with the part."""
         sort = self.sorted
 
         def work(part: Stretch) -> None:
-            own = (value(part) if callable(value) else value for value in given)
+            own = (value(part) if callable(value) else value for value in arguments)
             kernel(sort.places, sort.shared, sort.depths, part.low, part.high, *own)
 
         list(pool.map(work, self.parts if parts is None else parts))
 
     def _tally(self) -> tuple[list[Stretch], list[list[int]]]:
-        """Cut the places into parts and count their nodes: nodes, kept ones and the tally of each order."""
+        """Cut the places into parts; count the nodes, the unpruned nodes and the tally of each order."""
         from cgbench.lm import smoothing_kernels as kernels
 
         shared, depths = self.sorted.shared, self.sorted.depths
         cuts = [0]
         while cuts[-1] < len(shared):
             cuts.append(kernels.next_cut(shared, min(cuts[-1] + _PART, len(shared))))
-        figures = np.zeros((len(cuts) - 1, self.highest + 1, 6), np.int64)
+        counts = np.zeros((len(cuts) - 1, self.highest + 1, 6), np.int64)
 
         def tally(index: int) -> None:
             low, high = cuts[index], cuts[index + 1]
-            figures[index, 1, 0] = np.count_nonzero(shared[low:high] == 0)
+            counts[index, 1, 0] = np.count_nonzero(shared[low:high] == 0)
             for order in range(2, self.highest + 1):
                 kernels.tally_order(
-                    shared, depths, low, high, order, self.highest, self.thresholds[order - 1], figures[index, order]
+                    shared, depths, low, high, order, self.highest, self.thresholds[order - 1], counts[index, order]
                 )
 
         with ThreadPoolExecutor(self.jobs) as pool:
             list(pool.map(tally, range(len(cuts) - 1)))
-        before = np.cumsum(figures[:, :, 0], axis=0) - figures[:, :, 0]
+        before = np.cumsum(counts[:, :, 0], axis=0) - counts[:, :, 0]
         parts = [
             Stretch(low, high, tuple(row)) for (low, high), row in zip(pairwise(cuts), before.tolist(), strict=True)
         ]
-        totals = figures.sum(axis=0)
+        totals = counts.sum(axis=0)
         words = int(totals[1, 0])
         totals[1] = [words, words, *(np.count_nonzero(self.word_counts == count) for count in (1, 2, 3, 4))]
         return parts, totals[1:].tolist()
 
     def _word_parts(self) -> list[Stretch]:
-        """Parts that are cut where the last word changes."""
+        """Parts cut where the last word changes."""
         starts = self.sorted.starts
         present = np.concatenate([[0], np.cumsum(np.diff(starts) > 0)])
         cuts = cut_words(starts, _PART)
         return [Stretch(int(starts[low]), int(starts[high]), (0, int(present[low]))) for low, high in pairwise(cuts)]
 
     def unknown(self) -> float:
-        """The probability of a word of which nothing is known: that of ``<unk>`` where no word of the text is."""
+        """The probability of an unseen word, and of ``<unk>`` if no word of the text became ``<unk>``."""
         counts = self.word_counts
-        of_each = [0, *self.orders[0].discounts]
-        lost = sum(of_each[count] * np.count_nonzero(counts == count) for count in (1, 2))
-        lost += of_each[3] * np.count_nonzero(counts > 2)
+        discounts = self.orders[0].discounts
+        lost = sum(discounts[count - 1] * np.count_nonzero(counts == count) for count in (1, 2))
+        lost += discounts[2] * np.count_nonzero(counts > 2)
         return float(lost / counts.sum()) / (self.corpus.words - 1)
 
     def _words(self) -> np.ndarray:
-        """The probabilities of the words that occur, by their ids."""
+        """Probabilities of the words that occur, by id."""
         counts = self.word_counts[np.diff(self.sorted.starts) > 0]
         discounts = np.array([0, *self.orders[0].discounts])[np.minimum(counts, 3)]
         return ((counts - discounts) / counts.sum() + self.unknown()).astype(np.float32)

@@ -1,15 +1,15 @@
-"""The compiled loops of modified Kneser-Ney smoothing, over the sorted places of ``count_kernels``.
+"""Compiled loops of modified Kneser-Ney smoothing, over the sorted places of ``count_kernels``.
 
-A *node* of order n is a distinct n-gram: a run of places with ``shared >= n`` after a first one with
-``shared < n <= depth``. Nodes are numbered in the order of the places. Its first place stands for the n-gram.
+A *node* of order n is a distinct n-gram: a place with ``shared < n <= depth`` and the following ones with
+``shared >= n``. Nodes are numbered in the order of the places; the first place represents the n-gram.
 
-``cells`` is float32 ``[1 + places, 2]``, a row a place of the *text*. It carries figures from an n-gram to
-its context and back, because the two stand far apart in the sorting but side by side in the text: the context of the
-n-gram at place p is at place p - 1. First row p holds the adjusted count of the n-gram that p stands for (as uint32;
-0 where p stands for none), then its own share of the probability and the weight of its back-off.
+``cells``, float32 ``[1 + places, 2]``, has one row per place of the *text*. It passes values between an n-gram and its
+context: the two are far apart in the sorting but adjacent in the text, where the context of the n-gram at place p is at
+place p - 1. At first row p holds the adjusted count of the n-gram that p represents (as uint32; 0 if none), later its
+share of the probability and its back-off weight.
 
-The loops fetch from memory in blocks before they look at anything: a branch that waits for memory would stop the
-processor from reading ahead. Each has a slow, obvious twin in ``tests/helpers/twins_lm.py``.
+The loops load memory in blocks before they branch: a branch that waits for memory would stop the processor's
+prefetching. ``tests/helpers/twins_lm.py`` has a naive version of each.
 """
 
 # mypy: ignore-errors
@@ -21,10 +21,10 @@ import numpy as np
 from cgbench.engines.compiled import inlined, kernel
 
 PRUNED = np.uint32(1 << 31)
-"""Marks the count of an n-gram that is pruned."""
+"""Marks the count of a pruned n-gram."""
 
 NO_EXTENSION = np.float32(2)
-"""The back-off weight of an n-gram that no other begins with; weights are at most 1."""
+"""The back-off weight of an n-gram that begins no longer n-gram; real weights are at most 1."""
 
 _BLOCK = 1024
 
@@ -45,7 +45,7 @@ def count_words(shared, starts, order, counts):
 
 @inlined
 def _end_of_node(shared, k, high, order):
-    """The end of the node that begins at ``k``, and how many children (n-grams with one word more) it has."""
+    """The end of the node that begins at ``k``, and its number of children (n-grams with one more word)."""
     children = np.int64(1)
     k += 1
     while k < high and shared[k] >= order:
@@ -56,35 +56,34 @@ def _end_of_node(shared, k, high, order):
 
 @inlined
 def _next_node(shared, depths, k, high, order, highest):
-    """The first node of an order from ``k`` on: (where it begins, where it ends, adjusted count)."""
+    """The first node of an order from ``k`` on: (start, end, adjusted count)."""
     while k < high and not shared[k] < order <= depths[k]:
         k += 1
     if k == high:
         return high, high, np.int64(0)
     end, count = _end_of_node(shared, k, high, order)
-    if order == highest or depths[k] == order:  # one that begins with <s> has nothing on its left
+    if order == highest or depths[k] == order:  # an n-gram with <s> has no left context
         count = end - k
     return k, end, count
 
 
 @kernel
-def tally_order(shared, depths, low, high, order, highest, threshold, figures):
-    """Add to int64 ``figures[6]``: nodes of an order, those that occur more often than the threshold, and those with
-    adjusted count 1, 2, 3 and 4."""
+def tally_order(shared, depths, low, high, order, highest, threshold, counts):
+    """Add to int64 ``counts[6]``: nodes of an order, nodes above the threshold, nodes with adjusted count 1 to 4."""
     while low < high:
         k, low, count = _next_node(shared, depths, low, high, order, highest)
         if k < low:
-            figures[0] += 1
-            figures[1] += low - k > threshold
+            counts[0] += 1
+            counts[1] += low - k > threshold
             if count <= 4:
-                figures[1 + count] += 1
+                counts[1 + count] += 1
 
 
 @kernel
 def enter_counts(places, shared, depths, low, high, order, highest, threshold, counts):
-    """Enter the adjusted counts of the nodes of an order into ``cells``, here as uint32, where they are 0 so far.
+    """Store the adjusted counts of the nodes of an order in ``cells``, viewed as uint32 and initially 0.
 
-    :param threshold: n-grams that occur so often or less are marked as PRUNED.
+    :param threshold: n-grams with this count or less are marked as PRUNED.
     """
     while low < high:
         k, low, count = _next_node(shared, depths, low, high, order, highest)
@@ -93,25 +92,23 @@ def enter_counts(places, shared, depths, low, high, order, highest, threshold, c
 
 
 def weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node):
-    """Turn the counts in ``cells`` into shares, and give each context of ``order`` words the weight of its back-off.
+    """Turn the counts in ``cells`` into shares, and compute the back-off weight of each context of ``order`` words.
 
-    The share of an n-gram is (count - discount) / sum of the counts in its context; the weight of the back-off is what
-    the discounts took away, and the counts of pruned n-grams, over that sum (Chen and Goodman 1998, equations 13-15;
+    The share of an n-gram is (count - discount) / sum of the counts in its context. The back-off weight is the sum of
+    the discounts and of the counts of pruned n-grams, divided by the same sum (Chen and Goodman 1998, equations 13-15;
     pruning as in lmplz).
 
     :param discounts: float64 ``[4]``, by min(count, 3).
     :param counts: ``cells`` as uint32.
-    :param weights: float32 out, a node of ``order`` words each, from ``node`` on; NO_EXTENSION for those that begin
-        no n-gram that is kept.
+    :param weights: float32 output, by node, from ``node`` on; NO_EXTENSION for nodes that begin no unpruned n-gram.
     """
     fetched = np.empty(_longest_run(shared, low, high, order) + _BLOCK, np.uint32)
-    given = places, shared, depths, low, high, order, discounts, cells, counts, weights, node
-    _weigh_contexts(*given, fetched)
+    _weigh_contexts(places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched)
 
 
 @kernel
 def _longest_run(shared, low, high, order):
-    """The most places that an n-gram of ``order`` words has."""
+    """Maximum number of places of an n-gram of ``order`` words."""
     longest = np.int64(0)
     begin = low
     for k in range(low + 1, high):
@@ -126,7 +123,7 @@ def _weigh_contexts(
     places, shared, depths, low, high, order, discounts, cells, counts, weights, node, fetched
 ):  # fmt: skip
     last = np.uint64(counts.shape[0] - 1)
-    base = filled = low  # the places from ``base`` to ``filled`` have their followers' counts fetched
+    base = filled = low  # counts after the places from ``base`` to ``filled`` are fetched
     k = low
     while k < high:
         end = k + 1
@@ -171,10 +168,10 @@ def _weigh_contexts(
 
 
 def interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node):
-    """p(w | context) = share + weight of the back-off * p(w | shorter context), for the nodes of an order.
+    """p(w | context) = share + back-off weight * p(w | shorter context), for the nodes of an order.
 
-    :param shorter: float32, the probabilities of the nodes with one word less; ``parent`` of them begin before ``low``.
-    :param probabilities: float32 out, from ``node`` on. Those of pruned n-grams mean nothing.
+    :param shorter: float32, probabilities of the nodes with one word less; ``parent`` of them begin before ``low``.
+    :param probabilities: float32 output, from ``node`` on; undefined for pruned n-grams.
     """
     shares = np.empty((_BLOCK, 2), np.float32)
     _interpolate(places, shared, depths, low, high, order, cells, shorter, parent, probabilities, node, shares)
@@ -201,7 +198,7 @@ def _interpolate(places, shared, depths, low, high, order, cells, shorter, paren
 
 @kernel
 def next_cut(shared, k):
-    """The first place from ``k`` on where no n-gram of two words or more goes on."""
+    """The first place from ``k`` on that splits no n-gram of two or more words."""
     while k < shared.size and shared[k] >= 2:
         k += 1
     return k

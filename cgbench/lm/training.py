@@ -1,4 +1,4 @@
-"""Train an n-gram language model: count, smooth, write. What ``cgbench lm train`` runs."""
+"""Train an n-gram language model (``cgbench lm train``): count, smooth, write."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from cgbench.requests import KW_ONLY, File, accepts, as_path, option, request
 from cgbench.text.word_counts import estimate_words
 
 SUFFIXES = (".arpa", ".binary")
-BYTES_A_WORD = {".arpa": 27, ".binary": 35}  # of the text, in memory; measured for order 5 in docs/lab/performance.md
+BYTES_A_WORD = {".arpa": 27, ".binary": 35}  # peak memory; measured for order 5, docs/lab/performance.md
 
 
 @dataclass(frozen=True)
 class Trained:
-    """What a model was made of, as JSON, and what its user should know, a line each."""
+    """Statistics of a training run, for JSON, and its warnings."""
 
     figures: dict[str, Any]
     warnings: list[str]
@@ -59,9 +59,9 @@ class LmRequest:
 
 @accepts(LmRequest)
 def train(request: LmRequest) -> Trained:
-    """Train an interpolated modified Kneser-Ney model, the same as KenLM's lmplz makes, and write it.
+    """Train an interpolated modified Kneser-Ney model, the same as KenLM's lmplz, and write it.
 
-    :raises InputError: the corpus cannot be read or is empty, or a value does not fit.
+    :raises InputError: the corpus cannot be read or is empty, or an option is invalid.
     """
     from cgbench.lm.arpa import kept_ngrams, write_arpa
     from cgbench.lm.kenlm_binary import write_binary
@@ -71,12 +71,12 @@ def train(request: LmRequest) -> Trained:
     fallback = cast("tuple[float, float, float]", tuple(request.fallback))
     thresholds = _check(out, order, request.prune, fallback)
     if (words := estimate_words(corpus)) is not None:
-        remedy = "train on a part of the text, or on a machine with more"
+        remedy = "train on part of the text, or on a machine with more memory"
         check_memory(f"{corpus}: a model of about {words:,} words", BYTES_A_WORD[out.suffix] * words, remedy)
     text = read_corpus(corpus, min_count=min_count, skip_symbols=skip_symbols)
     model = Smoothing(text, sort_places(text, order, jobs), thresholds, fallback, jobs)
     (write_arpa if out.suffix == ".arpa" else write_binary)(model, out)
-    fallen = [number for number, figures in enumerate(model.orders, 1) if figures.problem]
+    fallback_orders = [number for number, order in enumerate(model.orders, 1) if order.problem]
     figures = {
         "out": str(out),
         "corpus": str(corpus),
@@ -87,22 +87,22 @@ def train(request: LmRequest) -> Trained:
         "skipped_symbols": text.skipped,
         "order": order,
         "ngrams": kept_ngrams(model),
-        "pruned": [figures.nodes - figures.kept for figures in model.orders],
-        "discounts": [list(figures.discounts) for figures in model.orders],
-        "fallback": fallen,
-        "signature": _signature(thresholds, min_count, skip_symbols, fallback if fallen else None),
+        "pruned": [each.nodes - each.kept for each in model.orders],
+        "discounts": [list(each.discounts) for each in model.orders],
+        "fallback": fallback_orders,
+        "signature": _signature(thresholds, min_count, skip_symbols, fallback if fallback_orders else None),
     }
     return Trained(figures, _warnings(model, text.skipped))
 
 
 def _check(out: Path, order: int, prune: Sequence[int], fallback: Sequence[float]) -> list[int]:
-    """Check what can be checked before the work; the threshold of each order."""
+    """Check the options before the work starts; returns the threshold of each order."""
     if out.suffix not in SUFFIXES:
         raise InputError(f"{out}: the name must end in .arpa (text) or .binary (KenLM's binary format)")
     if not out.absolute().parent.is_dir():
-        raise InputError(f"{out}: there is no folder {out.parent}; make it first")
+        raise InputError(f"{out}: the folder {out.parent} does not exist; create it first")
     if out.is_dir():
-        raise InputError(f"{out}: a folder, where the model should be written")
+        raise InputError(f"{out}: is a folder; name a file")
     if out.suffix == ".binary" and order not in ORDERS:
         raise InputError(
             f"{out}: KenLM's binary files hold orders {ORDERS[0]} to {ORDERS[-1]}, not {order}; "
@@ -110,9 +110,7 @@ def _check(out: Path, order: int, prune: Sequence[int], fallback: Sequence[float
         )
     shown = " ".join(map(str, prune))
     if not prune or len(prune) > order:
-        raise InputError(
-            f"{argument('prune', shown)}: one threshold an order is needed, such as '0 0 1', at most {order}"
-        )
+        raise InputError(f"{argument('prune', shown)}: needs one threshold per order, such as '0 0 1', at most {order}")
     if prune[0] != 0:
         raise InputError(
             f"{argument('prune', shown)}: the first threshold must be 0; to drop rare words use {argument('min_count')}"
@@ -121,7 +119,9 @@ def _check(out: Path, order: int, prune: Sequence[int], fallback: Sequence[float
         raise InputError(f"{argument('prune', shown)}: the thresholds must not fall from one order to the next")
     if len(fallback) != 3 or any(not 0 <= value <= most for most, value in enumerate(fallback, 1)):
         shown = " ".join(map(str, fallback))
-        raise InputError(f"{argument('fallback', shown)}: three discounts are needed, at most 1, 2 and 3: '0.5 1 1.5'")
+        raise InputError(
+            f"{argument('fallback', shown)}: needs three discounts, at most 1, 2 and 3, such as '0.5 1 1.5'"
+        )
     return [*prune, *[prune[-1]] * (order - len(prune))]
 
 
@@ -135,13 +135,13 @@ def _signature(thresholds: list[int], min_count: int, skip: bool, fallback: Sequ
 
 def _warnings(model: Smoothing, skipped: int) -> list[str]:
     warnings = [
-        f"order {order}: {figures.problem}, so that it has no discounts of its own; those of {argument('fallback')} "
-        f"are used ({' '.join(map(str, figures.discounts))}). The corpus is small or repeats itself"
-        for order, figures in enumerate(model.orders, 1)
-        if figures.problem
+        f"order {number}: {order.problem}; the discounts of {argument('fallback')} are used "
+        f"({' '.join(map(str, order.discounts))}). The corpus may be small or repetitive"
+        for number, order in enumerate(model.orders, 1)
+        if order.problem
     ]
     if skipped:
-        warnings.append(f"{skipped:,} times <s>, </s> or <unk> in the text were taken for white space")
+        warnings.append(f"<s>, </s> or <unk> in the text treated as white space {skipped:,} times")
     if model.highest not in ORDERS:
         warnings.append(f"the kenlm package reads orders {ORDERS[0]} to {ORDERS[-1]}, not {model.highest}")
     return warnings

@@ -99,7 +99,7 @@ def test_a_member_of_several_processes_is_one_task(cluster, demo, run, tmp_path)
     words = ["train-ensemble", *text, *rate, "--members", "1", "--device", "cpu", "--gpus-per-member", "2", "--out"]
     on_ray = ("--engine", "ray", "--address", cluster.address)
     refused = run(*words, tmp_path / "r", *on_ray, status=2).stderr
-    assert "no machine of the Ray cluster has what a task needs (2 CPU)" in refused
+    assert "no machine of the Ray cluster has the resources of a task (2 CPU)" in refused
     node = cluster.add_node(num_cpus=2)
     cluster.wait_for_nodes()
     command = [sys.executable, "-m", "cgbench", *map(str, [*words, tmp_path / "ray", *on_ray])]

@@ -73,8 +73,8 @@ def test_bad_input(corpus, run, tmp_path):
         (["train", corpus, "--out", tmp_path / "x.lm"], "must end in .arpa"),
         (["train", corpus, *out, "--prune", "0 x"], "--prune ['0', 'x']: it must be a list of whole numbers"),
         (["train", corpus, *out, "--prune", "1"], "the first threshold must be 0"),
-        (["train", corpus, *out, "--discount-fallback", "1 1"], "three discounts are needed"),
-        (["train", "-", *out], "standard input: there is no word in it"),
+        (["train", corpus, *out, "--discount-fallback", "1 1"], "needs three discounts"),
+        (["train", "-", *out], "standard input: contains no words"),
     ):
         assert message in run("lm", *words, input="", status=2).stderr
     assert not (tmp_path / "x.arpa").exists()

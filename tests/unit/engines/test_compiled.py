@@ -51,7 +51,7 @@ def run(tmp_path, **environment):
 def test_one_line_says_that_a_kernel_is_compiled_and_none_that_it_was(tmp_path):
     first, second = run(tmp_path), run(tmp_path)
     assert first.stdout == second.stdout == "12\n"
-    assert first.stderr == "compiling loops for this processor: some seconds, once after installation\n"
+    assert first.stderr == "compiling loops for this processor: takes some seconds, once after installation\n"
     assert second.stderr == ""
 
 

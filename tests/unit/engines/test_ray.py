@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_is_started_again(engine, tmp_path, monkeypatch)
     """As for lack of memory; a task that is killed each time is one line in the end."""
     assert sorted(engine.run(killed, [(number, tmp_path) for number in range(2)])) == [0, 1]
     monkeypatch.setattr(ray_cluster, "RETRIES", 0)
-    with pytest.raises(InputError, match=r"a task was lost 1 times .*; the logs of its workers are in /"):
+    with pytest.raises(InputError, match=r"a task was lost 1 times .*; the workers' logs are in /"):
         list(engine.run(killed, [(2, tmp_path)]))
 
 
@@ -140,9 +140,9 @@ def test_shards_of_a_scan(engine, demo, tmp_path, monkeypatch):
 
 
 def test_what_fits_nowhere_does_not_wait_for_ever(engine):
-    with pytest.raises(InputError, match=r"no machine .* what a task needs \(64 CPU, 2 GPU\)"):
+    with pytest.raises(InputError, match=r"no machine .* resources of a task \(64 CPU, 2 GPU\)"):
         list(engine.run(square, [(1,)], Needs(cores=64, gpus=2.0)))
-    with pytest.raises(InputError, match=r"no machine .* what a task needs \(1 CPU, 2 GPU\)"):
+    with pytest.raises(InputError, match=r"no machine .* resources of a task \(1 CPU, 2 GPU\)"):
         engine.check_fits(Needs(gpus=2.0))
     engine.check_fits(Needs())
 

@@ -144,7 +144,7 @@ def test_a_process_that_ends_or_gives_no_answer_is_one_line(binary, monkeypatch)
         model = LanguageModel.load(binary)
         monkeypatch.setattr(module, "SECONDS", seconds)
         os.kill(model._child._process.pid, signal_)
-        with pytest.raises(InputError, match=f"^{binary}: not a whole KenLM binary file"):
+        with pytest.raises(InputError, match=f"^{binary}: a damaged KenLM binary file"):
             list(model.scores(["the cat"]))
 
 
@@ -164,7 +164,7 @@ def test_a_missing_package_is_one_line(monkeypatch, tmp_path):
 
 
 def test_a_nul_byte(model):
-    with pytest.raises(InputError, match="line 2: holds a NUL byte"):
+    with pytest.raises(InputError, match="line 2: contains a NUL byte"):
         model.perplexity(["a", "a\0b"])
 
 

@@ -227,7 +227,7 @@ def test_the_layout_of_a_binary_file_by_eye(folder):
 def test_figures_as_text(values):
     numbers = np.array(values, np.float32)
     millionths = arpa_kernels.to_millionths(numbers)
-    assert kenlm_kernels.figures(numbers).tolist() == (millionths / 1e6).astype(np.float32).tolist()
+    assert kenlm_kernels.log10_as_read(numbers).tolist() == (millionths / 1e6).astype(np.float32).tolist()
     for value, found in zip(numbers.tolist(), millionths.tolist(), strict=True):
         out = np.zeros(arpa_kernels.LINE, np.uint8)
         end = write_figure(found, out, 3)
@@ -247,7 +247,7 @@ def test_bad_values(folder):
     (folder / "text").write_text("a\n")
     for name, options, message in (
         ("x.txt", {}, r"must end in \.arpa"),
-        ("none/x.arpa", {}, "there is no folder"),
+        ("none/x.arpa", {}, "does not exist"),
         ("x.binary", {"order": 1}, "hold orders 2 to 6, not 1"),
         ("x.binary", {"order": 7}, "hold orders 2 to 6, not 7"),
         ("x.arpa", {"order": 0}, "order=0"),
