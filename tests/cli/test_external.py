@@ -129,7 +129,7 @@ def test_members_of_different_tokenizers(models, source, run, tmp_path):
         tmp_path / "other"
     )
     command = ("uncertainty", source, "--member", models["t5"][0], "--member", other, "-o", tmp_path / "out")
-    assert "has another vocabulary than" in run(*command, status=2).stderr
+    assert "its vocabulary differs from" in run(*command, status=2).stderr
     assert not (tmp_path / "out").exists()
     run(*command, "--text-space", "--jobs", 1, "--beam", 1)
     rows = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
@@ -138,7 +138,7 @@ def test_members_of_different_tokenizers(models, source, run, tmp_path):
 
 def test_one_member_is_warned_of(models, source, run, tmp_path):
     error = run("uncertainty", source, "--member", models["t5"][0], "-o", tmp_path / "o", "--jobs", 1).stderr
-    assert "warning: one member: rmi" in error
+    assert "warning: with one member, rmi" in error
 
 
 def ask_server(run, source, output, url, *words, prompt="Say: {source}", status=0):
@@ -149,7 +149,7 @@ def ask_server(run, source, output, url, *words, prompt="Say: {source}", status=
 def test_a_filtered_sentence_is_counted(source, run, tmp_path):
     with serving(Fake({LINES[1]: ["filtered"]})) as url:
         error = ask_server(run, source, tmp_path / "out", url)
-    assert "the server gave no text for 1 of 5 sentences (line 2)" in error
+    assert "the server returned no text for 1 of 5 sentences (line 2)" in error
     assert (tmp_path / "out").read_text().splitlines() == [
         "" if n == 1 else translation(t) for n, t in enumerate(LINES)
     ]
@@ -162,12 +162,12 @@ def test_another_prompt_or_source_does_not_overwrite_an_output(source, run, tmp_
         ask_server(run, source, out, url)
         before, asked = out.read_bytes(), len(fake.asked)
         error = ask_server(run, source, out, url, prompt="Say it: {source}", status=2)
-        assert "out: holds translations with another prompt (out.system.json says how they were made)" in error
+        assert "out: contains translations with another prompt (see out.system.json)" in error
         source.write_text(source.read_text() + "more\n")
-        assert "holds translations with another source" in ask_server(run, source, out, url, status=2)
+        assert "contains translations with another source" in ask_server(run, source, out, url, status=2)
         assert (out.read_bytes(), len(fake.asked)) == (before, asked)
         (tmp_path / "out.system.json").write_text("[]")
-        assert "is not what cgbench wrote" in ask_server(run, source, out, url, status=2)
+        assert "not written by cgbench" in ask_server(run, source, out, url, status=2)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_source_longer_than_those_of_training(model, refused, tmp_path):
 
 
 def test_a_hypothesis_longer_than_there_are_positions(model, refused, run, tmp_path):
-    said = f"m: the hypothesis of line 2 has {POSITIONS + 1} tokens, and the model has positions for {POSITIONS}"
+    said = f"m: the hypothesis of line 2 has {POSITIONS + 1} tokens, but the model has positions for {POSITIONS}"
     for more in ((), ("--text-space",)):
         words = ("uncertainty", "--member", model, "--hypotheses", tmp_path / "h", *more)
         assert said in refused([2, 2], [1, POSITIONS], *words)

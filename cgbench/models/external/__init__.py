@@ -1,1 +1,1 @@
-"""Models of others as members of an ensemble and as systems; what is here, models/ itself knows nothing of."""
+"""External models as members of an ensemble and as systems. Nothing else in ``models/`` depends on this package."""

@@ -1,4 +1,4 @@
-"""LoRA adapters, read and made by peft: checked before anything is allocated, merged into a model, added, saved."""
+"""LoRA adapters through peft: check before allocation, merge into a model, add, save."""
 
 from __future__ import annotations
 
@@ -20,50 +20,52 @@ PATTERN_SECONDS = 10
 
 
 def find_adapter(address: Address) -> Path | None:
-    """The folder of the LoRA adapter that an address names; None if it names none.
+    """The folder of the LoRA adapter of an address, or None.
 
-    :raises InputError: it is none, its weights are no safetensors, or it was trained over another model.
+    :raises InputError: it is not an adapter, has no safetensors weights, or was trained on another model.
     """
     if (named := address.options.get("adapter")) is None:
         return None
     folder = Path(named)
     if not (folder / ADAPTER_CONFIG).is_file():
-        raise InputError(f"{address.text}: {folder} is no adapter: it has no {ADAPTER_CONFIG}")
+        raise InputError(f"{address.text}: {folder} is not an adapter: {ADAPTER_CONFIG} is missing")
     if not (folder / ADAPTER).is_file():
         raise InputError(f"{address.text}: {folder} has no {ADAPTER}; {convert('PeftModel.save_pretrained')}")
     deciding_files(folder)
     config = read_json(folder / ADAPTER_CONFIG)
     base = config.get("base_model_name_or_path") if isinstance(config, dict) else None
     if not isinstance(base, str) or not base:
-        raise InputError(f"{folder / ADAPTER_CONFIG}: does not say which model it belongs to (base_model_name_or_path)")
-    # Folders move and IDs lose their owner; the last part of the name stays.
+        raise InputError(f"{folder / ADAPTER_CONFIG}: does not name its base model (base_model_name_or_path)")
+    # Folders are moved and IDs lose their owner; the last part of the name is stable.
     if Path(base).name not in (Path(address.name).resolve().name, Path(address.name).name):
         raise InputError(
-            f"{address.text}: the adapter {folder} belongs to {base}, not to {address.name}; if these are the same "
-            f"model, say so in {folder / ADAPTER_CONFIG} (base_model_name_or_path)"
+            f"{address.text}: the adapter {folder} belongs to {base}, not to {address.name}; if both are the same "
+            f"model, correct base_model_name_or_path in {folder / ADAPTER_CONFIG}"
         )
     _check_ranks(folder, config)
     return folder
 
 
 def _check_ranks(folder: Path, config: dict[str, Any]) -> None:
-    """Refuse a rank above what the weights have: an adapter's matrices are allocated before they are read."""
+    """Refuse a rank larger than the stored matrices, because they are allocated before the weights are read."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(folder / ADAPTER, "np") as file:
             shapes = [file.get_slice(name).get_shape() for name in file.keys()]  # noqa: SIM118
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{folder / ADAPTER}: not a whole safetensors file ({error})") from None
+        raise InputError(f"{folder / ADAPTER}: not a valid safetensors file ({error})") from None
     most = max((size for shape in shapes for size in shape), default=0)
     for name in ("r", "rank_pattern"):
         for _, rank in numbers_in(config.get(name)):
             if rank > most:
-                raise InputError(f"{folder / ADAPTER_CONFIG}: {name} has rank {rank}, and its weights at most {most}")
+                raise InputError(
+                    f"{folder / ADAPTER_CONFIG}: {name} has rank {rank}, but the weights have at most {most}"
+                )
 
 
 def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
-    """A model with a LoRA adapter in its weights.
+    """Merge a LoRA adapter into the weights of a model.
 
     :raises InputError: the adapter does not fit the model.
     """
@@ -72,14 +74,14 @@ def merge_adapter(address: Address, model: Any, adapter: Path) -> Any:
     try:
         return peft.PeftModel.from_pretrained(model, adapter, local_files_only=True).merge_and_unload()
     except Exception as error:
-        said = " ".join(str(error).split())[:300] or type(error).__name__
-        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({said})") from None
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise InputError(f"{address.text}: the adapter {adapter} does not fit the model ({reason})") from None
 
 
 def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:
-    """Check that the patterns of an adapter's configuration end on the names of a model's modules.
+    """Check that matching an adapter's patterns against a model's module names terminates.
 
-    A pattern may take years on one name, and nothing stops it once it runs; so it runs in a child process first.
+    A pattern may backtrack for years and cannot be interrupted, so it runs in a child process first.
     """
     path = adapter / ADAPTER_CONFIG
     config = read_json(path)
@@ -90,27 +92,27 @@ def _check_patterns(adapter: Path, modules: Sequence[str]) -> None:
         patterns |= {one for one in found if isinstance(one, str) and re.search(r"[^\w.]", one)}
     if not patterns:
         return
-    given = json.dumps([sorted(patterns), list(modules)])
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _MATCH],
-            input=given, capture_output=True, encoding="utf-8", timeout=PATTERN_SECONDS, check=False,
+            input=json.dumps([sorted(patterns), list(modules)]), capture_output=True, encoding="utf-8",
+            timeout=PATTERN_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise InputError(
-            f"{path}: its patterns for names of modules ({', '.join(fields)}) take more than {PATTERN_SECONDS} s on "
-            "this model; give the names as a list"
+            f"{path}: matching its patterns for module names ({', '.join(fields)}) takes more than {PATTERN_SECONDS} s "
+            "on this model; list the names instead"
         ) from None
     if done.returncode:
-        said = (done.stderr.splitlines() or ["it ended the process that tried it"])[-1]
-        raise InputError(f"{path}: a pattern for names of modules is none ({said[:200]})")
+        reason = (done.stderr.splitlines() or ["the process that tried it crashed"])[-1]
+        raise InputError(f"{path}: invalid pattern for module names ({reason[:200]})")
 
 
 _MATCH = r"""
 import json, re, sys
 patterns, names = json.load(sys.stdin)
 for one in patterns:
-    # as peft puts them together
+    # as peft combines them
     for whole in (one, rf"(.*\.)?({one})$", rf"(^|.*\.){one}($|\..*)", rf"(?:^|.*?\.){one}\.(?P<idx>\d+)\."):
         for name in names:
             re.fullmatch(whole, name), re.match(whole, name)
@@ -118,29 +120,26 @@ for one in patterns:
 
 
 def add_adapter(model: Any, rank: int, dropout: float, base: str) -> Any:
-    """Add a LoRA adapter to a model, in place, and leave nothing else of it to be trained; return peft's model around.
+    """Add a LoRA adapter to a model, in place, and freeze everything else; returns peft's wrapper.
 
-    :param base: the name that the adapter says it belongs to.
+    :param base: the name of the base model to record.
     """
     peft: Any = require("peft", "hf")
     settings = peft.LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=dropout, target_modules="all-linear", task_type="SEQ_2_SEQ_LM"
     )
-    found = peft.get_peft_model(model, settings)
-    found.peft_config["default"].base_model_name_or_path = base
-    return found
+    wrapped = peft.get_peft_model(model, settings)
+    wrapped.peft_config["default"].base_model_name_or_path = base
+    return wrapped
 
 
 def save_adapter(adapter: Any, folder: Path) -> None:
-    """Write an adapter as peft reads it; equal ones give equal bytes.
-
-    :param adapter: what :func:`add_adapter` returned.
-    """
-    # Otherwise peft asks the hub whether the vocabulary is still the base's.
+    """Write an adapter from :func:`add_adapter` in peft's format, deterministically."""
+    # Otherwise peft asks the hub whether the vocabulary has changed.
     adapter.save_pretrained(folder, save_embedding_layers=False)
     (folder / "README.md").unlink(missing_ok=True)
     config = read_json(folder / ADAPTER_CONFIG)
     for key, value in config.items():
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            config[key] = sorted(value)  # a set there has another order in every process
+            config[key] = sorted(value)  # peft writes a set, whose order differs between processes
     write_atomic(folder / ADAPTER_CONFIG, to_json(config))

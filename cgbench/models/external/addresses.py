@@ -1,6 +1,6 @@
-"""How a model is named: ``hf:ID@REVISION``, ``hf:FOLDER``, ``mc:...`` before either, or the folder of a checkpoint.
+"""Parse model addresses: ``hf:ID@REVISION``, ``hf:FOLDER``, either after ``mc:``, or the folder of a checkpoint.
 
-Behind a ``?`` stand what the name alone does not say: ``hf:ID@REVISION?source=deu_Latn&target=eng_Latn``.
+Options follow a ``?``: ``hf:ID@REVISION?source=deu_Latn&target=eng_Latn``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from urllib.parse import parse_qsl, quote
 from cgbench.errors import InputError, argument
 from cgbench.settings import did_you_mean
 
-FORM = "hf:ID@REVISION, hf:FOLDER, or the folder of a checkpoint of cgbench"
+FORM = "hf:ID@REVISION, hf:FOLDER, or the folder of a cgbench checkpoint"
 DTYPES = ("float32", "bfloat16", "float16")
-PLACE = "{source}"  # in a prompt template: where the sentence goes
+PLACE = "{source}"  # the sentence in a prompt template
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)?")
 _OPTIONS = {
     "hf": ("adapter", "chat", "device_map", "dtype", "prompt", "source", "target"),
@@ -27,11 +27,11 @@ _SEED = "seed"
 
 @dataclass(frozen=True)
 class Address:
-    """A model, as somebody has named it.
+    """A parsed model address.
 
-    :param text: all of it, as given; ``kind``: ``hf``, or ``own`` for a checkpoint of ours.
+    :param text: the whole address; ``kind``: ``hf``, or ``own`` for a cgbench checkpoint.
     :param name: an ID on the hub, or a folder; ``revision``: of an ID, else empty.
-    :param seed: of the masks of Monte-Carlo dropout; None for the model as it is.
+    :param seed: of the masks of Monte-Carlo dropout; None: no dropout.
     """
 
     text: str
@@ -43,17 +43,17 @@ class Address:
 
 
 def parse_address(text: str) -> Address:
-    """Read the name of a model. Nothing is looked up but whether a folder of that name is there.
+    """Parse a model address. The only look-up is whether a folder of that name exists.
 
-    :raises InputError: it is no such name, an option is unknown or none, or an ID has no revision.
+    :raises InputError: the address or an option is invalid, or an ID has no revision.
     """
     rest, seed = text, None
     if sampled := rest.startswith("mc:"):
         rest = rest.removeprefix("mc:")
     if rest.startswith("openai:"):
         raise InputError(
-            f"{text}: a server gives hypotheses and no distributions, so it can only translate: cgbench translate "
-            f"{argument('system')}; write {FORM}"
+            f"{text}: a server returns no distributions, so it can only translate (cgbench translate "
+            f"{argument('system')}); write {FORM}"
         )
     kind = "hf" if rest.startswith("hf:") else "own"
     rest = rest.removeprefix("hf:")
@@ -64,12 +64,12 @@ def parse_address(text: str) -> Address:
     known = _OPTIONS[kind]
     for option in options:
         if option not in known:
-            more = "; seed belongs to mc:" if option == _SEED else did_you_mean(option, known) if known else ""
+            more = "; seed needs mc:" if option == _SEED else did_you_mean(option, known) if known else ""
             raise InputError(f"{text}: unknown option {option!r}{more}")
     if options.get("dtype", DTYPES[0]) not in DTYPES:
-        raise InputError(f"{text}: dtype is one of {', '.join(DTYPES)}")
+        raise InputError(f"{text}: dtype must be one of {', '.join(DTYPES)}")
     if options.get("chat", "yes") != "yes":
-        raise InputError(f"{text}: chat is yes, or left out")
+        raise InputError(f"{text}: chat must be yes or left out")
     if not name:
         raise InputError(f"{text}: names no model; write {FORM}")
     if kind == "own":
@@ -78,24 +78,26 @@ def parse_address(text: str) -> Address:
         return Address(text, kind, name, seed=seed, options=options)
     identifier, at, revision = name.partition("@")
     if not _ID.fullmatch(identifier) or ".." in identifier:
-        raise InputError(f"{text}: there is no folder {name}, and it is no name of a model on the hub; write {FORM}")
+        raise InputError(
+            f"{text}: there is no folder {name}, and it is not a valid name of a model on the hub; write {FORM}"
+        )
     if not revision:
         raise InputError(
-            f"{text}: there is no folder {name}; a model on the hub may change: name a revision, "
+            f"{text}: there is no folder {name}; for a model on the hub, which may change, add a revision: "
             f"hf:{identifier}@{'REVISION' if at else 'main'} (its commit is recorded)"
         )
     return Address(text, kind, identifier, revision, seed, options)
 
 
 def read_options(text: str, query: str) -> dict[str, str]:
-    """Read what stands behind the ``?`` of an address.
+    """Parse the options after the ``?`` of an address.
 
-    :raises InputError: it is no list of names and values, or has one twice or empty.
+    :raises InputError: they are malformed, or a name is repeated or has no value.
     """
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True)
     except ValueError:
-        raise InputError(f"{text}: behind ? stand options, NAME=VALUE with & between") from None
+        raise InputError(f"{text}: options after ? must be NAME=VALUE, separated by &") from None
     if len({name for name, _ in pairs}) < len(pairs):
         raise InputError(f"{text}: an option is given twice")
     if empty := next((name for name, value in pairs if not value), None):
@@ -104,23 +106,23 @@ def read_options(text: str, query: str) -> dict[str, str]:
 
 
 def read_template(given: str, where: str) -> str:
-    """Check a prompt template: ``{source}`` is what is replaced, and no other brace means anything.
+    """Check a prompt template. Only ``{source}`` is replaced; other braces have no meaning.
 
-    :param where: what a message begins with.
-    :raises InputError: the sentence has no place in it.
+    :param where: prefix of the error message.
+    :raises InputError: ``{source}`` is missing.
     """
     if PLACE not in given:
         shown = given if len(given) <= 60 else given[:57] + "..."
-        raise InputError(f"{where}: the template {shown!r} has no {PLACE}, where the sentence belongs")
+        raise InputError(f"{where}: the template {shown!r} has no {PLACE} for the sentence")
     return given
 
 
 def template_of(address: Address, prompt: str | None) -> str | None:
-    """The template of a member: of the file that its own ``prompt=FILE`` names, else ``prompt``, else none.
+    """The template of a member: from its own ``prompt=FILE``, else ``prompt``, else None.
 
-    The last line break of a file is no part of it: editors put one there.
+    The final line break of a file is removed, because editors add one.
 
-    :raises InputError: the file cannot be read, or the sentence has no place in the template.
+    :raises InputError: the file cannot be read, or ``{source}`` is missing.
     """
     if (file := address.options.get("prompt")) is None:
         return None if prompt is None else read_template(prompt, f"{argument('prompt')}")
@@ -132,14 +134,14 @@ def template_of(address: Address, prompt: str | None) -> str | None:
 
 
 def shown_name(address: Address) -> str:
-    """The name of a model as a release has it: of a folder its own name, not where it lies on somebody's disk."""
+    """The name of a model for a release; absolute folders are reduced to their last part."""
     return _name(address, lambda path: path.name if path.is_absolute() else str(path))
 
 
 def placed_name(address: Address, commit: str = "") -> str:
-    """The name of a model by which it is found from any folder of this machine.
+    """The address of a model, valid from any folder of this machine.
 
-    :param commit: what the revision stands for.
+    :param commit: the commit of the revision.
     """
     pinned = replace(address, revision=commit or address.revision) if address.revision else address
     return _name(pinned, lambda path: str(path.absolute()), lambda value: quote(value, safe="/"))
@@ -147,14 +149,14 @@ def placed_name(address: Address, commit: str = "") -> str:
 
 def _name(address: Address, place: Callable[[Path], str], quoted: Callable[[str], str] = str) -> str:
     name = f"{address.name}@{address.revision}" if address.revision else place(Path(address.name))
-    given = {
+    options = {
         key: quoted(place(Path(value)) if key in ("adapter", "prompt") else value)
         for key, value in address.options.items()
     }
     if address.seed is not None:
-        given["seed"] = str(address.seed)
+        options["seed"] = str(address.seed)
     kind = "hf:" if address.kind == "hf" else ""
-    query = "&".join(f"{key}={value}" for key, value in given.items())
+    query = "&".join(f"{key}={value}" for key, value in options.items())
     return f"{'mc:' if address.seed is not None else ''}{kind}{name}{'?' if query else ''}{query}"
 
 

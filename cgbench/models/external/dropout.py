@@ -1,7 +1,6 @@
-"""Monte-Carlo dropout: one model as many members, each with masks of its own (Gal and Ghahramani 2016).
+"""Monte-Carlo dropout: one model as several members with different masks (Gal and Ghahramani 2016).
 
-A sentence's masks follow from the member's seed and the sentence alone. For that a sentence is a batch by itself:
-slower than batches, and the same whatever stands beside it.
+The masks depend only on the member's seed and the sentence. For this, every sentence is its own batch, which is slower.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _LAYERS = ("layerdrop", "encoder_layerdrop", "decoder_layerdrop")
 
 @contextlib.contextmanager
 def masks(model: nn.Module, seed: int, sentence: str) -> Iterator[None]:
-    """Dropout as in training, with the masks of a member and a sentence; the caller's random numbers stay."""
+    """Enable dropout with the masks of a member and a sentence; the caller's random state is restored."""
     digest = hashlib.sha256(f"{seed}\n{sentence}".encode()).digest()
     parameter = next(model.parameters())
     with torch.random.fork_rng([parameter.device] if parameter.is_cuda else []):
@@ -38,31 +37,28 @@ def masks(model: nn.Module, seed: int, sentence: str) -> Iterator[None]:
 def check_dropout(model: nn.Module, config: Any, shown: str) -> None:
     """Check that a model has dropout.
 
-    :raises InputError: it has none: all members would be one.
+    :raises InputError: it has none, so all members would be identical.
     """
     rates = [module.p for module in model.modules() if isinstance(module, nn.Dropout)]
     rates += [value for name, value in vars(config).items() if "dropout" in name and isinstance(value, float)]
     if not any(rate > 0 for rate in rates):
-        raise InputError(f"{shown}: the model has no dropout (its rates are 0), so that all its members would be one")
+        raise InputError(f"{shown}: the model has no dropout (its rates are 0), so all members would be identical")
 
 
 class DropoutMember(HuggingFaceMember):
-    """A Hugging Face model with masks. It translates without them: a search needs one distribution at every step.
+    """A Hugging Face model with masks. It translates without them: search needs one distribution per step."""
 
-    :param seed: of the masks.
-    """
-
-    def __init__(self, model: Any, tokenizer: Any, *, seed: int, **given: Any) -> None:
-        super().__init__(model, tokenizer, **given)
+    def __init__(self, model: Any, tokenizer: Any, *, seed: int, **options: Any) -> None:
+        super().__init__(model, tokenizer, **options)
         self._seed = seed
         check_dropout(model, model.config, self._shown)
         for module in model.modules():
-            for name in _LAYERS:  # whole layers left out are no dropout
+            for name in _LAYERS:  # LayerDrop is not dropout
                 if hasattr(module, name):
                     setattr(module, name, 0.0)
 
     def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """As for every member."""
+        """See :meth:`.member.Member.states`."""
         parts = []
         for line, target in zip(lines, targets, strict=True):
             with masks(self.model, self._seed, line):

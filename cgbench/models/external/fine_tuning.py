@@ -1,8 +1,7 @@
-"""A whole Hugging Face encoder-decoder as our training loop sees a model, and its tokeniser as it sees subwords.
+"""Adapt a Hugging Face encoder-decoder and its tokeniser to our training loop.
 
-Ids are the model's own. The loop's batches are flat; the model reads them as grids with padding, which it is told of,
-and its logits come back flat. What begins every output (a start token, a forced language code) is put before what the
-decoder reads, and is no target.
+Ids are the model's own. The loop's flat batches become padded grids with a mask, and the logits become flat again.
+The tokens that begin every output (a start token, a forced language code) are decoder inputs but not targets.
 """
 
 from __future__ import annotations
@@ -27,38 +26,38 @@ from cgbench.models.external.loading import quietly
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.search import Hypothesis, length_limits
 
-_IGNORED = -100  # no id
+_IGNORED = -100  # not an id
 
 
 class TrainableModel(nn.Module):
     """A model that the loop trains: logits under teacher forcing, search, and its checkpoint.
 
     :param member: the model with its tokeniser; ``freeze``: see :class:`.config.outside.HuggingFaceConfig`.
-    :param adapter: peft's model around it, where its adapter alone is trained (:func:`.adapters.add_adapter`).
+    :param adapter: peft's wrapper, if only the adapter is trained (:func:`.adapters.add_adapter`).
     """
 
     def __init__(self, member: HuggingFaceMember, freeze: str = "none", adapter: Any = None) -> None:
         super().__init__()
         self._member = member
         self.inner: Any = member.model
-        # No part of its own: it shares all with the model.
+        # In a list, so that it is not a submodule: it shares all parameters with the model.
         self._adapter: list[Any] = [] if adapter is None else [adapter]
         self._begin = torch.from_numpy(member.prefix(np.zeros(0, np.int64)))
         self._tied = _second_names(self.inner)
-        self.register_load_state_dict_pre_hook(self._bring_tied)
+        self.register_load_state_dict_pre_hook(self._add_tied)
         for part in _frozen(self.inner, freeze):
             part.requires_grad_(False)
 
     @property
     def longest(self) -> int | None:
-        """Tokens of the longest side that it has positions for; None where there is no limit."""
+        """Maximum tokens of a side, by the model's positions; None: no limit."""
         most = self._member.most
         return None if most is None else most - len(self._begin) + 1
 
     def forward(self, source: Ragged, target: Ragged) -> Tensor:
         """Return logits [N, vocabulary] under teacher forcing.
 
-        :param target: what our decoders read: a first id, which is not looked at, and the target but for its last.
+        :param target: the input of our decoders: a first id, which is ignored, and the target without its last token.
         """
         read, mask = _grid(source.ids, source.layout.lengths)
         written, real = _grid(target.ids, target.layout.lengths)
@@ -66,16 +65,16 @@ class TrainableModel(nn.Module):
         logits: Tensor = self.inner(
             input_ids=read,
             attention_mask=mask.long(),
-            # Padding comes last, and a decoder looks back alone.
+            # No decoder mask: padding is on the right and attention is causal.
             decoder_input_ids=torch.cat((begin, written[:, 1:]), 1),
             use_cache=False,
         ).logits
         return logits[:, self._begin.numel() - 1 :][real]
 
     def search(self, source: Ragged, beam: int, extra: int) -> list[list[Hypothesis]]:
-        """The best output of each sentence by transformers' ``generate``; scores are left out (0).
+        """The best output of each sentence by transformers' ``generate``, without scores (0).
 
-        :param extra: tokens that a translation may have beyond 1.2 times its source.
+        :param extra: tokens beyond 1.2 times the source length.
         """
         read = [part.cpu().numpy() for part in source.ids.split(source.layout.lengths.tolist())]
         found = self._member.search(read, length_limits(source.layout.lengths, 1.2, extra), beam)
@@ -84,40 +83,40 @@ class TrainableModel(nn.Module):
     def save_checkpoint(
         self, folder: Path, config: CheckpointConfig, tensors: Mapping[str, Tensor], subwords: TokenizerText
     ) -> None:
-        """Write a folder that transformers loads; ``config.json``, with ours in it, comes last."""
+        """Write a folder that transformers loads; ``config.json``, which includes our configuration, comes last."""
         folder.mkdir(parents=True, exist_ok=True)
         for name in (CONFIG, SUMS):
             (folder / name).unlink(missing_ok=True)
-        made = folder / ".saving"
-        shutil.rmtree(made, ignore_errors=True)
-        given: dict[str, Any] = {}
+        temporary = folder / ".saving"
+        shutil.rmtree(temporary, ignore_errors=True)
+        model_config: dict[str, Any] = {}
         if self._adapter:
             self.load_state_dict(dict(tensors))
             with quietly():
-                save_adapter(self._adapter[0], made)
-            write_tensors(made / MODEL, tensors)  # by our names: the run may be made longer
+                save_adapter(self._adapter[0], temporary)
+            write_tensors(temporary / MODEL, tensors)  # with our names, so that the run can be extended
         else:
-            given = self._save_whole(made, tensors, subwords)
-        text = to_json({**given, OURS: config_dict(config)} if given else config_dict(config))
-        names = sorted(path.name for path in made.iterdir() if path.is_file() and path.name != CONFIG)
+            model_config = self._save_whole(temporary, tensors, subwords)
+        text = to_json({**model_config, OURS: config_dict(config)} if model_config else config_dict(config))
+        names = sorted(path.name for path in temporary.iterdir() if path.is_file() and path.name != CONFIG)
         for name in names:
-            (made / name).replace(folder / name)
-        shutil.rmtree(made)
+            (temporary / name).replace(folder / name)
+        shutil.rmtree(temporary)
         digests = digests_of(folder, names)
         write_sums(folder, {**digests, CONFIG: hashlib.sha256(text.encode()).hexdigest()})
         write_atomic(folder / CONFIG, text)
 
-    def _save_whole(self, made: Path, tensors: Mapping[str, Tensor], subwords: TokenizerText) -> dict[str, Any]:
+    def _save_whole(self, folder: Path, tensors: Mapping[str, Tensor], subwords: TokenizerText) -> dict[str, Any]:
         """Write the files of a model; return its configuration."""
         weights = {name.removeprefix("inner."): tensor.detach().cpu() for name, tensor in tensors.items()}
         with quietly():
-            self.inner.save_pretrained(made, state_dict=weights, max_shard_size="1000GB")  # one file
-            subwords.save(made)
-        config: dict[str, Any] = read_json(made / CONFIG)
+            self.inner.save_pretrained(folder, state_dict=weights, max_shard_size="1000GB")  # one file
+            subwords.save(folder)
+        config: dict[str, Any] = read_json(folder / CONFIG)
         return config
 
     def state_dict(self, *arguments: Any, prefix: str = "", **options: Any) -> Any:
-        """See :class:`torch.nn.Module`; what has several names has its first alone."""
+        """See :class:`torch.nn.Module`; tied tensors are listed once, under their first name."""
         state = super().state_dict(*arguments, prefix=prefix, **options)
         for name in self._tied:
             del state[f"{prefix}inner.{name}"]
@@ -126,7 +125,7 @@ class TrainableModel(nn.Module):
                 del state[name]
         return state
 
-    def _bring_tied(self, module: nn.Module, state: dict[str, Any], prefix: str, *others: object) -> None:
+    def _add_tied(self, module: nn.Module, state: dict[str, Any], prefix: str, *others: object) -> None:
         if self._adapter:
             for name, tensor in super().state_dict(prefix=prefix).items():
                 state.setdefault(name, tensor)
@@ -136,7 +135,7 @@ class TrainableModel(nn.Module):
 
 
 class TokenizerText:
-    """A tokeniser in the place of :class:`.text.subwords.Subwords`: the same ids on both sides, the model's own."""
+    """A tokeniser with the interface of :class:`.text.subwords.Subwords`; both sides have the model's ids."""
 
     unit: Literal["subwords"] = "subwords"
 
@@ -150,11 +149,11 @@ class TokenizerText:
         return max(self._member.tokenizer.get_vocab().values())
 
     def encode_source(self, lines: Iterable[str]) -> list[np.ndarray]:
-        """Ids of each line as the model reads it, in its template."""
+        """Ids of each line in the prompt template."""
         return self._member.read(list(lines))
 
     def encode_target(self, lines: Iterable[str]) -> list[np.ndarray]:
-        """Ids of each line as the model writes it, the end token last."""
+        """Ids of each line with the end token."""
         return self._member.encode_targets(list(lines))
 
     def decode_target(self, ids: Sequence[int]) -> str:
@@ -162,20 +161,19 @@ class TokenizerText:
         return self._member.text(ids)
 
     def save(self, folder: Path) -> None:
-        """Write the tokeniser's own files."""
+        """Write the tokeniser's files."""
         self._member.tokenizer.save_pretrained(folder)
 
 
 def _grid(ids: Tensor, lengths: np.ndarray) -> tuple[Tensor, Tensor]:
-    """Flat ids [N] as rows padded at the right, and where they are real, both [R, longest]."""
-    # A padding id that every dictionary has; nothing attends to it, and nothing is learned from it.
+    """Flat ids [N] as rows padded on the right, and the mask of real ids, both [R, longest]; padding has id 0."""
     rows = nn.utils.rnn.pad_sequence(ids.split(lengths.tolist()), batch_first=True, padding_value=_IGNORED)
     real = rows != _IGNORED
     return rows.masked_fill(~real, 0), real
 
 
 def _second_names(model: nn.Module) -> dict[str, str]:
-    """Other names of tied parameters and buffers, and the first name of each."""
+    """Further names of tied parameters and buffers, mapped to the first name."""
     first: dict[int, str] = {}
     found = {}
     for name, tensor in model.state_dict(keep_vars=True).items():
@@ -197,14 +195,14 @@ def _frozen(model: Any, what: str) -> list[nn.Module]:
 
 
 def check_fit(model: TrainableModel, text: TokenizerText, max_length: int, shown: str) -> None:
-    """Check that every id of the tokeniser has an embedding, and the longest side that is trained on positions.
+    """Check that the model has embeddings for the tokeniser's ids and positions for the longest training sentence.
 
-    :raises InputError: one has not.
+    :raises InputError: it has not.
     """
     if text.largest >= text.source_size:
         raise InputError(
-            f"{shown}: its tokeniser is another model's: it has ids up to {text.largest:,}, and the model embeddings "
-            f"of {text.source_size:,}"
+            f"{shown}: the tokeniser belongs to another model: it has ids up to {text.largest:,}, but the model has "
+            f"{text.source_size:,} embeddings"
         )
     if model.longest is not None and max_length > model.longest:
         raise InputError(

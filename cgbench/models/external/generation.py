@@ -1,4 +1,4 @@
-"""Beam search by transformers' ``generate``: no translation depends on its batch, or on settings of the model's own."""
+"""Beam search with transformers' ``generate``, independent of batching and of the model's generation settings."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def generate(
     more: int = 0,
     **tokens: Any,
 ) -> list[np.ndarray]:
-    """The best ``nbest`` outputs of each sentence of a batch, one after another: ids, the end token last.
+    """The best ``nbest`` outputs of each sentence of a batch, in order: ids with the end token.
 
-    :param ids: what the model reads, ``[rows, columns]``, with its ``mask``.
-    :param limits: the most tokens of each output before its end; ``more``: forced ones, which come on top.
-    :param begin: tokens that come before an output's target; ``ends``: tokens that end it, ``end`` being the usual.
+    :param ids: model input, ``[rows, columns]``, with its ``mask``.
+    :param limits: maximum tokens of each output before its end; ``more``: forced tokens, not counted in ``limits``.
+    :param begin: number of tokens before the target; ``ends``: tokens that end an output; ``end``: the default one.
     :param tokens: other ids, by their names in transformers' ``GenerationConfig``.
     """
     from transformers import GenerationConfig, LogitsProcessorList
@@ -48,7 +48,7 @@ def generate(
         suppress_tokens=own.suppress_tokens,
         **tokens,
     )
-    model.generation_config = GenerationConfig()  # generate takes from it whatever is not set otherwise
+    model.generation_config = GenerationConfig()  # otherwise generate fills in its values
     try:
         output = model.generate(
             input_ids=ids,
@@ -66,16 +66,16 @@ def generate(
 
 
 class _EndAtLimit:
-    """A processor of scores that lets nothing but the end follow where a sentence has reached its own limit."""
+    """A logits processor that allows only the end token once a sentence has reached its limit."""
 
     def __init__(self, limits: np.ndarray, ends: Sequence[int], end: int, begin: int) -> None:
         self._limits, self._ends, self._end, self._begin = limits, list(ends), end, begin
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """``[rows, tokens so far]``, ``[rows, vocabulary]`` -> the scores, changed."""
+        """``[rows, tokens so far]``, ``[rows, vocabulary]`` -> changed scores."""
         written = input_ids.shape[1] - self._begin
         if written < 0:
-            return scores  # what is forced comes next
+            return scores  # a forced token comes next
         over = np.repeat(self._limits <= written, len(scores) // len(self._limits))
         if over.any():
             rows = torch.from_numpy(np.flatnonzero(over)).to(scores.device)

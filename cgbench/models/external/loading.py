@@ -1,6 +1,6 @@
-"""A Hugging Face model and its tokeniser from their files; what does not fit together is said, not made up.
+"""Load a Hugging Face model and its tokeniser.
 
-transformers starts what a file lacks at random; here that is an error.
+Missing or mismatched weights are errors here; transformers would initialise them at random.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from cgbench.models.external.addresses import PLACE, Address, read_template
 from cgbench.models.text.tokenized import check_tokenizer, quiet_panics, read_tokenizer_file, tokenizer_fault
 from cgbench.steps import hash_value
 
-COMPUTED = 1 << 22  # parameters that a model may have beside those that are stored
+COMPUTED = 1 << 22  # parameters that a model may compute instead of storing them
 
 
 def load_tokenizer(address: Address, folder: Path) -> Any:
-    """The tokeniser of a model.
+    """Load the tokeniser of a model.
 
     :raises InputError: it cannot be loaded.
     """
@@ -30,71 +30,73 @@ def load_tokenizer(address: Address, folder: Path) -> Any:
         with quietly(), quiet_panics():
             transformers: Any = require("transformers", "hf")
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            with contextlib.suppress(Exception):  # a tokeniser that panics does so at once
+            with contextlib.suppress(Exception):  # a tokeniser that panics does so on the first call
                 tokenizer(["a \u00e9 1", ""], verbose=False)
     except BaseException as error:
         raise tokenizer_fault(error, f"{address.text}: its tokeniser cannot be loaded") from None
     model: Any = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
     if getattr(model, "dropout", None):
-        model.dropout = None  # drawn anew in every call
+        model.dropout = None  # BPE dropout would be random in every call
     return tokenizer
 
 
 def chat_of(address: Address, tokenizer: Any, template: str | None) -> str:
-    """A prompt template as a message of a user, with all that a chat model reads before its answer.
+    """Put a prompt template into the tokeniser's chat template, as a user message.
 
-    Nothing of it depends on the day, and a model that can think aloud is asked not to.
+    The result does not depend on the date, and reasoning mode is disabled.
 
-    :raises InputError: there is no prompt, or the tokeniser has no chat template, or none that keeps the sentence.
+    :raises InputError: there is no prompt, no chat template, or the chat template drops the sentence.
     """
     if template is None:
         raise InputError(
-            f"{address.text}: a chat model is asked in words; give them with {argument('prompt')}, such as "
-            f"'Translate German into "
-            f"English: {PLACE}', or prompt=FILE behind a ?"
+            f"{address.text}: a chat model needs a prompt; set {argument('prompt')}, such as "
+            f"'Translate German into English: {PLACE}', or add ?prompt=FILE"
         )
     if not getattr(tokenizer, "chat_template", None):
-        raise InputError(f"{address.text}: its tokeniser has no chat template; leave chat=yes out")
+        raise InputError(f"{address.text}: its tokeniser has no chat template; leave out chat=yes")
     try:
         made = tokenizer.apply_chat_template(
             [{"role": "user", "content": template}],
             tokenize=False,
             add_generation_prompt=True,
             enable_thinking=False,
-            date_string="26 Jul 2024",  # the day that templates of Llama fall back on
+            date_string="26 Jul 2024",  # the default of Llama's templates
         )
     except Exception as error:
-        raise InputError(f"{address.text}: its chat template cannot be filled in ({_said(error)})") from None
+        raise InputError(f"{address.text}: its chat template fails ({_reason(error)})") from None
     return read_template(str(made), f"{address.text}: its chat template")
 
 
 def vocabulary_of(tokenizer: Any) -> str:
-    """A hash of which token has which id; of a Marian tokeniser with two dictionaries, of the target's."""
+    """A hash of the mapping from tokens to ids; of a Marian tokeniser with two vocabularies, the target's."""
     separate = getattr(tokenizer, "separate_vocabs", False)
     table = tokenizer.target_encoder if separate else tokenizer.get_vocab()
     return hash_value(sorted((int(number), str(token)) for token, number in table.items()))
 
 
 def output_size(folder: Path) -> int | None:
-    """Rows of the last layer, as the configuration says; None if it does not."""
+    """Rows of the last layer according to the configuration; None if unknown."""
     config = read_json(folder / "config.json")
-    parts = [config, *(value for value in config.values() if isinstance(value, dict))]  # the text part of a larger one
+    parts = [
+        config,
+        *(value for value in config.values() if isinstance(value, dict)),
+    ]  # text_config of a multimodal model
     found = [part[name] for part in parts for name in ("decoder_vocab_size", "vocab_size") if part.get(name)]
     return int(found[0]) if found else None
 
 
 def load_weights(address: Address, folder: Path, whole: bool) -> Mapping[str, Any]:
-    """The parameters of an encoder by the names of its model in transformers; what lies above it is left out.
+    """The parameters of an encoder, by their names in transformers, without task heads.
 
-    :param whole: of an encoder with its decoder; the output layer is the table of words.
-    :raises InputError: the weights do not fit the configuration, or the output layer is not that table alone.
+    :param whole: load encoder and decoder; the output layer must be the embedding matrix.
+    :raises InputError: the weights do not fit the configuration, or the output layer is not the embedding matrix.
     """
     with quietly():
         model = load_model(address, folder, encoder=not whole)
     if whole:
         tied = model.get_output_embeddings().weight is model.get_input_embeddings().weight
         if not tied or bool(getattr(model, "final_logits_bias", model.model.shared.weight.new_zeros(1)).any()):
-            raise InputError(f"{address.text}: its output layer is not its table of words alone, as BART's is")
+            raise InputError(f"{address.text}: its output layer is not its embedding matrix alone, as in BART")
         model = model.model
     return {name: tensor.detach() for name, tensor in model.state_dict().items()}
 
@@ -104,7 +106,7 @@ def load_model(
 ) -> Any:
     """Load a model.
 
-    :param dropout: another than that of its configuration; ``encoder``: load its encoder alone.
+    :param dropout: replaces the rate in the configuration; ``encoder``: load only the encoder.
     :raises InputError: the weights do not fit the configuration.
     """
     import torch
@@ -114,30 +116,30 @@ def load_model(
         "dtype": getattr(torch, address.options.get("dtype", "float32")),
         "local_files_only": True,
         "use_safetensors": True,
-        "ignore_mismatched_sizes": True,  # they are listed, and refused below by name
+        "ignore_mismatched_sizes": True,  # they are listed, and refused below
     }
     if device_map := address.options.get("device_map"):
         settings["device_map"] = device_map
     try:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         if dropout is not None:
-            for name in ("dropout", "dropout_rate"):  # BART and its kin; T5
+            for name in ("dropout", "dropout_rate"):  # BART and similar; T5
                 if hasattr(config, name):
                     setattr(config, name, dropout)
         if encoder:
-            kind: Any = transformers.AutoModel
+            model_class: Any = transformers.AutoModel
             settings["add_pooling_layer"] = False
         elif config.is_encoder_decoder:
-            kind = transformers.AutoModelForSeq2SeqLM
+            model_class = transformers.AutoModelForSeq2SeqLM
         else:
-            kind = transformers.AutoModelForCausalLM
-        _check_size(kind, config, folder)
-        model, info = kind.from_pretrained(folder, config=config, output_loading_info=True, **settings)
+            model_class = transformers.AutoModelForCausalLM
+        _check_size(model_class, config, folder)
+        model, info = model_class.from_pretrained(folder, config=config, output_loading_info=True, **settings)
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{address.text}: {folder} cannot be loaded ({_said(error)})") from None
-    for name, what in (("mismatched_keys", "of another shape than"), ("missing_keys", "missing, and asked for by")):
+        raise InputError(f"{address.text}: {folder} cannot be loaded ({_reason(error)})") from None
+    for name, what in (("mismatched_keys", "has another shape than in"), ("missing_keys", "is missing, required by")):
         if wrong := sorted(str(one[0] if isinstance(one, tuple) else one) for one in info.get(name, ())):
             more = f" and {len(wrong) - 1:,} more" if len(wrong) > 1 else ""
             raise InputError(
@@ -146,35 +148,35 @@ def load_model(
     return model if device_map else model.to(device)
 
 
-def _check_size(kind: Any, config: Any, folder: Path) -> None:
-    """Check that a configuration asks for no more parameters than the weights can have, before any is allocated."""
+def _check_size(model_class: Any, config: Any, folder: Path) -> None:
+    """Before allocation, check that a configuration has no more parameters than the weight files can hold."""
     import torch
 
     unset: Any = contextlib.nullcontext
-    with contextlib.suppress(ImportError):  # a version that has it elsewhere is slower, and finds the same
+    with contextlib.suppress(ImportError):  # without it the check is only slower
         from transformers.initialization import no_init_weights as unset
     with torch.device("meta"), unset():
-        model = kind.from_config(config)
+        model = model_class.from_config(config)
         model.tie_weights()
-    asked = sum(parameter.numel() for parameter in model.parameters())
-    held = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-    # Four bits for a parameter are the least that is in use; tables of positions may be computed, not stored.
-    if asked > 2 * held + COMPUTED:
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    # Parameters have at least four bits; tables of positions may be computed, not stored.
+    if parameters > 2 * size + COMPUTED:
         raise InputError(
-            f"{folder / 'config.json'}: asks for {asked:,} parameters, which {held:,} bytes of weights cannot hold: it "
-            "is another model's"
+            f"{folder / 'config.json'}: has {parameters:,} parameters, too many for {size:,} bytes of weights; it "
+            "belongs to another model"
         )
 
 
-def _said(error: Exception) -> str:
-    """The words of another library's error, on one line and not without end."""
+def _reason(error: Exception) -> str:
+    """The message of another library's error, on one line of limited length."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Without the bars and remarks of transformers: what matters of them is an error here."""
+    """Suppress the progress bars and messages of transformers; the relevant ones are errors here."""
     transformers: Any = require("transformers", "hf")
     log = transformers.utils.logging
     before, bars = log.get_verbosity(), log.is_progress_bar_enabled()

@@ -1,23 +1,25 @@
-"""What a member of an ensemble is, whoever made it; and its last layer, which can stand for itself.
+"""The interface of ensemble members, native and external, and their last layer.
 
-The measures of an ensemble need every member's distribution at the same token, and a distribution is as long as the
-vocabulary. What a member makes before its last layer, its *states*, is short; so members are asked for states one after
-another, each is in memory once and alone, and the last layers meet over a few hundred tokens at a time.
+Uncertainty measures compare the members' distributions at the same token, and a distribution is as long as the
+vocabulary. The *states*, the input of the last layer, are much shorter. So the members compute their states one after
+another, with one member in memory at a time; then all last layers run on a few hundred tokens at a time.
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cgbench.errors import InputError
 from cgbench.models.checkpoints import read_tensors, write_tensors
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
     from torch import Tensor
 
     from cgbench.models.ensemble import Translation
@@ -26,47 +28,71 @@ Done = Callable[[int], object]
 """Called with the number of sentences of every finished batch."""
 
 
-class Member(Protocol):
-    """A model that translates, and says how likely a translation is.
+@dataclass(frozen=True)
+class Search:
+    """Settings of a beam search; a beam of 1 is greedy."""
 
-    Targets are ids of what is measured alone: neither what begins every output (a start token, a language code that is
-    forced) nor a prompt, but the end token.
+    beam: int = 5
+    nbest: int = 1
+    max_length_ratio: float = 1.2
+    max_length_extra: int = 10
+    length_penalty: float = 1.0
+    batch_tokens: int | None = None
+
+
+class Member(ABC):
+    """A model that translates, and computes the probability of a translation.
+
+    Target ids include the end token, but neither the tokens that begin every output (a start token, a forced language
+    code) nor a prompt.
     """
 
-    def translate(
-        self,
-        lines: Sequence[str],
-        *,
-        beam: int = 5,
-        nbest: int = 1,
-        max_length_ratio: float = 1.2,
-        max_length_extra: int = 10,
-        length_penalty: float = 1.0,
-        batch_tokens: int | None = None,
-        done: Done | None = None,
-    ) -> list[list[Translation]]:
-        """Up to ``nbest`` hypotheses of each line, best first."""
+    _device: torch.device
 
+    @property
+    def batch_tokens(self) -> int:
+        """Default number of tokens per batch."""
+        return 1024 if self._device.type == "cpu" else 16384
+
+    def translate(self, lines: Sequence[str], *, done: Done | None = None, **search: Any) -> list[list[Translation]]:
+        """Up to ``nbest`` hypotheses of each line, best first. A hypothesis that reaches its length limit ends there.
+
+        :param search: the fields of :class:`Search`.
+        :raises InputError: a sentence is longer than the model's positions.
+        """
+        return self.search_lines(lines, Search(**search), done)
+
+    @abstractmethod
+    def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:
+        """Implement :meth:`translate`."""
+
+    @abstractmethod
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Target ids of given translations, the end token included."""
+        """Target ids of translations, with the end token."""
 
+    @abstractmethod
     def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """What goes into the last layer where each target token is predicted: float32 ``[T, width]`` on the CPU, in the
-        order of the lines, T being the tokens of all targets. Batches are a function of lines and targets alone."""
+        """Input of the last layer at each target token: float32 ``[T, width]`` on the CPU, in the order of the lines.
 
+        T is the number of tokens of all targets. Batches depend only on lines and targets.
+
+        :raises InputError: a sentence or a target is longer than the model's positions.
+        """
+
+    @abstractmethod
     def head(self) -> Head:
         """The last layer.
 
-        :raises InputError: the model does something else between its last layer and its logits.
+        :raises InputError: the logits are not a function of the last layer alone.
         """
 
 
 @dataclass(frozen=True)
 class Head:
-    """From states to logits: a linear map, and what some models do behind it.
+    """From states to logits: a linear map, and the scaling and capping of some models.
 
     :param weight: float32 ``[vocabulary, width]``; ``bias``: float32 ``[vocabulary]``.
-    :param scale: what logits are multiplied by; ``cap``: c of c tanh(logits / c), which bounds them.
+    :param scale: factor of the logits; ``cap``: c in c tanh(logits / c), which bounds them.
     """
 
     weight: Tensor
@@ -75,34 +101,31 @@ class Head:
     cap: float | None = None
 
     def logits(self, states: Tensor, out: Tensor | None = None) -> Tensor:
-        """Logits ``[T, vocabulary]`` of states ``[T, width]``.
-
-        :param out: a table that takes them: it saves the time in which an operating system hands out memory.
-        """
+        """Logits ``[T, vocabulary]`` of states ``[T, width]``; ``out`` is an optional buffer to save allocation."""
         import torch
 
         if out is None:
-            made = torch.nn.functional.linear(states, self.weight, self.bias)
+            logits = torch.nn.functional.linear(states, self.weight, self.bias)
         elif self.bias is None:
-            made = torch.mm(states, self.weight.T, out=out)
+            logits = torch.mm(states, self.weight.T, out=out)
         else:
-            made = torch.addmm(self.bias, states, self.weight.T, out=out)
+            logits = torch.addmm(self.bias, states, self.weight.T, out=out)
         if self.scale != 1:
-            made *= self.scale
-        return made if self.cap is None else made.div_(self.cap).tanh_().mul_(self.cap)
+            logits *= self.scale
+        return logits if self.cap is None else logits.div_(self.cap).tanh_().mul_(self.cap)
 
     def to(self, device: str) -> Head:
-        """The same on a device."""
+        """A copy on a device."""
         return Head(self.weight.to(device), None if self.bias is None else self.bias.to(device), self.scale, self.cap)
 
     def save(self, path: Path) -> None:
-        """Write it as safetensors, whole or not at all."""
+        """Write a safetensors file atomically."""
         tensors = {"weight": self.weight} | ({} if self.bias is None else {"bias": self.bias})
         write_tensors(path, tensors, json.dumps({"cap": self.cap, "scale": self.scale}))
 
     @classmethod
     def load(cls, path: Path) -> Head:
-        """Read what :meth:`save` wrote.
+        """Read a file from :meth:`save`.
 
         :raises InputError: the file is missing or damaged.
         """
@@ -111,21 +134,21 @@ class Head:
 
 
 def check_lengths(address: str, lengths: Sequence[int], most: int | None, what: str = "line") -> None:
-    """Check that no sentence is longer than a model has positions for.
+    """Check that no sentence is longer than a model's positions.
 
-    :raises InputError: one is; the first is named.
+    :raises InputError: one is; the message names the first.
     """
     over = [number for number, length in enumerate(lengths, 1) if most is not None and length > most]
     if over:
         more = f" (and {len(over) - 1:,} more)" if len(over) > 1 else ""
         raise InputError(
-            f"{address}: {what} {over[0]}{more} has {lengths[over[0] - 1]:,} tokens, and the model has positions for "
-            f"{most:,}; shorten or leave out such sentences"
+            f"{address}: {what} {over[0]}{more} has {lengths[over[0] - 1]:,} tokens, but the model has positions for "
+            f"{most:,}; shorten or remove such sentences"
         )
 
 
 def in_order(batches: Iterable[np.ndarray], states_of: Callable[[np.ndarray], Iterable[Tensor]], width: int) -> Tensor:
-    """The states ``[T, width]`` of all sentences by rows, from those of each batch of rows."""
+    """The states ``[T, width]`` of all sentences in row order, from those of each batch of rows."""
     import torch
 
     found: dict[int, Tensor] = {}

@@ -1,4 +1,4 @@
-"""A native model, a checkpoint of cgbench, as a member."""
+"""A native model (a cgbench checkpoint) as a member."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from cgbench.models.checkpoints import check_native, ensemble_identity, read_con
 from cgbench.models.devices import one_thread
 from cgbench.models.ensemble import Ensemble, Translation
 from cgbench.models.external.dropout import check_dropout, masks
-from cgbench.models.external.member import Done, Head, check_lengths, in_order
+from cgbench.models.external.member import Done, Head, Member, Search, check_lengths, in_order
 from cgbench.models.lengths import check_positions, longer_than_trained
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.text.subwords import Subwords
 
 
 def describe_native(folder: Path) -> tuple[dict[str, Any], str, int]:
-    """The identity, the vocabulary and the size of the vocabulary of a checkpoint.
+    """The identity of a checkpoint, the hash of its vocabulary, and the size of the vocabulary.
 
-    :raises InputError: the folder is none.
+    :raises InputError: the folder is not a checkpoint.
     """
     config = read_config(folder)
     check_native(folder, config)
@@ -33,16 +33,16 @@ def describe_native(folder: Path) -> tuple[dict[str, Any], str, int]:
 
 
 def check_native_lengths(shown: str, folder: Path, lines: Sequence[str], hypotheses: Sequence[str] | None) -> None:
-    """Check, before a checkpoint is loaded, that it can measure these sentences.
+    """Check the length of sentences before a checkpoint is loaded.
 
-    :raises InputError: a line is longer than those it was trained on, as ``cgbench translate`` has it, or a hypothesis
-        than it has positions for.
+    :raises InputError: a line is longer than those of training, as in ``cgbench translate``, or a hypothesis longer
+        than the model's positions.
     """
     config, subwords = read_config(folder), Subwords.load(folder)
-    count, said = longer_than_trained(subwords, lines, config.training.max_length)
+    count, problem = longer_than_trained(subwords, lines, config.training.max_length)
     if count:
         raise InputError(
-            f"{shown}: {said}; shorten or leave out such lines, or train with a larger training.max_length"
+            f"{shown}: {problem}; shorten or remove such lines, or train with a larger training.max_length"
         )
     most = getattr(config.model, "longest_target", None)
     if hypotheses is not None and most is not None:
@@ -50,58 +50,38 @@ def check_native_lengths(shown: str, folder: Path, lines: Sequence[str], hypothe
         check_lengths(shown, lengths, most, "the hypothesis of line")
 
 
-class NativeMember:
+class NativeMember(Member):
     """A loaded checkpoint.
 
-    :param seed: of the masks of Monte-Carlo dropout; None for the model as it is.
-    :raises InputError: its last layer is no linear map.
+    :param seed: of the masks of Monte-Carlo dropout; None: no dropout.
     """
 
     def __init__(self, folder: Path, device: str, seed: int | None, shown: str) -> None:
-        self._alone = Ensemble.open(folder, device)
-        self._model: Any = self._alone.members[0]
+        self._ensemble = Ensemble.open(folder, device)
+        self._model: Any = self._ensemble.members[0]
         self._device, self._seed, self._shown = torch.device(device), seed, shown
         if seed is not None:
             check_dropout(self._model, read_config(folder).model, shown)
 
-    def translate(
-        self,
-        lines: Sequence[str],
-        *,
-        beam: int = 5,
-        nbest: int = 1,
-        max_length_ratio: float = 1.2,
-        max_length_extra: int = 10,
-        length_penalty: float = 1.0,
-        batch_tokens: int | None = None,
-        done: Done | None = None,
-    ) -> list[list[Translation]]:
-        """Beam search, as ``cgbench translate --model``."""
-        found = self._alone.search(
-            lines,
-            beam,
-            max_length_ratio=max_length_ratio,
-            max_length_extra=max_length_extra,
-            length_penalty=length_penalty,
-            batch_tokens=batch_tokens,
-        )
+    def search_lines(self, lines: Sequence[str], search: Search, done: Done | None) -> list[list[Translation]]:
+        """Beam search, as in ``cgbench translate --model``."""
+        settings = vars(search).copy()
+        nbest = settings.pop("nbest")
+        found = self._ensemble.search(lines, **settings)
         if done:
             done(len(lines))
         return [hypotheses[:nbest] for hypotheses in found]
 
     def encode_targets(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Target ids of given translations, the end token included."""
-        return list(self._alone.subwords.encode_target(texts))
+        """See :meth:`.member.Member.encode_targets`."""
+        return list(self._ensemble.subwords.encode_target(texts))
 
     @torch.inference_mode()
     def states(self, lines: Sequence[str], targets: Sequence[np.ndarray]) -> Tensor:
-        """As :meth:`.member.Member.states`.
-
-        :raises InputError: a sentence or a target is longer than the model has positions for.
-        """
-        sources = self._alone.subwords.encode_source(lines)
-        for side, given in (("source", sources), ("target", targets)):
-            check_positions(side, given, getattr(self._model, f"longest_{side}", None))
+        """See :meth:`.member.Member.states`."""
+        sources = self._ensemble.subwords.encode_source(lines)
+        for side, sentences in (("source", sources), ("target", targets)):
+            check_positions(side, sentences, getattr(self._model, f"longest_{side}", None))
         source_rows, target_rows = Rows.pack(sources), Rows.pack(targets)
 
         def states_of(batch: np.ndarray) -> list[Tensor]:
@@ -111,8 +91,7 @@ class NativeMember:
             return [part.float().cpu() for part in states.split(target.layout.lengths.tolist())]
 
         every = np.arange(len(lines))
-        budget = 1024 if self._device.type == "cpu" else 16384
-        batches = make_batches(source_rows.lengths, target_rows.lengths, every, budget)
+        batches = make_batches(source_rows.lengths, target_rows.lengths, every, self.batch_tokens)
         if self._seed is not None:
             batches = [every[row : row + 1] for row in every]
         with one_thread(self._device):
@@ -122,14 +101,14 @@ class NativeMember:
         states = self._model.decode(self._model.encode(source), target.shifted())
         if not isinstance(states, Tensor):
             raise InputError(
-                f"{self._shown}: a model with a lexicon makes its distribution of more than its states; give such "
-                f"models together ({argument('ensemble')}, translate {argument('uncertainty')})"
+                f"{self._shown}: the distribution of a model with a lexicon depends on more than its states; measure "
+                f"such models as one ensemble ({argument('ensemble')}, translate {argument('uncertainty')})"
             )
         return states
 
     @torch.inference_mode()
     def head(self) -> Head:
-        """The last layer, read off what it does: it is linear for every architecture without a lexicon."""
+        """See :meth:`.member.Member.head`; every architecture without a lexicon has a linear last layer."""
         if (output := getattr(self._model, "output", None)) is not None:
             weight, bias = getattr(output, "weight", None), getattr(output, "bias", None)
         else:
@@ -141,5 +120,5 @@ class NativeMember:
             if torch.allclose(head.logits(probe), self._model.project(probe), rtol=1e-4, atol=1e-4):
                 return head
         raise InputError(
-            f"{self._shown}: its last layer is no linear map; give such models together ({argument('ensemble')})"
+            f"{self._shown}: its last layer is not linear; measure such models as one ensemble ({argument('ensemble')})"
         )

@@ -1,4 +1,4 @@
-"""From the names of models to members: what each is, known before any is loaded; then one at a time."""
+"""From model addresses to members: resolve all of them first, then load one at a time."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A member that is not loaded yet; it goes to worker processes as it is.
+    """A member that is not loaded yet, and can be sent to worker processes.
 
-    :param folder: its files.
-    :param identity: everything that what it says depends on, as JSON: weights, revision, tokeniser, dtype, prompt.
-    :param vocabulary: a hash of which token has which id on the target side; ``size``: rows of the last layer.
+    :param identity: everything that its output depends on, as JSON: weights, revision, tokeniser, dtype, prompt.
+    :param vocabulary: a hash of the target-side mapping from tokens to ids; ``size``: rows of the last layer.
     """
 
     address: Address
@@ -46,13 +45,13 @@ class Planned:
 
     @property
     def pretrained(self) -> bool:
-        """Whether it may have been trained on text that nobody here knows."""
+        """Whether its training data may be unknown."""
         return self.address.kind != "own"
 
     def check_lengths(self, lines: Sequence[str], hypotheses: Sequence[str] | None = None) -> None:
-        """Check what can be checked before it is loaded: that a checkpoint's sentences are not too long.
+        """Before loading, check that no sentence is too long for a checkpoint.
 
-        :raises InputError: one is; the first is named.
+        :raises InputError: one is; the message names the first.
         """
         if self.address.kind == "own":
             from cgbench.models.external.native import check_native_lengths
@@ -60,9 +59,9 @@ class Planned:
             check_native_lengths(self.address.text, self.folder, lines, hypotheses)
 
     def open(self, device: str = "cpu") -> Member:
-        """Load it.
+        """Load the member.
 
-        :raises InputError: its files do not fit together.
+        :raises InputError: its files are inconsistent.
         """
         if self.address.kind != "own":
             return self.load(device)
@@ -73,7 +72,7 @@ class Planned:
     def load(self, device: str = "cpu", dropout: float | None = None) -> HuggingFaceMember:
         """Load a Hugging Face model, with its adapter if it has one.
 
-        :param dropout: another than that of its configuration.
+        :param dropout: replaces the rate in the configuration.
         :raises InputError: the weights do not fit the configuration, or the adapter does not fit the model.
         """
         import torch
@@ -88,8 +87,8 @@ class Planned:
             model = load_model(address, self.folder, device, dropout)
             if adapter := find_adapter(address):
                 model = merge_adapter(address, model, adapter)
-            kind = HuggingFaceMember if address.seed is None else functools.partial(DropoutMember, seed=address.seed)
-            member = kind(
+            make = HuggingFaceMember if address.seed is None else functools.partial(DropoutMember, seed=address.seed)
+            member = make(
                 model.eval(),
                 load_tokenizer(address, self.folder),
                 template=self.template,
@@ -104,11 +103,11 @@ class Planned:
 
 
 def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> Planned:
-    """What the name of a model stands for. A model of the hub is fetched, none is loaded.
+    """Resolve the address of a model. A model on the hub is downloaded, but not loaded.
 
-    :param prompt: the template of a member that has none of its own.
-    :param fetch: whether the hub is asked for what the cache does not have.
-    :raises InputError: the name is wrong, there is no such model, or it cannot be loaded safely.
+    :param prompt: the template of a member without its own.
+    :param fetch: whether to download files that are not in the cache.
+    :raises InputError: the address is invalid, there is no such model, or it cannot be loaded safely.
     """
     address = parse_address(text)
     if address.kind == "own":
@@ -143,27 +142,24 @@ def plan_member(text: str, prompt: str | None = None, *, fetch: bool = True) -> 
 
 
 def check_together(members: Sequence[Planned]) -> None:
-    """Check that members make an ensemble whose distributions can be compared.
+    """Check that the distributions of members can be compared.
 
-    :raises InputError: two are the same, or their vocabularies differ.
+    :raises InputError: two members are identical, or their vocabularies differ.
     """
     for number, other in enumerate(members):
         if twin := next((one for one in members[:number] if one.key == other.key), None):
-            raise InputError(
-                f"{other.address.text}: the same member as {twin.address.text}; members that agree on everything "
-                "measure nothing"
-            )
+            raise InputError(f"{other.address.text}: the same member as {twin.address.text}; remove one of them")
         one = members[0]
         if one.vocabulary != other.vocabulary:
             raise InputError(
-                f"{other.address.text}: has another vocabulary than {one.address.text}, so that their distributions "
-                "over tokens cannot be compared; for members of different tokenisers there are measures in text space "
+                f"{other.address.text}: its vocabulary differs from that of {one.address.text}, so their token "
+                "distributions cannot be compared; use measures over texts instead "
                 f"(cgbench uncertainty {argument('text_space')})"
             )
         if one.size != other.size:
             raise InputError(
-                f"{other.address.text}: its output layer has {other.size} rows, and that of {one.address.text} "
-                f"{one.size}, for the same tokens; resize one of them (resize_token_embeddings)"
+                f"{other.address.text}: its output layer has {other.size} rows, but that of {one.address.text} has "
+                f"{one.size} for the same tokens; resize one of them (resize_token_embeddings)"
             )
 
 

@@ -1,7 +1,6 @@
-"""A server with OpenAI's interface as a system (vLLM, a vendor's): hypotheses, and nothing of distributions.
+"""A server with OpenAI's interface as a system (vLLM or a vendor's): hypotheses without distributions.
 
-Every answer is on the disk before the next question of its thread: what is killed, or fails, goes on without asking
-anything twice.
+Every answer is saved before its thread sends the next request, so an interrupted run resumes without repeating any.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from cgbench.progress import bar
 from cgbench.settings import make_settings, setting
 from cgbench.text.web import NoReply, Reply, check_url, post_json
 
-FORM = "openai:URL?model=NAME, URL being what /chat/completions is put behind (http://localhost:8000/v1)"
+FORM = "openai:URL?model=NAME, where URL is the part before /chat/completions (http://localhost:8000/v1)"
 KEYS = ("CGBENCH_API_KEY", "OPENAI_API_KEY")
-"""Environment variables that may hold the server's key; it is written nowhere."""
+"""Environment variables for the server's API key, which is never written to a file."""
 _TRIES = 6
-_FILTERED = "content_filter"  # what finish_reason, or the code of an error, is where a filter has stopped the answer
-_PARSING = threading.Lock()  # one reply at a time: as objects, brackets take thirty times their bytes
-_WAIT = 60.0  # seconds at most between two tries
+_FILTERED = "content_filter"  # finish_reason or error code if a filter stopped the answer
+_PARSING = threading.Lock()  # one reply at a time: parsed JSON takes up to thirty times its size
+_WAIT = 60.0  # maximum seconds between two tries
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """What may stand behind the ``?`` of an address."""
+    """Options after the ``?`` of an address."""
 
     model: str = setting("", "Name of the model on the server")
     temperature: float = setting(0.0, "Sampling temperature", least=0, most=2)
@@ -46,10 +45,9 @@ class ServerOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Server(ServerOptions):
-    """Where to ask, and for what.
+    """A server and its prompt.
 
-    :param text: as it was given; ``url``: what is posted to; ``template``: what is asked, ``{source}`` being the
-        sentence.
+    :param text: the address; ``url``: endpoint of requests; ``template``: prompt with ``{source}``.
     """
 
     text: str
@@ -58,7 +56,7 @@ class Server(ServerOptions):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What the answers depend on, as far as a server says."""
+        """Everything known that the answers depend on."""
         return {
             "kind": "openai",
             "url": self.url,
@@ -70,30 +68,28 @@ class Server(ServerOptions):
 
 
 def parse_server(text: str, template: str) -> Server:
-    """Read ``openai:URL?model=NAME``.
+    """Parse ``openai:URL?model=NAME``.
 
-    :raises InputError: it is no such name, or an option is none.
+    :raises InputError: the address or an option is invalid.
     """
     url, sign, query = text.removeprefix("openai:").partition("?")
     check_url(url, printable(text), FORM, f"; set {KEYS[0]}")
     if not query.isprintable():
-        raise InputError(f"{printable(text)}: holds characters that no option has")
-    given = read_options(text, query) if sign else {}
+        raise InputError(f"{printable(text)}: contains unprintable characters")
     try:
-        options = make_settings(ServerOptions, given)
+        options = make_settings(ServerOptions, read_options(text, query) if sign else {})
     except InputError as error:
         raise InputError(f"{text}: {error}") from None
     if not options.model:
-        raise InputError(f"{text}: says no model; write {FORM}")
+        raise InputError(f"{text}: no model is named; write {FORM}")
     return Server(text=text, url=f"{url.rstrip('/')}/chat/completions", template=template, **vars(options))
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server has said of a sentence: its choices, and which of them it has cut short.
+    """A server's choices for a sentence, and which of them were cut short by a limit.
 
-    ``missing``: there is no text in some of them, for a filter stopped it, or several tries brought none; these are
-    empty.
+    ``missing``: some choices have no text, because of a filter or after several tries; these are empty.
     """
 
     texts: list[str]
@@ -104,13 +100,13 @@ class Answer:
 def ask_all(
     server: Server, lines: Sequence[str], kept: Path, *, nbest: int, sleep: Callable[[float], object] = time.sleep
 ) -> list[Answer]:
-    """Ask for every line that has a word and is not in ``kept`` yet; write every answer there as it comes.
+    """Request an answer for every non-blank line that is not in ``kept`` yet; append every answer to ``kept``.
 
-    :param sleep: what waits between tries.
-    :raises InputError: the server refuses, or does not answer well within several tries; what it has said is kept.
+    :param sleep: waits between tries.
+    :raises InputError: the server refuses, or returns no valid answer in several tries; finished answers are kept.
     """
-    found = _read_kept(kept, len(lines), nbest)
-    waiting = [row for row, line in enumerate(lines) if line.strip() and row not in found]
+    answers = _read_kept(kept, len(lines), nbest)
+    waiting = [row for row, line in enumerate(lines) if line.strip() and row not in answers]
     lock, stop = threading.Lock(), threading.Event()
 
     def one(row: int) -> None:
@@ -119,13 +115,13 @@ def ask_all(
         answer = _ask(server, lines[row], row, nbest, sleep, stop)
         if answer is None:
             return
-        said = json.dumps({"row": row, **vars(answer)}, ensure_ascii=False) + "\n"
+        record = json.dumps({"row": row, **vars(answer)}, ensure_ascii=False) + "\n"
         with lock:
             with kept.open("ab") as file:
-                file.write(said.encode("utf-8"))
+                file.write(record.encode("utf-8"))
                 file.flush()
                 os.fsync(file.fileno())
-            found[row] = answer
+            answers[row] = answer
             shown.update(1)
 
     with (
@@ -139,12 +135,12 @@ def ask_all(
             stop.set()
             failed[0].result()
     empty = Answer([""], [False])
-    return [found.get(row, empty) for row in range(len(lines))]
+    return [answers.get(row, empty) for row in range(len(lines))]
 
 
 @contextlib.contextmanager
 def _threads(number: int, stop: threading.Event) -> Iterator[ThreadPoolExecutor]:
-    """Threads that ask nothing more once something has gone wrong, or somebody has pressed Ctrl-C."""
+    """Threads that send no further requests after an error or Ctrl-C."""
     pool = ThreadPoolExecutor(number)
     try:
         yield pool
@@ -154,7 +150,7 @@ def _threads(number: int, stop: threading.Event) -> Iterator[ThreadPoolExecutor]
 
 
 def _read_kept(kept: Path, lines: int, nbest: int) -> dict[int, Answer]:
-    """The answers that are there; a last line that was cut by a kill is taken off the file."""
+    """Read the saved answers; an incomplete last line is removed from the file."""
     if not kept.is_file():
         return {}
     data = kept.read_bytes()
@@ -170,13 +166,13 @@ def _read_kept(kept: Path, lines: int, nbest: int) -> dict[int, Answer]:
         except (InputError, ValueError, LookupError, TypeError, AttributeError):
             place, answer = -1, Answer([], [])
         if not 0 <= place < lines or len(answer.texts) != nbest:
-            raise InputError(f"{kept}, line {number}: is damaged; remove the file, and its questions are asked again")
+            raise InputError(f"{kept}, line {number}: is damaged; remove the file to request its answers again")
         found[place] = answer
     return found
 
 
 class _NoText(NoReply):
-    """A choice without text; ``answer`` is what there is."""
+    """A choice has no text; ``answer`` has the others."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__("a choice without text")
@@ -213,22 +209,22 @@ def _ask(
     if empty is not None:
         return empty
     raise InputError(
-        f"{server.text}: line {row + 1} has no answer after {_TRIES} tries ({reason}); what is answered is kept: the "
-        "same command, given again, asks for the others"
+        f"{server.text}: line {row + 1} has no answer after {_TRIES} tries ({reason}); finished answers are kept: run "
+        "the same command again to resume"
     )
 
 
 def _read(server: Server, reply: Reply, nbest: int) -> Answer:
-    """What a reply says; no text where the server's filter refuses this one prompt."""
+    """Parse a reply; the answer is empty if the server's filter refuses this prompt."""
     if reply.status < 400:
         return _choices(reply.json(), nbest)
     if reply.status == 400 and _is_filtered(reply):
         return Answer([""] * nbest, [False] * nbest, missing=True)
-    raise InputError(f"{server.text}: the server refuses (status {reply.status}: {reply.shown})")
+    raise InputError(f"{server.text}: the server refuses the request (status {reply.status}: {reply.shown})")
 
 
 def _is_filtered(reply: Reply) -> bool:
-    """Whether a filter has refused this one prompt, as Azure says it."""
+    """Whether a filter has refused this prompt, in Azure's format."""
     try:
         return bool(reply.json()["error"]["code"] == _FILTERED)
     except (NoReply, LookupError, TypeError):
@@ -236,13 +232,13 @@ def _is_filtered(reply: Reply) -> bool:
 
 
 def _key() -> dict[str, str]:
-    """The header with the key, if there is one."""
+    """The authorisation header, if a key is set."""
     name = next((name for name in KEYS if os.environ.get(name)), None)
     if name is None:
         return {}
     key = os.environ[name].strip()
     if not (key.isascii() and key.isprintable()):
-        raise InputError(f"{name}: holds a character that no key has; set it again")
+        raise InputError(f"{name}: contains an invalid character; set it again")
     return {"Authorization": f"Bearer {key}"}
 
 
@@ -256,7 +252,7 @@ def _choices(answer: Any, nbest: int) -> Answer:
     if len(texts) != nbest:
         raise NoReply(f"{len(texts)} choices, not {nbest}")
     if not all(text is None or isinstance(text, str) for text in texts):
-        raise NoReply("a choice that is no text")
+        raise NoReply("a choice is not text")
     lines = [" ".join((text or "").strip().splitlines()).strip() for text in texts]
     missing = [text is None for text in texts]
     found = Answer(lines, [end == "length" for end in ends], any(missing))

@@ -1,5 +1,6 @@
-"""What stands beside translations of a system from outside and says how they were made: written with them, read by
-``cgbench score``, whose signature has it.
+"""The sidecar file of an external system's translations, which records how they were made.
+
+``cgbench score`` reads it and adds it to the signature.
 """
 
 from __future__ import annotations
@@ -14,21 +15,21 @@ from cgbench.errors import InputError
 from cgbench.files import check_shape, read_json
 
 FORMAT = 1
-_REMEDY = "translate again, or remove the file: the translations are then scored without it"
+_REMEDY = "translate again, or remove the file to score the translations without it"
 _SHAPE = {"format": int, "system": {"kind": str}, "output": str, "search?": {str: (int, float)}}
 _SEARCH = (("beam", "beam"), ("length_penalty", "lenpen"), ("max_length_ratio", "ratio"), ("max_length_extra", "extra"))
 _SERVER = (("temperature", "temperature"), ("max_tokens", "max"))
 
 
 def sidecar_path(output: Path) -> Path:
-    """The file beside an output that says which system made it, and how."""
+    """The sidecar file of an output."""
     return output.with_name(f"{output.name}.system.json")
 
 
 def read_sidecar(output: Path) -> dict[str, Any] | None:
-    """What the file beside some translations says; None if there is none.
+    """Read the sidecar of some translations; None if there is none.
 
-    :raises InputError: it is none of ours, or says how other translations were made than are there.
+    :raises InputError: it is not in our format, or belongs to other translations.
     """
     path = sidecar_path(output)
     if not output.is_file() or not path.is_file():
@@ -36,16 +37,16 @@ def read_sidecar(output: Path) -> dict[str, Any] | None:
     record: Any = read_json(path)
     check_shape(record, _SHAPE, path, _REMEDY)
     if record["format"] != FORMAT:
-        raise InputError(f"{path}: of format {record['format']}, and this version reads {FORMAT}; {_REMEDY}")
+        raise InputError(f"{path}: has format {record['format']}, but this version reads {FORMAT}; {_REMEDY}")
     if hashlib.sha256(output.read_bytes()).hexdigest() != record["output"]:
-        raise InputError(f"{path}: says how other translations were made than {output.name} holds; {_REMEDY}")
+        raise InputError(f"{path}: does not belong to the translations in {output.name}; {_REMEDY}")
     return dict(record)
 
 
 def settings_label(record: Mapping[str, Any]) -> str:
-    """The settings that made translations, as a word of a signature: ``hf-beam5-lenpen1.0-ratio1.2-extra10``.
+    """The settings of translations for a signature: ``hf-beam5-lenpen1.0-ratio1.2-extra10``.
 
-    Neither the model nor its weights: seeds of one model have one label. A prompt is known by its digest.
+    The label excludes the model and its weights, so that all seeds of a model share it. A prompt appears as a digest.
     """
     system, search = record["system"], record.get("search") or {}
     words = [system["kind"]]

@@ -1,7 +1,6 @@
-"""The files of a Hugging Face model: found or fetched, looked at before anything is loaded, and known by their bytes.
+"""Find or download the files of a Hugging Face model, check them before loading, and compute their identity.
 
-Weights are read from safetensors alone: a pickle runs whatever its author wrote. Nor does the code run that some
-models bring with them.
+Weights are only read from safetensors, because a pickle can run any code. Code that comes with a model is never run.
 """
 
 from __future__ import annotations
@@ -22,24 +21,21 @@ WEIGHTS = "*.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
 # No pickles (.bin, .pt, .h5) and no code. spm, model: SentencePiece; txt, vocab, bpe: dictionaries and merges.
 _FETCHED = ("*.json", WEIGHTS, "*.txt", "*.model", "*.spm", "*.vocab", "*.bpe", "*.jinja")
-_BESIDE = (STATE, BEST)  # what a training of ours leaves beside a model
+_BESIDE = (STATE, BEST)  # left by our training
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.h5", "*.msgpack")
 INDEX = ".safetensors.index.json"
-_COUNTS = re.compile(
-    "layer|block|depth|stage|expert|branch|codebook"
-)  # in the names of sizes: how many parts there are
+_COUNTS = re.compile("layer|block|depth|stage|expert|branch|codebook")  # in names of settings that count parts
 _WIDTHS = re.compile("size|dim|width|_per_")
 _POSITIVE = re.compile("^n_|^num_|layers$|heads$|_size$|_dim$")
-_COMPUTED = ("marian", "pegasus")  # their tables of positions are made number by number
+_COMPUTED = ("marian", "pegasus")  # fill their tables of positions in a Python loop
 MOST_PARTS, MOST_LABELS, MOST_POSITIONS, MOST = 1024, 1 << 20, 1 << 15, 1 << 40
 
 
 def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
-    """The folder of a model, and the commit that it is of (nothing of a folder that was named as such).
+    """The folder of a model, and its commit (empty if the address is a folder).
 
-    :param fetch: whether the hub is asked for what the cache does not have.
-    :raises InputError: there is no such model or revision, it cannot be fetched, or the folder is no model that can be
-        loaded safely.
+    :param fetch: whether to download files that are not in the cache.
+    :raises InputError: there is no such model or revision, it cannot be downloaded, or it cannot be loaded safely.
     """
     if not address.revision:
         folder, commit = Path(address.name), ""
@@ -51,12 +47,12 @@ def find_snapshot(address: Address, fetch: bool = True) -> tuple[Path, str]:
 
 
 def identity_of(folder: Path) -> str:
-    """A hash of the files of a model that decide what it answers: configuration, weights, tokeniser, code."""
+    """A hash of the files that determine a model's output: configuration, weights, tokeniser, code."""
     return hash_value({name: known_digest(folder / name) for name in deciding_files(folder)})
 
 
 def deciding_files(folder: Path) -> list[str]:
-    """The names of the files of a model that decide what it answers.
+    """The names of the files that determine a model's output.
 
     :raises InputError: one is a device, a pipe or a folder.
     """
@@ -65,16 +61,16 @@ def deciding_files(folder: Path) -> list[str]:
         for path in folder.iterdir()
         if not path.name.startswith(".")
         and path.name not in _BESIDE
-        and any(path.match(kind) for kind in (*_FETCHED, "*.py"))
+        and any(path.match(pattern) for pattern in (*_FETCHED, "*.py"))
     )
     for name in names:
-        ordinary_file(folder / name, link=True)  # the hub's cache is made of links
+        ordinary_file(folder / name, link=True)  # the hub's cache consists of links
     return names
 
 
 def _check(address: Address, folder: Path) -> None:
     if not folder.is_dir() or "config.json" not in (names := deciding_files(folder)):
-        raise InputError(f"{address.text}: {folder} has no config.json: it is no Hugging Face model")
+        raise InputError(f"{address.text}: {folder} has no config.json, so it is not a Hugging Face model")
     config: Any = read_json(folder / "config.json")
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise InputError(f"{folder / 'config.json'}: not the configuration of a Hugging Face model (no model_type)")
@@ -82,16 +78,18 @@ def _check(address: Address, folder: Path) -> None:
         found = read_json(path) if path.is_file() else None
         if isinstance(found, dict) and found.get("auto_map"):
             raise InputError(
-                f"{address.text}: {path.name} asks for code that comes with the model (auto_map), which is never run"
+                f"{address.text}: {path.name} requires code that comes with the model (auto_map), which is never run"
             )
     if not any(folder.glob(WEIGHTS)):
-        pickles = [path.name for kind in _PICKLES for path in sorted(folder.glob(kind))]
-        what = f"its weights are in {pickles[0]}, and" if pickles else "it has no weights as safetensors;"
-        raise InputError(f"{address.text}: {what} no pickle is loaded; {convert('PreTrainedModel.save_pretrained')}")
-    if ADAPTER_CONFIG in names:  # transformers would load it as well, and perhaps another base
+        pickles = [path.name for pattern in _PICKLES for path in sorted(folder.glob(pattern))]
+        what = (
+            f"its weights are in {pickles[0]}; pickles are never loaded" if pickles else "it has no safetensors weights"
+        )
+        raise InputError(f"{address.text}: {what}; {convert('PreTrainedModel.save_pretrained')}")
+    if ADAPTER_CONFIG in names:  # transformers would load it too, perhaps with another base
         raise InputError(
-            f"{address.text}: {folder} has an adapter beside the model ({ADAPTER_CONFIG}); move its files to a folder "
-            "of their own and name that: ?adapter=FOLDER"
+            f"{address.text}: {folder} contains an adapter and a model ({ADAPTER_CONFIG}); move the adapter's files to "
+            "their own folder and add ?adapter=FOLDER"
         )
     _check_weights(folder, config, names)
     _check_counts(folder, config, names)
@@ -101,14 +99,16 @@ def _check(address: Address, folder: Path) -> None:
 
 
 def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> None:
-    """Check that all files that weights are read from are safetensors of the folder, which its identity counts in."""
+    """Check that all weight files are safetensors in the folder, so that the identity covers them."""
     if config.get("configuration_files"):
-        raise InputError(f"{folder / 'config.json'}: names other files of configuration (configuration_files)")
+        raise InputError(
+            f"{folder / 'config.json'}: names other configuration files (configuration_files), which is not supported"
+        )
     indices = [name for name in names if name.endswith(INDEX)]
     named = config.get("transformers_weights")
     if named is not None and not (named in names and named.endswith((".safetensors", INDEX))):
         raise InputError(
-            f"{folder / 'config.json'}: transformers_weights is {named!r}, which is no .safetensors file of the folder"
+            f"{folder / 'config.json'}: transformers_weights is {named!r}, not a .safetensors file in the folder"
         )
     for index in indices:
         path = folder / index
@@ -117,13 +117,13 @@ def _check_weights(folder: Path, config: dict[str, Any], names: list[str]) -> No
         for name in sorted(set(found["weight_map"].values())):
             if name not in names or not name.endswith(".safetensors"):
                 raise InputError(
-                    f"{path}: names {name!r} as weights, which is no .safetensors file of the folder; "
+                    f"{path}: names {name!r} as weights, not a .safetensors file in the folder; "
                     f"{convert('PreTrainedModel.save_pretrained')}"
                 )
 
 
 def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> None:
-    """Check how many layers and such a configuration asks for: each has tensors of its own, and is made before them."""
+    """Check the sizes in a configuration, such as its number of layers, which are allocated before loading."""
     from safetensors import SafetensorError, safe_open
 
     tensors = 0
@@ -132,7 +132,7 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
             with safe_open(folder / name, "np") as file:
                 tensors += len(file.keys())
         except (SafetensorError, OSError, ValueError) as error:
-            raise InputError(f"{folder / name}: not a whole safetensors file ({error})") from None
+            raise InputError(f"{folder / name}: not a valid safetensors file ({error})") from None
     for name, value in numbers_in(config):
         if name == "num_labels":
             most = MOST_LABELS
@@ -144,15 +144,15 @@ def _check_counts(folder: Path, config: dict[str, Any], names: list[str]) -> Non
             most = MOST
         if value > most or (value < 0 and _POSITIVE.search(name)):
             raise InputError(
-                f"{folder / 'config.json'}: {name} is {value}, and at most {most:,} is possible here "
+                f"{folder / 'config.json'}: {name} is {value}, but at most {most:,} is possible "
                 f"(the weights have {tensors:,} tensors)"
                 if value > 0
-                else f"{folder / 'config.json'}: {name} is {value}, which it cannot be"
+                else f"{folder / 'config.json'}: {name} is {value}, which is invalid"
             )
 
 
 def numbers_in(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
-    """Every number of a configuration, by the last name that it has."""
+    """Every number of a configuration, with its innermost name."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from numbers_in(inner, str(key))
@@ -164,11 +164,8 @@ def numbers_in(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def convert(saved_by: str) -> str:
-    """The remedy for weights in a pickle."""
-    return (
-        f"where you trust its author, load it with transformers and write it again ({saved_by}), which writes "
-        "safetensors"
-    )
+    """Advice on weights in a pickle."""
+    return f"if you trust its author, load it with transformers and save it as safetensors ({saved_by})"
 
 
 def _fetch(address: Address, fetch: bool) -> Path:
@@ -185,25 +182,23 @@ def _fetch(address: Address, fetch: bool) -> Path:
 
 
 def _reason(error: Exception, address: Address) -> str | None:
-    """Why a model could not be fetched; None if that is no matter of the hub. By names: versions differ in classes."""
-    kinds = [kind.__name__ for kind in type(error).__mro__]
+    """Why a download failed; None if the hub is not the cause. Matches class names, because versions differ."""
+    classes = [base.__name__ for base in type(error).__mro__]
     where = f"https://huggingface.co/{address.name}"
-    for kind, reason in (
-        ("GatedRepoError", f"access has to be asked for at {where}; then log in (hf auth login) or set HF_TOKEN"),
+    offline = (
+        "this revision is not in the cache, and the hub cannot be reached (or HF_HUB_OFFLINE is set); online, run: "
+        f"hf download {address.name} --revision {address.revision}"
+    )
+    for name, reason in (
+        ("GatedRepoError", f"request access at {where}, then log in (hf auth login) or set HF_TOKEN"),
         ("RepositoryNotFoundError", f"there is no model {address.name}; a private one needs a login (hf auth login)"),
         ("RevisionNotFoundError", f"the model has no revision {address.revision}; {where}/commits/main lists them"),
-        *(
-            (
-                kind,
-                "this revision is not in the cache, and the hub cannot be reached (or HF_HUB_OFFLINE is set); where it "
-                f"can: hf download {address.name} --revision {address.revision}",
-            )
-            for kind in ("LocalEntryNotFoundError", "OfflineModeIsEnabled")
-        ),
-        ("HFValidationError", f"no name of a model ({error})"),
+        ("LocalEntryNotFoundError", offline),
+        ("OfflineModeIsEnabled", offline),
+        ("HFValidationError", f"not a valid model name ({error})"),
     ):
-        if kind in kinds:
+        if name in classes:
             return reason
     if type(error).__module__.split(".")[0] in ("huggingface_hub", "httpx", "httpx2", "requests"):
-        return f"cannot be fetched ({' '.join(str(error).split())[:200]})"
+        return f"cannot be downloaded ({' '.join(str(error).split())[:200]})"
     return None

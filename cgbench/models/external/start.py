@@ -1,4 +1,4 @@
-"""A model from outside that a training starts from: ``--init hf:...``; known before it is loaded."""
+"""Start training from an external model (``--init hf:...``), resolved before it is loaded."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from cgbench.models.external.opening import Planned
     from cgbench.models.text.subwords import Subwords
 
-PRESET = "fine_tuning"  # where none is named
+PRESET = "fine_tuning"  # the default
 
 
 @dataclass(frozen=True)
 class Start:
-    """A model that is not loaded yet; it goes to worker processes as it is.
+    """An initial model that is not loaded yet, and can be sent to worker processes.
 
-    :param whole: whether all of it is trained further, as it is; else it is the encoder of a model of ours, whose
-        target has a dictionary of its own, or (``decodes``) encoder and decoder, and its tokeniser reads both sides.
+    :param whole: whether the model itself is fine-tuned. Otherwise it becomes the encoder of one of our architectures,
+        with a separate target vocabulary, or (``decodes``) encoder and decoder, with its tokeniser on both sides.
     """
 
     planned: Planned
@@ -35,19 +35,19 @@ class Start:
 
     @property
     def key(self) -> str:
-        """What it is, for a run to be known by."""
+        """A hash of the identity."""
         return self.planned.key
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.planned.address.text
 
     def open(self, config: HuggingFaceConfig, max_length: int, device: str) -> tuple[TrainableModel, TokenizerText]:
-        """Load a whole model; where it gets an adapter, that is drawn from torch's global generator.
+        """Load a whole model; torch's global generator initialises a new adapter.
 
-        :param max_length: of the longest side that is trained on.
-        :raises InputError: its files do not fit together, or it cannot be trained so.
+        :param max_length: maximum tokens of a training sentence.
+        :raises InputError: its files are inconsistent, or it cannot be trained with these settings.
         """
         from cgbench.models.external.adapters import add_adapter
         from cgbench.models.external.fine_tuning import TokenizerText, TrainableModel, check_fit
@@ -64,10 +64,7 @@ class Start:
         return model.train(), text
 
     def learn(self, target: Path, config: TextConfig) -> Subwords:
-        """The text of a model over an encoder: its tokeniser, and a dictionary of the target, learned.
-
-        Of one over a whole model: its tokeniser.
-        """
+        """The source tokeniser, and a vocabulary learned from the target; for a whole model, its tokeniser."""
         from cgbench.models.text.subwords import Subwords
         from cgbench.models.text.tokenized import read_tokenizer
 
@@ -77,7 +74,7 @@ class Start:
         return Subwords.learn(target, target, config).with_source_by(tokenizer)
 
     def load_into(self, model: Any, source_size: int) -> None:
-        """Give a model of ours the parameters of the encoder, or of encoder and decoder.
+        """Load the parameters of the encoder, or of encoder and decoder, into one of our models.
 
         :param source_size: ids of its tokeniser.
         :raises InputError: they do not fit.
@@ -90,46 +87,43 @@ class Start:
         rows = len(weights["shared.weight" if self.decodes else "embeddings.word_embeddings.weight"])
         if rows != source_size:
             raise InputError(
-                f"{self.shown}: its tokeniser has {source_size:,} ids, and its embeddings are {rows:,}: it is another "
-                "model's"
+                f"{self.shown}: the tokeniser belongs to another model: it has {source_size:,} ids, but the model has "
+                f"{rows:,} embeddings"
             )
         load_pretrained(model, weights, mask_id(read_tokenizer(self.planned.folder)))
 
 
 def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
-    """What ``hf:...`` stands for, and the preset with what its configuration says; nothing is loaded.
+    """Resolve ``hf:...``, and complete the preset from the model's configuration; nothing is loaded.
 
-    :raises InputError: the name is wrong, there is no such model, or it is none that is trained here.
+    :raises InputError: the address is invalid, there is no such model, or it cannot be trained.
     """
     from cgbench.models.external.opening import plan_member
 
     whole = preset.model.architecture in OUTSIDE
     if not whole and not needs_encoder(preset):
         raise InputError(
-            f"{argument('init', text)}: a model from outside; leave {argument('model')} and {argument('arch')} "
-            f"out to train it as it is, or name a preset "
-            f"over such a model (cgbench models), or set model.encoder; {preset.model.architecture} has an encoder of "
-            "its own"
+            f"{argument('init', text)}: {preset.model.architecture} has its own encoder; to fine-tune the model "
+            f"itself, leave out {argument('model')} and {argument('arch')}; to use its encoder, choose a preset for "
+            "one (cgbench models) or set model.encoder"
         )
     planned = plan_member(text)
     config: Any = read_json(planned.folder / "config.json")
     if planned.address.seed is not None:
-        raise InputError(
-            f"{argument('init', text)}: mc: has masks for translating; training draws its own: write hf:..."
-        )
+        raise InputError(f"{argument('init', text)}: mc: is only for translation; write hf:...")
     if whole and not config.get("is_encoder_decoder"):
         raise InputError(
-            f"{argument('init', text)}: {config['model_type']} is no encoder-decoder, and what is trained whole "
-            f"is one (T5, BART, "
-            "Marian, NLLB); over an encoder there are presets of ours (cgbench models)"
+            f"{argument('init', text)}: {config['model_type']} is not an encoder-decoder (T5, BART, Marian, NLLB), as "
+            "fine-tuning needs; to use it as an encoder, choose a preset for one (cgbench models)"
         )
     if planned.address.options.get("dtype", "float32") != "float32" or "device_map" in planned.address.options:
         raise InputError(
-            f"{argument('init', text)}: weights are trained in float32, on one device: leave dtype, device_map out"
+            f"{argument('init', text)}: training uses float32 on one device; leave out dtype and device_map"
         )
     if getattr(preset.model, "adapter_rank", 0) and "adapter" in planned.address.options:
         raise InputError(
-            f"{argument('init', text)}: an adapter over an adapter; leave adapter= or model.adapter_rank out"
+            f"{argument('init', text)}: an adapter cannot be trained over an adapter; leave out adapter= or "
+            "model.adapter_rank"
         )
     values = _shape(config) if whole else _encoder_shape(text, config, preset)
     decodes = isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_decoder
@@ -137,17 +131,17 @@ def plan_start(text: str, preset: Preset) -> tuple[Start, Preset]:
 
 
 def needs_encoder(preset: Preset) -> bool:
-    """Whether the encoder of a preset's model comes from elsewhere."""
+    """Whether a preset needs a pre-trained encoder."""
     return isinstance(preset.model, OverEncoderConfig) and preset.model.pretrained_encoder
 
 
 def default_preset() -> Preset:
-    """How a model from outside is trained where nobody says otherwise."""
+    """The preset for fine-tuning."""
     return load_preset(PRESET)
 
 
-_KINDS = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}
-_WANTED: dict[str, dict[str, Any]] = {  # what their layers are, where their configurations leave a choice
+_MODEL_TYPES = {"roberta": ("roberta", "xlm-roberta", "camembert"), "bart": ("bart",)}
+_WANTED: dict[str, dict[str, Any]] = {  # what our layers implement, where their configurations leave a choice
     "roberta": {"layer_norm_eps": 1e-5, "hidden_act": "gelu", "type_vocab_size": 1, "pad_token_id": 1},
     "bart": {
         "activation_function": "gelu",
@@ -176,31 +170,30 @@ _NAMES = {
 
 
 def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
-    """What the settings of a model over an encoder (or over BART) are, by its configuration."""
+    """The model settings that follow from the configuration of an encoder (or BART)."""
     model = preset.model
     assert isinstance(model, OverEncoderConfig)
-    if config["model_type"] not in _KINDS[model.encoder]:
+    if config["model_type"] not in _MODEL_TYPES[model.encoder]:
         raise InputError(
-            f"{argument('init', text)}: {config['model_type']} is no {model.encoder} (model.encoder={model.encoder})"
+            f"{argument('init', text)}: {config['model_type']} is not {model.encoder} (model.encoder={model.encoder})"
         )
     for name, value in _WANTED[model.encoder].items():
         if config.get(name, value) != value:
             theirs = "BART" if model.encoder == "bart" else "RoBERTa"
             raise InputError(
-                f"{argument('init', text)}: its {name} is {config[name]}, and ours is {value}, as that of {theirs}"
+                f"{argument('init', text)}: its {name} is {config[name]}; only {value}, as in {theirs}, is supported"
             )
     layers = config["encoder_layers" if model.encoder == "bart" else "num_hidden_layers"]
     if parts := model.layers_of_encoder() - model.encoder_layers:
         if model.layers_of_encoder() != layers:
             raise InputError(
-                f"{argument('init', text)}: has {layers} layers, and model.mixed_layers ({parts}) and "
-                f"model.encoder_layers "
-                f"({model.encoder_layers}) are {model.layers_of_encoder()} together"
+                f"{argument('init', text)}: has {layers} layers, but model.mixed_layers ({parts}) and "
+                f"model.encoder_layers ({model.encoder_layers}) add up to {model.layers_of_encoder()}"
             )
         layers = model.encoder_layers
-    # RoBERTa counts the rows of its table, BART the tokens.
+    # RoBERTa's setting counts the rows of its table, BART's the tokens.
     rows = config["max_position_embeddings"] + (OFFSET if model.encoder == "bart" else 0)
-    most = rows - OFFSET - (1 if model.encoder_marks else 0)  # <s> is no part of a sentence's length
+    most = rows - OFFSET - (1 if model.encoder_marks else 0)  # <s> does not count in a sentence's length
     if preset.training.max_length > most:
         raise InputError(
             f"training.max_length={preset.training.max_length}: {text} has positions for {most:,} tokens; lower it"
@@ -211,7 +204,7 @@ def _encoder_shape(text: str, config: Any, preset: Preset) -> dict[str, int]:
 
 
 def _shape(config: Any) -> dict[str, int]:
-    """Layers and width, as BART's and T5's configurations call them."""
+    """Layers and width, by their names in the configurations of BART and T5."""
     names = {
         "encoder_layers": ("encoder_layers", "num_layers"),
         "decoder_layers": ("decoder_layers", "num_decoder_layers", "num_layers"),

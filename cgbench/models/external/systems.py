@@ -1,4 +1,4 @@
-"""An external model or server translates a text."""
+"""Translate a text with an external model or a server."""
 
 from __future__ import annotations
 
@@ -32,29 +32,30 @@ _ANSWERS = "answers.jsonl"
 
 
 def plan_system(text: str, prompt: str | None) -> Planned | Server:
-    """What the name of a system stands for; nothing is asked or loaded yet.
+    """Resolve the address of a system; nothing is requested or loaded yet.
 
-    :raises InputError: the name is wrong, or there is no such model.
+    :raises InputError: the address is invalid, or there is no such model.
     """
     if text.startswith("openai:"):
         if prompt is None:
             raise InputError(
-                f"{text}: a server is asked in words; give them with {argument('prompt')}, such as 'Translate into "
-                "English: {source}'"
+                f"{text}: a server needs a prompt; set {argument('prompt')}, such as "
+                "'Translate into English: {source}'"
             )
         return parse_server(text, read_template(prompt, argument("prompt")))
     if parse_address(text).kind == "own":
         raise InputError(
-            f"{text}: no external model; write hf:..., openai:..., or {argument('model')} for a checkpoint"
+            f"{text}: not an external model; write hf:... or openai:..., or use {argument('model')} for a checkpoint"
         )
     return plan_member(text, prompt)
 
 
 def translate_by_system(request: TranslateRequest) -> list[str]:
-    """The lines of the output, which is written with its sidecar; what is there already is kept.
+    """Translate, and write the output with its sidecar; an interrupted run resumes.
 
-    :raises InputError: a sentence is too long for the model, or the server fails; what is done is kept. Or the output
-        holds translations by another system or prompt, or of another text.
+    :returns: the lines of the output.
+    :raises InputError: a sentence is too long for the model, the server fails, or the output contains translations by
+        another system or prompt, or of another text.
     """
     output = as_path(cast("str", request.output))
     check_output(sidecar_path(output), files_of(request.sources))
@@ -62,7 +63,7 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
     lines, _ = lines_of(request.sources, "sources")
     device = "cpu" if request.is_server else choose_device(request.device)
     config: dict[str, Any] = {"system": dict(system.identity), "nbest": nbest or 1}
-    asked = isinstance(system, Server)
+    from_server = isinstance(system, Server)
     if isinstance(system, Planned):
         config |= {"search": request.search, "device": device, "shard": SHARD, "batch_tokens": request.batch_tokens}
     step = Step("translations", config, {"source": hash_value(lines)})
@@ -90,7 +91,7 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
         "system": config["system"],
         **{name: value for name, value in config.items() if name in ("nbest", "search", "device")},
         "cut": sum(row["nbest"][0]["cut"] for row in rows),
-        **({"without_text": [place for place, row in enumerate(rows, 1) if row.get("missing")]} if asked else {}),
+        **({"without_text": [place for place, row in enumerate(rows, 1) if row.get("missing")]} if from_server else {}),
         "lines": len(rows),
         "source": step.inputs["source"],
         "output": hashlib.sha256(text.encode("utf-8")).hexdigest(),
@@ -98,7 +99,7 @@ def translate_by_system(request: TranslateRequest) -> list[str]:
     }
     write_atomic(output, text)
     write_atomic(sidecar_path(output), to_json(record))
-    _warn_of(record, asked)
+    _warn_of(record, from_server)
     return written
 
 
@@ -107,43 +108,45 @@ def _warn_of(record: Mapping[str, Any], server: bool) -> None:
     lines = record["lines"]
     found = []
     if record["cut"]:
-        limit = "max_tokens=N behind its ?" if server else argument("max_length_ratio")
-        found.append(f"{record['cut']:,} of {counted(lines, 'translation')} were cut short by a limit; see {limit}")
+        limit = "?max_tokens=N" if server else argument("max_length_ratio")
+        found.append(
+            f"{record['cut']:,} of {counted(lines, 'translation')} were cut short; raise the limit with {limit}"
+        )
     if missing := record.get("without_text"):
         named = ", ".join(map(str, missing[:NAMED])) + (", ..." if len(missing) > NAMED else "")
         found.append(
-            f"the server gave no text for {len(missing):,} of {counted(lines, 'sentence')} (line {named}), for example "
-            "because a filter stopped it: these hypotheses are empty"
+            f"the server returned no text for {len(missing):,} of {counted(lines, 'sentence')} (line {named}), for "
+            "example because of a filter; these hypotheses are empty"
         )
     for text in found:
         warnings.warn(InputWarning(text), stacklevel=2)
 
 
 def _check_earlier(output: Path, now: Mapping[str, Any]) -> None:
-    """Refuse to overwrite translations by another system or prompt, or of another text: they cost time, or money."""
+    """Refuse to overwrite translations by another system or prompt, or of another text: they cost time or money."""
     path = sidecar_path(output)
     if not output.is_file() or not path.is_file():
         return
     record = read_json(path)
     if not isinstance(record, dict) or not isinstance(record.get("system"), dict):
-        raise InputError(f"{path}: is not what cgbench wrote; remove it and {output.name}, or name another output")
+        raise InputError(f"{path}: not written by cgbench; remove it and {output.name}, or choose another output")
     before = {**record["system"], "source": record.get("source")}
     if changed := [name for name in dict.fromkeys((*now, *before)) if before.get(name) != now.get(name)]:
         raise InputError(
-            f"{output}: holds translations with another {changed[0]} ({path.name} says how they were made); name "
-            "another output, or remove both files"
+            f"{output}: contains translations with another {changed[0]} (see {path.name}); choose another output, or "
+            "remove both files"
         )
 
 
 def _by_model(system: Planned, lines: Sequence[str], out: Path, search: Mapping[str, Any], device: str) -> None:
-    """Translate shard by shard; a finished one is a file."""
+    """Translate shard by shard; every finished shard is a file."""
     starts = range(0, len(lines), SHARD)
     paths = {start: out / f"part-{start // SHARD:05d}.jsonl" for start in starts}
     waiting = [start for start in starts if not paths[start].is_file()]
     if not waiting:
         return
-    there = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
-    with bar(len(lines), "translating", "sentence", initial=there) as shown:
+    finished = sum(len(lines[start : start + SHARD]) for start in starts if start not in waiting)
+    with bar(len(lines), "translating", "sentence", initial=finished) as shown:
         member = system.open(device)
         for start in waiting:
             found = member.translate(lines[start : start + SHARD], **search, done=shown.update)
@@ -177,7 +180,7 @@ def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _shown(row: Mapping[str, Any], nbest: int | None, form: str) -> str:
-    """A row of the output: the best, with its scores where there are some; all of them, if they are asked for."""
+    """A row of the output: the best hypothesis, in JSON with its scores and the n-best list if requested."""
     every = [{key: value for key, value in one.items() if key != "cut"} for one in row["nbest"]]
     if form != "json":
         return str(every[0]["hypothesis"])

@@ -1,15 +1,15 @@
-"""How far members of different tokenisers disagree: measures of texts, not of tokens.
+"""Measure how far members with different tokenisers disagree, over texts instead of tokens.
 
-Distributions over tokens can be compared where tokens are the same. Of any members these can be had:
+Token distributions are comparable only if the members share a vocabulary. These measures work for any members:
 
 ``text_log_prob``
-    mean over members of log P_m(y) / C, nats a character; C is the characters of the hypothesis and one for its end.
+    mean over members of log P_m(y) / C, nats per character; C: characters of the hypothesis, plus one for its end.
 ``text_log_prob_variance``
-    the variance of that over members.
+    variance of the same over members.
 ``text_chrf_disagreement``
-    1 - the mean chrF (0 to 1, both directions) between the translations that two members make themselves.
+    1 - the mean chrF (0 to 1, both directions) between the members' own translations.
 
-They are not the measures of the same kind over tokens, and have names of their own.
+They differ from the measures over tokens and have other names.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from cgbench.progress import bar
 
 
 def measure_in_text_space(work: Measurement, out: Path, engine: Engine) -> None:
-    """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and the measures; go on with what is there."""
+    """Write ``out/part-*.jsonl``, one line per sentence with ``hypothesis`` and the measures; resumes."""
     require("sacrebleu", "scores")
     shards, members = range(-(-len(work.lines) // SHARD)), range(len(work.members))
     every = [(member, shard) for member in members for shard in shards]
     out.mkdir(parents=True, exist_ok=True)
     try:
-        # The first member's translations come first: all members score them.
+        # All members score the first member's translations, so translation comes first.
         for name, task in (("translate", _translate), ("score", _score)):
             waiting = [(member, shard) for member, shard in every if not _path(out, name, member, shard).is_file()]
             with bar(len(every), name, "part", initial=len(every) - len(waiting)) as shown:
@@ -59,7 +59,7 @@ def measure_in_text_space(work: Measurement, out: Path, engine: Engine) -> None:
 
 
 def chrf_disagreement(translations: Sequence[Sequence[str]]) -> list[float]:
-    """1 - mean chrF of each sentence's translations over all ordered pairs of members; two empty ones agree."""
+    """1 - the mean chrF of each sentence's translations over ordered pairs of members; two empty ones agree."""
     metric = require("sacrebleu.metrics", "scores").CHRF()
 
     def agreement(one: str, other: str) -> float:
@@ -86,7 +86,7 @@ def _translate(work: Measurement, member: int, shard: int, out: Path) -> None:
 
 
 def _score(work: Measurement, member: int, shard: int, out: Path) -> None:
-    """Log-probability a character of every hypothesis under one member, by its own tokens."""
+    """Write the log-probability per character of every hypothesis under one member."""
     import torch
 
     opened = open_member(work.members[member], work.device)

@@ -1,13 +1,16 @@
-"""The measures of an ensemble whose members are in memory one after another, killed and resumed anywhere.
+"""Measure an ensemble with one member in memory at a time; interrupted runs resume.
 
-Sentences go by blocks. Of a block the first member makes the translations, unless there are some; then each member is
-loaded, writes the states of its sentences, and goes; then the members' last layers meet over a few hundred tokens at a
-time (:func:`~cgbench.models.teacher_forcing.measure_members`). Memory is that of one member, or of the last layers and
-half a gigabyte of logits (on a GPU: four tables of tokens x vocabulary), and does not grow with the text; nor does the
-disk, where a block's states are at most.
+For each block of sentences:
 
-Every file is written whole, and depends on its sentences and the members alone: a call that is killed loses the file in
-the making, and neither where it was killed nor the number of workers changes a byte.
+1. the first member translates, unless hypotheses are given;
+2. one member after another is loaded and writes its states;
+3. all last layers run on a few hundred tokens at a time (:func:`~cgbench.models.teacher_forcing.measure_members`).
+
+Memory is that of one member, or of the last layers and half a gigabyte of logits (on a GPU: four tables of tokens x
+vocabulary). Neither memory nor disk use grows with the text; the disk holds the states of one block.
+
+Every file is written atomically and depends only on its sentences and the members. So neither an interruption nor the
+number of workers changes the output.
 """
 
 from __future__ import annotations
@@ -30,20 +33,20 @@ from cgbench.progress import bar
 if TYPE_CHECKING:
     from cgbench.models.external.member import Member
 
-SHARD = 500  # sentences of a file: batches are formed inside one
-BLOCK = 20  # files that are worked on together: each member is loaded once for them
-TOKENS = 512  # rows of a table as wide as the vocabulary, where that is large
-_NUMBERS = 1 << 27  # of such a table at most: 512 x 256,000, half a gigabyte
+SHARD = 500  # sentences per file; batches do not cross files
+BLOCK = 20  # files per block; each member is loaded once per block
+TOKENS = 512  # maximum rows of a table of tokens x vocabulary
+_NUMBERS = 1 << 27  # maximum numbers in such a table: 512 x 256,000, half a gigabyte
 _SCRATCH = "states"
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is asked of an ensemble.
+    """Texts to measure, and the ensemble.
 
-    :param members: the first translates where there are no ``hypotheses``.
-    :param references: the given translations, to be measured, too, under names that begin with ``reference_``.
-    :param search: of the translations: the arguments of :meth:`.member.Member.translate`.
+    :param members: the first translates if there are no ``hypotheses``.
+    :param references: reference translations, measured with the prefix ``reference_``.
+    :param search: arguments of :meth:`.member.Member.translate`.
     """
 
     members: tuple[Planned, ...]
@@ -60,8 +63,7 @@ def part_path(folder: Path, number: int) -> Path:
 
 
 def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None:
-    """Write ``out/part-*.jsonl``: a line a sentence with ``hypothesis`` and every sequence measure; go on with what is
-    there."""
+    """Write ``out/part-*.jsonl``, one line per sentence with ``hypothesis`` and all sequence measures; resumes."""
     shards = range(-(-len(work.lines) // SHARD))
     waiting = [shard for shard in shards if not part_path(out, shard).is_file()]
     scratch = out / _SCRATCH
@@ -71,9 +73,9 @@ def measure_in_token_space(work: Measurement, out: Path, engine: Engine) -> None
             scratch.mkdir(parents=True, exist_ok=True)
             if work.hypotheses is None:
                 _run("translations", _translate, work, block, range(1), scratch, engine)
-            _run("members", _force, work, block, range(len(work.members)), scratch, engine)
-            open_member.cache_clear()  # what is in this process goes before the last layers come
-            _run("measures", _meet, work, block, range(1), out, engine)
+            _run("members", _write_states, work, block, range(len(work.members)), scratch, engine)
+            open_member.cache_clear()  # free memory for the last layers
+            _run("measures", _write_measures, work, block, range(1), out, engine)
             _heads.cache_clear()
             shutil.rmtree(scratch)
     finally:
@@ -91,28 +93,28 @@ def _run(
     folder: Path,
     engine: Engine,
 ) -> None:
-    """One kind of task for every member and shard of a block; member after member, so that a worker loads few."""
+    """Run a task for every member and shard of a block, ordered by member so that a worker loads few members."""
     every = [(member, shard) for member in members for shard in block]
     tasks = [
         (part_of(work, shard), member, shard, folder)
         for member, shard in every
-        if not _made(task, folder, member, shard).is_file()
+        if not _path(task, folder, member, shard).is_file()
     ]
     total = sum(len(part_of(work, shard).lines) for _, shard in every)
-    there = total - sum(len(part.lines) for part, *_ in tasks)
-    with bar(total, title, "sentence", initial=there) as progress:
+    finished = total - sum(len(part.lines) for part, *_ in tasks)
+    with bar(total, title, "sentence", initial=finished) as progress:
         for done in engine.run(task, tasks, Needs(gpus=float(work.device == "cuda"))):
             progress.update(done)
 
 
-def _made(task: Callable[..., int], folder: Path, member: int, shard: int) -> Path:
+def _path(task: Callable[..., int], folder: Path, member: int, shard: int) -> Path:
     if task is _translate:
         return folder / f"translations-{shard:05d}.json"
-    return folder / f"member-{member}-{shard:05d}.safetensors" if task is _force else part_path(folder, shard)
+    return folder / f"member-{member}-{shard:05d}.safetensors" if task is _write_states else part_path(folder, shard)
 
 
 def part_of(work: Measurement, shard: int) -> Measurement:
-    """What is asked of one shard."""
+    """The measurement of one shard."""
     part = slice(shard * SHARD, (shard + 1) * SHARD)
     hypotheses = None if work.hypotheses is None else work.hypotheses[part]
     references = None if work.references is None else work.references[part]
@@ -122,12 +124,12 @@ def part_of(work: Measurement, shard: int) -> Measurement:
 def _translate(work: Measurement, member: int, shard: int, scratch: Path) -> int:
     found = open_member(work.members[member], work.device).translate(work.lines, **work.search)
     rows = [{"text": best.text, "tokens": best.tokens.tolist()} for best, *_ in found]
-    write_atomic(_made(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
+    write_atomic(_path(_translate, scratch, member, shard), json.dumps(rows, ensure_ascii=False))
     return len(work.lines)
 
 
-def _force(work: Measurement, member: int, shard: int, scratch: Path) -> int:
-    """Write the states of one member at every token that is measured, and its last layer, if it is the first time."""
+def _write_states(work: Measurement, member: int, shard: int, scratch: Path) -> int:
+    """Write the states of one member at every target token, and its last layer if not written yet."""
     from cgbench.models.checkpoints import write_tensors
 
     opened = open_member(work.members[member], work.device)
@@ -138,17 +140,17 @@ def _force(work: Measurement, member: int, shard: int, scratch: Path) -> int:
     for name, (_, targets) in _targets(work, shard, scratch, opened).items():
         tensors[name] = opened.states(work.lines, targets)
         tokens[name] = [target.tolist() for target in targets]
-    # Every member encodes what was given as text itself; of one vocabulary, they do it alike.
-    write_tensors(_made(_force, scratch, member, shard), tensors, json.dumps(tokens))
+    # Every member encodes texts with its own tokeniser; `_check_tokens` checks that the tokens agree.
+    write_tensors(_path(_write_states, scratch, member, shard), tensors, json.dumps(tokens))
     return len(work.lines)
 
 
 def _targets(
     work: Measurement, shard: int, scratch: Path, member: Member
 ) -> dict[str, tuple[Sequence[str], list[np.ndarray]]]:
-    """What is measured, by the beginning of the names of its measures: the texts and their ids."""
+    """The texts to measure and their ids, by the prefix of their measures' names."""
     if work.hypotheses is None:
-        rows = json.loads(_made(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
+        rows = json.loads(_path(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
         texts: Sequence[str] = [row["text"] for row in rows]
         found = {"": (texts, [np.array(row["tokens"], np.int64) for row in rows])}
     else:
@@ -158,17 +160,17 @@ def _targets(
     return found
 
 
-def _meet(work: Measurement, member: int, shard: int, out: Path) -> int:
-    """Write the measures of a shard: the members' distributions, side by side."""
+def _write_measures(work: Measurement, member: int, shard: int, out: Path) -> int:
+    """Write the measures of a shard from the states of all members."""
     from cgbench.models.checkpoints import read_tensors
 
     scratch = out / _SCRATCH
     heads = _heads(tuple(_head_path(scratch, number) for number in range(len(work.members))), work.device)
-    files = [read_tensors(_made(_force, scratch, number, shard)) for number in range(len(work.members))]
+    files = [read_tensors(_path(_write_states, scratch, number, shard)) for number in range(len(work.members))]
     tokens = [json.loads(text or "") for _, text in files]
     columns: dict[str, list[Any]] = {}
     if work.hypotheses is None:
-        rows = json.loads(_made(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
+        rows = json.loads(_path(_translate, scratch, 0, shard).read_text(encoding="utf-8"))
         columns["hypothesis"] = [row["text"] for row in rows]
     else:
         columns["hypothesis"] = list(work.hypotheses)
@@ -189,15 +191,15 @@ def _check_tokens(work: Measurement, tokens: Sequence[Any], shard: int) -> None:
         for row, (one, two) in enumerate(zip(tokens[0], other, strict=True), shard * SHARD + 1):
             if one != two:
                 raise InputError(
-                    f"{work.members[number].address.text}: reads the translation of line {row} as other tokens than "
-                    f"{work.members[0].address.text}: their vocabularies are the same, their tokenisers are not"
+                    f"{work.members[number].address.text}: splits the translation of line {row} into other tokens than "
+                    f"{work.members[0].address.text}: they share a vocabulary but not the tokeniser"
                 )
 
 
 def measure_states(
     heads: Sequence[Any], states: Sequence[Any], targets: Sequence[np.ndarray], device: str = "cpu"
 ) -> dict[str, np.ndarray]:
-    """Every sequence measure of some targets, from the members' states.
+    """All sequence measures of some targets, from the members' states.
 
     :param heads: the members' last layers (:class:`.member.Head`), on ``device``; ``states``: of each ``[T, width]``.
     :returns: name -> float64 ``[N]``.
@@ -207,8 +209,8 @@ def measure_states(
     from cgbench.models.devices import one_thread
     from cgbench.models.teacher_forcing import Logits, measure_members
 
-    def logits_of(head: Any, made: Any) -> Logits:
-        return lambda part, out: head.logits(made[part].to(device), out)
+    def logits_of(head: Any, states: Any) -> Logits:
+        return lambda part, out: head.logits(states[part].to(device), out)
 
     size = len(heads[0].weight)
     ids = torch.from_numpy(np.concatenate([*targets, np.zeros(0, np.int64)]).astype(np.int64)).to(device)
@@ -224,13 +226,13 @@ def _head_path(scratch: Path, member: int) -> Path:
 
 @functools.lru_cache(maxsize=1)
 def open_member(member: Planned, device: str) -> Member:
-    """The one member that a worker has in memory."""
+    """The only member that a worker holds in memory."""
     return member.open(device)
 
 
 @functools.lru_cache(maxsize=1)
 def _heads(paths: tuple[Path, ...], device: str) -> list[Any]:
-    """The last layers of all members; a worker reads them once a block."""
+    """The last layers of all members; a worker reads them once per block."""
     from cgbench.models.external.member import Head
 
     return [Head.load(path).to(device) for path in paths]

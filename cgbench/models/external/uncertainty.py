@@ -1,4 +1,4 @@
-"""How uncertain an ensemble of models of any origin is about each sentence: what ``cgbench uncertainty`` does."""
+"""Measure the uncertainty of an ensemble of native or external models (``cgbench uncertainty``)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class UncertaintyRequest(SearchOptions, TaskOptions):
 
 @accepts(UncertaintyRequest)
 def uncertainty(request: UncertaintyRequest) -> list[dict[str, Any]]:
-    """How uncertain an ensemble is about each sentence: what ``cgbench uncertainty`` writes.
+    """Measure the uncertainty of an ensemble about each sentence.
 
     With ``output``, a repeated call resumes; without it, nothing is kept.
 
     :returns: one dictionary per sentence: ``hypothesis`` and every measure (:mod:`cgbench.models.uncertainty`).
-    :raises InputError: a member cannot be opened, or texts or arguments do not fit together.
+    :raises InputError: a member cannot be opened, or texts or arguments are inconsistent.
     """
     with tempfile.TemporaryDirectory() as scratch:
         output = Path(scratch) / "uncertainty.jsonl" if request.output is None else as_path(request.output)
@@ -59,25 +59,25 @@ def uncertainty(request: UncertaintyRequest) -> list[dict[str, Any]]:
 
 
 def work_beside(output: Path) -> Path:
-    """The folder beside an output in which what is done already is kept; it may be removed when the output is there."""
+    """The folder of intermediate results of an output; it may be deleted once the output exists."""
     return output.with_name(f"{output.name}.work")
 
 
 def uncertainty_step(members: Sequence[Planned], config: Mapping[str, Any], inputs: Mapping[str, str]) -> Step:
-    """The step of a workspace that measures sentences by members from outside."""
+    """The workspace step of an uncertainty measurement."""
     return Step(
         "uncertainty",
         {**config, "members": [dict(member.identity) for member in members], "shard": SHARD},
         inputs,
-        revision=3,  # measures in one pass over the logits of all members
+        revision=3,  # all measures in one pass over the logits
     )
 
 
 def measure(request: UncertaintyRequest, output: Path) -> None:
-    """Write a JSON object per sentence, with ``hypothesis`` and every measure; what is there already is kept.
+    """Write one JSON object per sentence, with ``hypothesis`` and all measures; resumes.
 
-    :raises InputError: there are not as many hypotheses as sentences, the members' vocabularies differ, or a
-        sentence is too long for a checkpoint.
+    :raises InputError: the numbers of hypotheses and sentences differ, the members' vocabularies differ, or a sentence
+        is too long for a checkpoint.
     """
     names = [request.members] if is_path(request.members) else request.members
     if not names:
@@ -89,12 +89,12 @@ def measure(request: UncertaintyRequest, output: Path) -> None:
     members = [plan_member(str(name), request.prompt) for name in names]
     if len(members) == 1:
         text = (
-            "one member: rmi, and whatever else says how far members disagree, is the same for every line but for "
-            f"rounding; give {argument('members')} several times"
+            "with one member, rmi and all other measures of disagreement are constant up to rounding; repeat "
+            f"{argument('members')}"
         )
         warnings.warn(InputWarning(text), stacklevel=2)
     if hypotheses is not None and len(hypotheses) != len(lines):
-        raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; one per line is needed")
+        raise InputError(f"{len(hypotheses):,} hypotheses for {len(lines):,} sentences; the numbers must be equal")
     if not space:
         check_together(members)
     for member in members:

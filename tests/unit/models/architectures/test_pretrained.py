@@ -205,11 +205,11 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
     preset = preset_of("transformer")
     with pytest.raises(InputError, match=r"its weights come from a model: init='hf:"):
         check_whole(preset, None)
-    with pytest.raises(InputError, match=r"has an encoder of its own"):
+    with pytest.raises(InputError, match=r"has its own encoder"):
         plan_start(f"hf:{roberta}", preset.replace({"model.encoder": "own"}))
     with pytest.raises(InputError, match=r"max_length=39: .* has positions for 38 tokens"):
         plan_start(f"hf:{roberta}", preset.replace({"training.max_length": 39}))
-    with pytest.raises(InputError, match=r"has 3 layers, and model\.mixed_layers \(2\) and .* are 4 together"):
+    with pytest.raises(InputError, match=r"has 3 layers, but model\.mixed_layers \(2\) and .* add up to 4"):
         plan_start(f"hf:{roberta}", preset_of("dangle", **{"model.mixed_layers": 2}))
     with pytest.raises(InputError, match=r"its layer_norm_eps is 1e-12"):
         plan_start(write_roberta(tmp_path / "other", layer_norm_eps=1e-12), preset)
@@ -221,7 +221,7 @@ def test_bad_starts_are_refused(roberta, corpus, tmp_path):
         preset_of("r_dangle", **{"model.values": "separate"})
     write_roberta(tmp_path / "smaller", words=WORDS[:-1])
     (tmp_path / "smaller" / "tokenizer.json").write_bytes((roberta / "tokenizer.json").read_bytes())
-    with pytest.raises(InputError, match=r"its tokeniser has 20 ids, and its embeddings are 19"):
+    with pytest.raises(InputError, match=r"it has 20 ids, but the model has 19 embeddings"):
         train(corpus, tmp_path / "smaller", tmp_path / "out", "transformer")
     shutil.copytree(roberta, tmp_path / "wrong")
     config = json.loads((tmp_path / "wrong" / "config.json").read_text())

@@ -209,7 +209,7 @@ SHAPE = {"layers": 12, "attention_heads": 16, "ffn_dim": 4096}
 def test_bad_starts_are_refused(bart, tmp_path):
     with pytest.raises(InputError, match=r"roberta is no bart"):
         plan_start(write_roberta(tmp_path / "roberta"), preset_of("transformer"))
-    with pytest.raises(InputError, match=r"its scale_embedding is True, and ours is False, as that of BART"):
+    with pytest.raises(InputError, match=r"its scale_embedding is True; only False, as in BART"):
         plan_start(write_bart(tmp_path / "scaled", scale_embedding=True), preset_of("transformer"))
     with pytest.raises(InputError, match=r"max_length=39: .* has positions for 38 tokens"):
         plan_start(f"hf:{bart}", preset_of("transformer", **{"training.max_length": 39}))
@@ -226,7 +226,7 @@ def test_bad_starts_are_refused(bart, tmp_path):
     biased.final_logits_bias.add_(1)
     shutil.copytree(bart, tmp_path / "biased")
     biased.save_pretrained(tmp_path / "biased")
-    with pytest.raises(InputError, match=r"its output layer is not its table of words alone"):
+    with pytest.raises(InputError, match=r"its output layer is not its embedding matrix"):
         build("transformer", tmp_path / "biased")
 
 

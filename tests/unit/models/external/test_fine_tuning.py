@@ -202,7 +202,7 @@ def test_adapters_alone_are_trained_and_saved(corpus, folders, tmp_path, kind):
     assert float(-chosen.mean()) == pytest.approx(wanted, rel=1e-4)
     with pytest.raises(InputError, match=r"hf:BASE\?adapter="):
         load_checkpoint(tmp_path / "whole")
-    with pytest.raises(InputError, match=r"an adapter over an adapter"):
+    with pytest.raises(InputError, match=r"over an adapter"):
         plan_start(f"hf:{folders / kind}?adapter={tmp_path / 'whole'}", ADAPTER)
 
 
@@ -217,7 +217,7 @@ def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, cor
 
 
 def test_bad_starts_are_refused(corpus, folders, tmp_path):
-    with pytest.raises(InputError, match=r"name a revision, hf:org/model@main"):
+    with pytest.raises(InputError, match=r"add a revision: hf:org/model@main"):
         plan_start("hf:org/model", PRESET)
     with pytest.raises(InputError, match=r"leave model and arch out"):
         plan_start(f"hf:{folders / 't5'}", PRESET.replace({"model.architecture": "transformer"}))
@@ -225,17 +225,17 @@ def test_bad_starts_are_refused(corpus, folders, tmp_path):
         train(corpus, folders / "marian", tmp_path / "out", PRESET.replace(
             {"training.max_length": 200, "training.max_tokens": 200}
         ))  # fmt: skip
-    with pytest.raises(InputError, match=r"gpt2 is no encoder-decoder"):
+    with pytest.raises(InputError, match=r"gpt2 is not an encoder-decoder"):
         plan_start(write_model(tmp_path / "gpt2", "gpt2"), PRESET)
-    with pytest.raises(InputError, match=r"mc: has masks for translating; training draws its own"):
+    with pytest.raises(InputError, match=r"mc: is only for translation"):
         plan_start(f"mc:hf:{folders / 't5'}?seed=1", PRESET)
     shutil.copytree(folders / "t5", tmp_path / "larger")
     tokenizer([*WORDS, "more"]).save_pretrained(tmp_path / "larger")
-    with pytest.raises(InputError, match=r"its tokeniser is another model's: it has ids up to 18"):
+    with pytest.raises(InputError, match=r"the tokeniser belongs to another model: it has ids up to 18"):
         train(corpus, tmp_path / "larger", tmp_path / "out")
     shutil.copytree(folders / "t5", tmp_path / "pickle")
     (tmp_path / "pickle" / "model.safetensors").rename(tmp_path / "pickle" / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"no pickle is loaded"):
+    with pytest.raises(InputError, match=r"pickles are never loaded|no safetensors weights"):
         plan_start(f"hf:{tmp_path / 'pickle'}", PRESET)
     shutil.copytree(folders / "t5", tmp_path / "other")
     config = json.loads((tmp_path / "other" / "config.json").read_text())

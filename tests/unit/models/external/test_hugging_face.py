@@ -109,7 +109,7 @@ def test_a_model_whose_logits_are_more_than_its_last_layer(member):
     before = member.translate(LINES[:1], beam=1)[0][0]
     hook = member.model.register_forward_hook(sharpen)
     try:
-        with pytest.raises(InputError, match="its logits are more than its last layer makes of its states"):
+        with pytest.raises(InputError, match="its logits are not a function of its last layer"):
             member.head()
         (one,) = member.translate(LINES[:1], beam=1)[0]
         log_probs = plain_log_probs(member, LINES[0], one.tokens.tolist())

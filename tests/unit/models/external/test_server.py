@@ -55,7 +55,7 @@ def test_a_choice_without_text_among_others(tmp_path):
 def test_a_key_that_no_header_can_have(tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_API_KEY", "sec\nret")
     fake = Fake()
-    with pytest.raises(InputError, match="CGBENCH_API_KEY: holds a character that no key has"):
+    with pytest.raises(InputError, match="CGBENCH_API_KEY: contains an invalid character"):
         ask(fake, tmp_path / "kept")
     assert fake.asked == []
 
@@ -72,7 +72,7 @@ def test_a_server_that_hangs_is_left_after_a_while(tmp_path):
 def test_what_is_answered_is_never_asked_for_again(tmp_path):
     fake = Fake({"g h": [500] * 6})
     with pytest.raises(
-        InputError, match=r"line 5 has no answer after 6 tries \(status 500: not today\); what is answered is kept"
+        InputError, match=r"line 5 has no answer after 6 tries \(status 500: not today\); finished answers are kept"
     ):
         ask(fake, tmp_path / "kept", options="&parallel=1")
     assert sorted(fake.answered) == ["a b", "c d e", "f"]
@@ -90,7 +90,7 @@ def test_what_is_answered_is_never_asked_for_again(tmp_path):
 def test_an_error_of_one_thread_ends_the_others_without_loss(tmp_path):
     lines = [f"word {number}" for number in range(40)]
     fake = Fake({"word 3": [400]})
-    with pytest.raises(InputError, match=r"the server refuses \(status 400: not today\)"):
+    with pytest.raises(InputError, match=r"the server refuses the request \(status 400: not today\)"):
         ask(fake, tmp_path / "kept", lines)
     kept = [json.loads(line)["row"] for line in (tmp_path / "kept").read_text().splitlines()]
     assert sorted(f"word {row}" for row in kept) == sorted(fake.answered)
@@ -161,7 +161,7 @@ def test_a_damaged_record_is_named(tmp_path):
         ("openai:http://x y/v1?model=m", "not the address of a server"),
         ("openai:http://x/v1#top?model=m", "not the address of a server"),
         ("openai:http://x/v1\r\nHost: y?model=m", "not the address of a server"),
-        ("openai:http://x/v1?model=\udcff", "holds characters that no option has"),
+        ("openai:http://x/v1?model=\udcff", "contains unprintable characters"),
         ("openai:http://me:secret@x/v1?model", "no password belongs here"),
         ("openai:http://x/v1?model", "NAME=VALUE"),
         ("openai:http://me:secret@x/v1?model=m", "no password belongs here; set CGBENCH_API_KEY"),
@@ -175,5 +175,5 @@ def test_bad_names_of_servers(text, said):
 
 @pytest.mark.parametrize("text", ["openai:http://x/v1?model=m", "mc:openai:http://x/v1?model=m"])
 def test_a_server_is_no_member(text):
-    with pytest.raises(InputError, match="no distributions, so it can only translate: cgbench translate system"):
+    with pytest.raises(InputError, match=r"so it can only translate \(cgbench translate system"):
         parse_address(text)
