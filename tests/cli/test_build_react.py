@@ -86,7 +86,7 @@ def test_a_folder_of_that_name_that_no_build_made_is_refused_before_anything_run
     (tmp_path / "x.work/ensemble").mkdir()
     for more in ([], ["--dry-run"]):
         result = run("build-react", *corpora, *SMALL, "--out", tmp_path / "x", *more, status=2)
-        assert f"{tmp_path / 'x.work/ensemble'}: is not this build's" in result.stderr
+        assert f"{tmp_path / 'x.work/ensemble'}: is in the way of this build's members" in result.stderr
     assert not list((tmp_path / "x.work/.cgbench").glob("*/*"))
 
 

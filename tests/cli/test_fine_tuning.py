@@ -44,7 +44,7 @@ def test_what_is_refused(given, run, tmp_path):
         (["--arch", "hugging_face"], "--init hf:ID@REVISION"),
         (["--init", given[0], "--model", "tiny"], "leave --model and --arch out"),
         (["--init", "hf:org/model"], "name a revision"),
-        (["--init", given[0], "--subwords", tmp_path], "has a tokeniser of its own"),
+        (["--init", given[0], "--subwords", tmp_path], "has its own tokeniser"),
     ):
         found = run("train", *words, "--train", given[1], given[1], "--out", tmp_path / "out", status=2)
         assert said in found.stderr and len(found.stderr.splitlines()) == 1

@@ -38,7 +38,7 @@ def test_train_goes_on_and_says_so(corpus, run, tmp_path):
     words = ["train", *corpus, "--out"]
     run(*words, tmp_path / "m", *updates(4))
     more = updates(6)
-    assert "train: goes on (from 4 updates to 6)" in run(*words, tmp_path / "m", *more, "--dry-run").stderr
+    assert "train: resumes (from 4 updates to 6)" in run(*words, tmp_path / "m", *more, "--dry-run").stderr
     found = json.loads(run(*words, tmp_path / "m", *more, "--format", "json").stdout)
     assert (found["finished"], found["trained"]) == (True, 6)
     run(*words, tmp_path / "whole", *more)
@@ -46,8 +46,8 @@ def test_train_goes_on_and_says_so(corpus, run, tmp_path):
     # Refused, by the run and by its plan, in one line each.
     for plan in ((), ("--dry-run",)):
         error = run(*words, tmp_path / "m", *updates(5, *plan), status=2).stderr
-        assert f"{tmp_path / 'm'}: belongs to a run of 6 updates, and training.max_updates is 5 here" in error
-        assert "train from the start into another folder (--out)" in error
+        assert f"{tmp_path / 'm'}: belongs to a run with 6 updates, but training.max_updates is 5" in error
+        assert "train from scratch in another folder (--out)" in error
         seed = run(*words, tmp_path / "m", *more, "--seed", "3", *plan, status=2).stderr
         assert "seed is 1 there and 3 here" in seed
 
@@ -75,7 +75,9 @@ def test_linear_rates_do_not_go_on(corpus, run, tmp_path):
     assert "linear" not in run(*words, *updates(2)).stderr
     for plan in (("--dry-run",), ()):
         said = run(*words, *updates(3, *plan)).stderr
-        assert "warning: members of 2 updates are there" in said and "those of 3 are trained from the start" in said
+        assert (
+            "warning: the existing members with 2 updates" in said and "those with 3 are trained from scratch" in said
+        )
     run("train-ensemble", *corpus, *linear, *updates(3), "--members", "1", "--out", tmp_path / "whole")
     assert files(tmp_path / "e") == files(tmp_path / "whole")
 
@@ -101,7 +103,7 @@ def test_an_ensemble_goes_on(corpus, run, tmp_path):
     data[len(data) // 2] ^= 1
     newest.write_bytes(data)
     error = run(*words, tmp_path / "e", *updates(6), status=2).stderr
-    assert f"{newest}: is damaged" in error and "remove it, and the training begins at the start" in error
+    assert f"{newest}: is damaged" in error and "remove it to train from scratch" in error
     newest.unlink()
     run(*words, tmp_path / "e", *updates(6))
     run(*words, tmp_path / "whole", *updates(6))

@@ -54,7 +54,7 @@ def test_what_is_printed_and_that_a_finished_model_is_kept(corpus, run, tmp_path
     assert contents(tmp_path / "m") == before
     dry = run(*words, "--dry-run")
     assert not dry.stdout and dry.stderr.count("kept") == 2
-    assert "remove it or name another" in run(*words, "--seed", "2", status=2).stderr
+    assert "remove it or choose another" in run(*words, "--seed", "2", status=2).stderr
 
 
 def test_a_run_stopped_by_its_time_goes_on_to_the_same_bytes(corpus, run, tmp_path, monkeypatch):
@@ -113,7 +113,7 @@ def test_going_on_from_another_model(corpus, run, tmp_path):
     ]
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
     error = run(*words, tmp_path / "x", "--set", "model.width=16", status=2).stderr
-    assert "another architecture: model.width is 32, and here 16" in error
+    assert "another architecture: model.width is 32 there and 16 here" in error
     run("train", *corpus, *TINY, "--set", "text.merges=3", "--out", tmp_path / "other")
     error = run(*words, tmp_path / "y", "--subwords", tmp_path / "other", status=2).stderr
     assert "another vocabulary" in error

@@ -148,9 +148,7 @@ def test_a_build_trains_its_members_so(corpora, run, tmp_path, monkeypatch):
 def test_gpus_that_are_not_there(corpus, corpora, run, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     words = ("train-ensemble", *corpus, *TINY, "--out", tmp_path / "e", "--gpus-per-member", "2")
-    line = (
-        "--gpus-per-member 2: PyTorch sees no GPU here; with --device cpu a member is trained by 2 processes on the CPU"
-    )
+    line = "--gpus-per-member 2: PyTorch finds no GPU; with --device cpu, 2 processes on the CPU train a member"
     assert line in run(*words, status=2).stderr
     build = ("build-react", *corpora, "--preset", "demo", "--out", tmp_path / "r", "--gpus-per-member", "2")
     assert line in run(*build, status=2).stderr

@@ -103,7 +103,7 @@ def test_text_of_a_training_and_places_of_a_lexicon(tmp_path, monkeypatch):
     subwords = Subwords.learn(*files, TextConfig(merges=20))
     text = Bitext.read([("a b c", "d e")] * 1000)
     monkeypatch.setenv("CGBENCH_MEMORY", "20K")
-    with pytest.raises(InputError, match=r"x\.de .*x\.en: the text of a training needs about 0\.0 GB"):
+    with pytest.raises(InputError, match=r"x\.de .*x\.en: training data needs about 0\.0 GB"):
         Data(files, subwords, TrainingConfig())
     with pytest.raises(InputError, match="words meet at 6,000 places needs about"):
         meetings(text, cells=True)

@@ -1,1 +1,1 @@
-"""Training: the loop, what is minimised, data, state, validation; one model or an ensemble."""
+"""Training of one model or an ensemble: loop, objectives, data, state, validation."""

@@ -1,6 +1,6 @@
 """Bow: pre-train the encoder to predict the target's words without their order (after Raunak et al., 2019).
 
-Details are ours, as :class:`~cgbench.models.config.methods.BowConfig` says.
+:class:`~cgbench.models.config.methods.BowConfig` lists the details that are our choice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cgbench.models.training.objective import Objective
 
 
 class BagOfWords(Objective):
-    """A sentence's loss: the mean, over the tokens of its target, of -log p(token | mean of the encoder's states)."""
+    """Loss per sentence: the mean over target tokens of -log p(token | mean encoder state)."""
 
     def __init__(self, model: Any, smoothing: float, in_bfloat16: bool, method: BowConfig, target_size: int) -> None:
         super().__init__(model, smoothing, in_bfloat16)
@@ -28,7 +28,7 @@ class BagOfWords(Objective):
         self.head = Linear(model.config.source_width, target_size)
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
-        """See :class:`Objective`; both sums are over sentences. The end token is no word."""
+        """See :class:`Objective`; both sums are over sentences. The end token does not count."""
         with self.autocast(source):
             encoded = self.model.encode(source)
             layout = encoded.layout

@@ -1,8 +1,8 @@
-"""CReg (Yin et al., 2023): representation and prediction consistency, beside the cross entropy.
+"""CReg (Yin et al., 2023): regularise the consistency of representations and of predictions.
 
-Every batch is read twice in one pass, under two dropout masks. A contrastive loss draws states of equal tokens
-together, a distance draws the predictions of the two readings together. What the authors' code and their paper do
-differently are options; the code is the default.
+Every batch is processed twice in one pass, with two dropout masks. A contrastive loss pulls the states of equal tokens
+together; a distance pulls the predictions of the two views together. Options cover the differences between the authors'
+code, which is the default, and their paper.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cgbench.models.training.objective import Objective
 class CReg(Objective):
     """Cross entropy of both views + alpha·contrast of states + beta·distance of predictions.
 
-    The contrast is a mean, and counts as often as the batch has target tokens; the distance is a sum over them.
+    The contrast is a mean, multiplied by the number of target tokens; the distance is a sum over them.
     """
 
     def __init__(self, model: Any, smoothing: float, in_bfloat16: bool, method: CRegConfig, target_size: int) -> None:
@@ -59,32 +59,32 @@ class CReg(Objective):
         return loss, nll_loss / 2
 
     def contrast(self, states: Tensor, labels: Tensor) -> Tensor:
-        """Return the contrastive loss of states [2N, width], those of the second view last, by their labels [2N]."""
-        # The specials come first in a dictionary, then all else, most frequent first.
+        """Return the contrastive loss of states [2N, width], second view last, with labels [2N]."""
+        # A vocabulary has the special tokens first, then the others by decreasing frequency.
         kept = labels >= len(SPECIALS) + self.method.frequent_types
         z = F.normalize(self.project(states.float()[kept]), dim=-1)
         return contrastive_loss(z, labels[kept], self.method.temperature, self.method.anchors)
 
 
 def twice(batch: Ragged) -> Ragged:
-    """Return the sequences of a batch, and all of them again."""
+    """Return a batch concatenated with itself."""
     layout = Layout(np.concatenate((batch.layout.lengths, batch.layout.lengths)), batch.layout.device)
     return Ragged(torch.cat((batch.ids, batch.ids)), layout)
 
 
 def contrastive_loss(z: Tensor, labels: Tensor, temperature: float, anchors: str = "code") -> Tensor:
-    """Return the mean over anchors of -log(e^(z·z_p/τ) / Σ_k e^(z·z_k/τ)), k all vectors but the anchor itself.
+    """Return the mean over anchors of -log(e^(z·z_p/τ) / Σ_k e^(z·z_k/τ)), k over all vectors except the anchor.
 
-    :param z: vectors of length 1, [2N, width], those of the second view last; ``labels``: [2N], the same in both.
+    :param z: unit vectors, [2N, width], second view last; ``labels``: [2N], the same in both views.
     :param anchors: ``code``: those of the first view, with the mean over positives p (equal labels); ``paper``: all,
-        with the sum.
+        with the sum over positives.
     """
     rows = len(z) // 2 if anchors == "code" else len(z)
     if not rows:
-        return z.sum()  # nothing to compare: 0, and part of the graph all the same
+        return z.sum()  # 0, connected to the graph
     logits = (z[:rows] @ z.T) / temperature
     logits = logits.masked_fill(torch.eye(rows, len(z), dtype=torch.bool, device=z.device), -math.inf)
-    # The other view of the anchor is always there, so no row is without a positive.
+    # The other view of the anchor is always a positive.
     positive = labels[:rows, None] == labels
     positive.fill_diagonal_(False)
     log_p = F.log_softmax(logits, -1).masked_fill(~positive, 0).sum(1)
@@ -92,7 +92,7 @@ def contrastive_loss(z: Tensor, labels: Tensor, temperature: float, anchors: str
 
 
 def distance(first: Tensor, second: Tensor, kind: str) -> Tensor:
-    """Return the summed distance of two predictions of the same tokens, by their logits [N, vocabulary].
+    """Return the summed distance of two predictions of the same tokens from their logits [N, vocabulary].
 
     :param kind: ``kl``: (KL(p‖q) + KL(q‖p)) / 2; ``js``: (KL(p‖m) + KL(q‖m)) / 2 with m = (p + q) / 2.
     """

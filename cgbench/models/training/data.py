@@ -1,4 +1,4 @@
-"""Encoded pairs, and the batches that training and validation read them in."""
+"""Encoded sentence pairs, and their batches for training and validation."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from cgbench.models.text.subwords import Subwords
 from cgbench.text.streams import read_lines
 from cgbench.text.word_counts import estimate_words
 
-BYTES_A_WORD = 40  # of both sides: lines and subwords at once (36 to 38 seen, 1.5 subwords a word)
+BYTES_A_WORD = 40  # lines and subwords of both sides (36 to 38 measured, with 1.5 subwords per word)
 
 
 class Data:
-    """Encoded pairs, those that are too long left out.
+    """Encoded sentence pairs, without those that are too long.
 
-    ``rows`` are the pairs that are used; ``skipped``, how many are not; ``lines``, the targets' text, if it is kept.
+    ``rows``: the pairs in use; ``skipped``: number of the others; ``lines``: target text, with ``keep_lines``.
 
     :param files: source and target, plain text.
-    :raises InputError: a file is missing or not UTF-8, the two do not fit, or there is no pair to use.
+    :raises InputError: a file is missing or not UTF-8, the line counts differ, or all pairs are too long.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Data:
     ) -> None:
         words = [estimate_words(path) for path in files]
         needed = BYTES_A_WORD * sum(count or 0 for count in words)
-        check_memory(f"{files[0]} {files[1]}: the text of a training", needed, "train on a part of it")
+        check_memory(f"{files[0]} {files[1]}: training data", needed, "train on a part of it")
         source, target = (list(read_lines(path)) for path in files)
         if len(source) != len(target):
             raise InputError(
@@ -48,14 +48,13 @@ class Data:
         self.skipped = len(good) - len(self.rows)
         if not len(self.rows):
             raise InputError(
-                f"{files[0]}: no pair to use: {len(good)} lines, all longer than training.max_length "
-                f"({config.max_length} subwords)"
+                f"{files[0]}: all {len(good)} lines are longer than training.max_length ({config.max_length} subwords)"
                 if len(good)
                 else f"{files[0]}: empty"
             )
 
     def epoch(self, seed: int, number: int) -> list[np.ndarray]:
-        """Return the batches of an epoch of training, from 0."""
+        """Return the batches of training epoch ``number``, from 0."""
         if size := self.config.batch_sentences:
             random = np.random.Generator(np.random.PCG64([seed, number]))
             if self.config.batch_draw == "epoch":
@@ -66,7 +65,7 @@ class Data:
         return make_batches(self.source.lengths, self.target.lengths, self.rows, self.config.max_tokens, (seed, number))
 
     def in_order(self, rows: np.ndarray | None = None) -> list[np.ndarray]:
-        """Return batches of all pairs, or of ``rows``, from short to long."""
+        """Return batches of all pairs, or of ``rows``, by increasing length."""
         rows = self.rows if rows is None else rows
         return make_batches(self.source.lengths, self.target.lengths, rows, self.config.max_tokens)
 
@@ -76,7 +75,7 @@ class Data:
 
     @property
     def digest(self) -> str:
-        """sha256 of what there is to learn from."""
+        """sha256 of the encoded pairs."""
         digest = hashlib.sha256()
         for side in (self.source, self.target):
             digest.update(side.ids.tobytes())

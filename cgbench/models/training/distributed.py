@@ -1,7 +1,7 @@
-"""Several processes that train one model together, each on a device of its own, started by ``torchrun``.
+"""Distributed training of one model, one process per device, started by ``torchrun``.
 
-What an update is does not depend on their number: a process takes every n-th row of each batch, gradients are summed
-over the processes and divided by the tokens of the whole update. The first process alone validates and writes.
+The number of processes does not change an update: each process takes every n-th row of each batch, and gradients are
+summed over the processes and divided by the tokens of the whole update. Only the first process validates and writes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from cgbench.errors import InputError
 
-PATIENCE = timedelta(hours=12)  # the others wait while the first validates
+TIMEOUT = timedelta(hours=12)  # the others wait while the first validates
 
 
 @dataclass(frozen=True)
@@ -37,27 +37,27 @@ class Processes:
         return self.rank == 0
 
     def shard(self, rows: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return this process' rows of a batch, and 1; or, where none is left for it, one row and 0.
+        """Return this process's rows of a batch, and weight 1; if it has none, one row and weight 0.
 
-        All processes have to take part in every pass; times 0, what one computes does not count.
+        Every process must take part in every pass; weight 0 removes its result.
         """
         shard = rows[self.rank :: self.world_size]
         return (shard, 1) if len(shard) else (rows[:1], 0)
 
     def data_parallel(self, module: nn.Module) -> Any:
-        """Return a module whose gradients are means over the processes."""
+        """Wrap a module so that gradients are averaged over the processes."""
         if self.world_size == 1:
             return module
-        # Looking for unused parameters also keeps torch from cutting gradients into other buckets after the first
-        # update, and with it the order of their sums: a run that goes on would end in other bytes.
+        # Searching for unused parameters also keeps torch from regrouping gradients into other buckets after the first
+        # update, which would change the order of summation: a resumed run would end with other bytes.
         return nn.parallel.DistributedDataParallel(module, find_unused_parameters=True)
 
     def no_sync(self, module: Any, wanted: bool) -> contextlib.AbstractContextManager[Any]:
-        """Within, if ``wanted``, gradients stay in their process, to be summed with a later pass."""
+        """A context in which, if ``wanted``, gradients are only summed over processes in a later pass."""
         return module.no_sync() if wanted and self.world_size > 1 else contextlib.nullcontext()
 
     def all_gather(self, tensor: Tensor) -> list[Tensor]:
-        """Return the tensors, of one shape, that all processes call this with, by rank, on the CPU."""
+        """Return the tensors of all processes, which have the same shape, by rank, on the CPU."""
         if self.world_size == 1:
             return [tensor.cpu()]
         tensor = tensor.to(self.device)
@@ -66,21 +66,21 @@ class Processes:
         return [part.cpu() for part in result]
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag of any process is set; all wait for each other here."""
+        """Whether the flag of any process is set; a synchronisation point."""
         return flag if self.world_size == 1 else any(bool(part) for part in self.all_gather(torch.tensor([int(flag)])))
 
     def broadcast(self, value: float) -> float:
-        """Return the first process' value."""
+        """Return the first process's value."""
         return float(self.all_gather(torch.tensor([value], dtype=torch.float64))[0])
 
 
 @contextlib.contextmanager
 def init_process_group(device: str) -> Iterator[Processes]:
-    """Join the processes that torchrun has started, as its environment variables say; else be the only one.
+    """Join torchrun's process group, found by its environment variables; without torchrun, a group of one.
 
-    Whoever trains more than once in such processes joins around all of it: they cannot join again and again.
+    A group cannot be joined twice, so a caller that trains several times joins around all of them.
 
-    :param device: ``cpu`` or ``cuda``; of several GPUs each process takes the one of its number.
+    :param device: ``cpu`` or ``cuda``; with several GPUs each process takes the one with its local rank.
     :raises InputError: there are fewer GPUs than processes.
     """
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
@@ -89,15 +89,15 @@ def init_process_group(device: str) -> Iterator[Processes]:
         return
     cuda = torch.device(device).type == "cuda"
     if cuda:
-        local, there = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
-        if local >= there:
-            raise InputError(f"device {device}: torchrun started more processes here than there are GPUs ({there})")
+        local, gpus = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if local >= gpus:
+            raise InputError(f"device {device}: torchrun started more processes here than there are GPUs ({gpus})")
         device = f"cuda:{local}"
         torch.cuda.set_device(device)
     if dist.is_initialized():
         yield Processes(dist.get_rank(), world_size, device)
         return
-    dist.init_process_group("nccl" if cuda else "gloo", timeout=PATIENCE)
+    dist.init_process_group("nccl" if cuda else "gloo", timeout=TIMEOUT)
     try:
         yield Processes(dist.get_rank(), world_size, device)
     finally:

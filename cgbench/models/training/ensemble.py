@@ -1,4 +1,4 @@
-"""Train the members of an ensemble: the same model and data, one seed and one step each, which is never run twice."""
+"""Train the members of an ensemble: the same model and data, one seed and one workspace step per member."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ from cgbench.text.corpus import ParallelText, PlannedText
 
 @dataclass(frozen=True)
 class EnsemblePlan:
-    """The steps of an ensemble before any has run: subwords, and a member per seed (``seed``, ``seed + 1``, ...)."""
+    """The steps of an ensemble: subwords, and one member per seed (``seed``, ``seed + 1``, ...)."""
 
     preset: Preset
     device: str
-    subwords: Step | None  # of a model from outside there are none to learn
+    subwords: Step | None  # None for a whole external model
     members: tuple[Step, ...]
     lexicon: Path | None = None
-    held_out: Step | None = None  # validation pairs are a part of the training text
-    init: Start | None = None  # the model from outside that all members start from
-    processes: int = 1  # that train a member together
+    held_out: Step | None = None  # holds out validation data from the training data
+    init: Start | None = None  # the external model that all members start from
+    processes: int = 1  # per member
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -74,20 +74,20 @@ def plan_ensemble(
     init: Start | None = None,
     processes: int = 1,
 ) -> EnsemblePlan:
-    """The steps that train ``members`` models of ``preset``.
+    """Plan the steps that train ``members`` models of ``preset``.
 
-    :param lexicon: what source words stand for, where the model reads a file.
-    :param held_out: how much of ``train`` is validated on and not trained on (:func:`.held_out.hold_out`).
-    :param init: the model from outside that all start from.
-    :param processes: that train a member together, a GPU each where ``device`` is ``cuda``. Their number decides the
-        last bits of sums, and how random numbers are drawn.
-    :raises InputError: a lexicon is there and not needed, or needed and not there; what validates is not installed.
+    :param lexicon: the lexicon file of a model that reads one.
+    :param held_out: how much of ``train`` to use as validation data instead (:func:`.held_out.hold_out`).
+    :param init: the external model that all members start from.
+    :param processes: per member, with one GPU each if ``device`` is ``cuda``. Their number changes rounding and the
+        random numbers.
+    :raises InputError: a lexicon is missing or not needed, or the validation metric is not installed.
     """
     from cgbench.models.training.reproducible import resolve_precision
 
     check_whole(preset, init)
     check_lexicon(preset.model, lexicon)
-    precision = resolve_precision(preset.training.precision, device)  # what "auto" means depends on the machine
+    precision = resolve_precision(preset.training.precision, device)  # "auto" depends on the machine
     subwords = subwords_step(preset, train, init)
     inputs = {"train": train.identity}
     if subwords:
@@ -103,7 +103,7 @@ def plan_ensemble(
             require("sacrebleu", "scores")
     if lexicon:
         inputs["lexicon"] = hash_file(lexicon)
-    # With this schedule every rate depends on the number of updates: a longer run begins at the start.
+    # With the linear schedule every rate depends on the number of updates, so a longer run starts from scratch.
     grows = None if preset.training.schedule == "linear" else (LENGTH, STATE)
     steps = tuple(
         Step(
@@ -128,18 +128,18 @@ def plan_ensemble(
 def train_members(
     workspace: Workspace, plan: EnsemblePlan, train: ParallelText, valid: ParallelText | None, engine: Engine
 ) -> list[Path]:
-    """Run the steps of ``plan`` that are not done, side by side, and return the members' folders.
+    """Run the unfinished steps of ``plan`` in parallel, and return the members' folders.
 
-    A member is trained by one worker, or by as many processes as the plan says, with a fixed number of threads: the
-    engine changes no byte.
+    One worker, or the planned number of processes, trains a member with a fixed number of threads, so the engine does
+    not change the result.
 
-    :raises InputError: called by torchrun, whose processes would all train the same members; no machine has what a
-        member needs.
+    :raises InputError: called in torchrun, whose processes would all train the same members, or no machine has the
+        resources for a member.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise InputError(
-            f"members of an ensemble are trained side by side with {argument('jobs')}, not with torchrun; several "
-            f"processes per member are {argument('gpus_per_member')}"
+            f"do not use torchrun for an ensemble: {argument('jobs')} trains its members in parallel, and "
+            f"{argument('gpus_per_member')} uses several GPUs per member"
         )
 
     warn_of_length(workspace, plan)
@@ -157,10 +157,10 @@ def train_members(
         if step not in pending:
             workspace.say(workspace.why(step))
     for step in pending:
-        workspace.say(workspace.why(step))  # here, and not in the workers, which have no screen
+        workspace.say(workspace.why(step))  # workers have no terminal
     engine.share(workspace.root)
     tasks = [(workspace.root, step, plan, subwords, texts, valid_texts, train.hashes) for step in pending]
-    elsewhere = bool(pending) and not engine.here  # members that this machine trains have bars of their own
+    elsewhere = bool(pending) and not engine.here  # local members have their own progress bars
     with (
         saying_where(engine, "members", workspace.say),
         bar(len(pending), "train members", "member", elsewhere) as shown,
@@ -171,25 +171,25 @@ def train_members(
 
 
 def member_needs(device: str, processes: int = 1) -> Needs:
-    """What the training of a member by so many processes needs, all of it of one machine."""
+    """The resources for training a member with this number of processes, on one machine."""
     return Needs(cores=processes, gpus=float(processes * (device == "cuda")))
 
 
-def check_processes(number: int, asked: str, device: str) -> None:
-    """Check how many GPUs a member was given.
+def check_processes(number: int, requested: str, device: str) -> None:
+    """Check the number of GPUs per member.
 
-    :param asked: the device as it was asked for; ``device``: what that is here.
-    :raises InputError: there are none, and nobody said that processes on the CPU are meant.
+    :param requested: the requested device; ``device``: the resolved one.
+    :raises InputError: there is no GPU, and the CPU was not requested explicitly.
     """
-    if number > 1 and device == "cpu" and asked != "cpu":
+    if number > 1 and device == "cpu" and requested != "cpu":
         raise InputError(
-            f"{argument('gpus_per_member', number)}: PyTorch sees no GPU here; with {argument('device', 'cpu')} a "
-            f"member is trained by {number} processes on the CPU"
+            f"{argument('gpus_per_member', number)}: PyTorch finds no GPU; with {argument('device', 'cpu')}, {number} "
+            "processes on the CPU train a member"
         )
 
 
 def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
-    """Warn where members of fewer updates are there and can be no start, because of the schedule of the rates."""
+    """Warn that shorter members cannot be extended because of their learning rate schedule."""
     if plan.preset.training.schedule != "linear":
         return
     for step in plan.members:
@@ -197,8 +197,9 @@ def warn_of_length(workspace: Workspace, plan: EnsemblePlan) -> None:
         if shorter and not workspace.done(step):
             updates, before = step.config[LENGTH], read_config(shorter).training.max_updates
             text = (
-                f"members of {before:,} updates are there, but with training.schedule=linear every rate depends on "
-                f"that number: those of {updates:,} are trained from the start"
+                f"the existing members with {before:,} updates cannot be extended, because with "
+                f"training.schedule=linear every rate depends on that number: those with {updates:,} are trained from "
+                "scratch"
             )
             warnings.warn(InputWarning(text), stacklevel=2)
             return
@@ -232,21 +233,21 @@ def _train_one(
 
 
 def _train(*arguments: Any, **options: Any) -> bool:
-    """Import torch where a process has its environment, and not where it unpickles what to do."""
+    """Train a model, importing torch only once the process's environment is set, not on unpickling."""
     from cgbench.models.training.trainer import train_model
 
     return train_model(*arguments, **options)
 
 
 def _start_from(shorter: Path, out: Path) -> None:
-    """Bring a finished run of fewer updates to a folder, for :func:`train_model` to go on from; its state comes last.
+    """Copy a finished shorter run to a folder, for :func:`train_model` to resume; its state comes last.
 
-    What is there is not written to but replaced: a second name does for it.
+    Hard links suffice, because files are replaced, never modified.
     """
     try:
-        read_tensors(shorter / STATE)  # named where it is
+        read_tensors(shorter / STATE)  # so that an error names the original file
     except InputError as error:
-        raise InputError(f"{error.message}; remove it, and the training begins at the start") from None
+        raise InputError(f"{error.message}; remove it to train from scratch") from None
     shutil.rmtree(out)
     left_out = shutil.ignore_patterns("step.json", STATE, ".*.tmp")
     shutil.copytree(shorter, out, copy_function=link_or_copy, ignore=left_out)
@@ -256,18 +257,18 @@ def _start_from(shorter: Path, out: Path) -> None:
 
 @accepts(EnsembleRequest)
 def train_ensemble(request: EnsembleRequest) -> list[dict[str, Any]]:
-    """Train models that differ only in their seed, or resume: what ``cgbench train-ensemble`` does.
+    """Train models that differ only in their seed, or resume.
 
     :returns: a dict per member (``folder``, ``seed``, ``updates``, ``parameters``); empty with ``dry_run``.
-    :raises InputError: an input, a setting or the folder is wrong.
+    :raises InputError: an input, a setting or the folder is invalid.
     """
     return train_ensemble_from(begin_ensemble(request), request)
 
 
 def begin_ensemble(request: EnsembleRequest) -> Beginning:
-    """What the members start from; nothing is loaded.
+    """Resolve what the members start from; nothing is loaded.
 
-    :raises InputError: as :func:`~cgbench.models.training.request.begin`, or it is a checkpoint.
+    :raises InputError: as in :func:`~cgbench.models.training.request.begin`, or it is a checkpoint.
     """
     if request.init is not None and not str(request.init).startswith("hf:"):
         raise InputError(
@@ -278,7 +279,7 @@ def begin_ensemble(request: EnsembleRequest) -> Beginning:
 
 
 def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict[str, Any]]:
-    """:func:`train_ensemble`, of which it is known what it starts from."""
+    """Implement :func:`train_ensemble` with a resolved start."""
     out, device, processes = request.folder, choose_device(request.device), request.gpus_per_member
     check_processes(processes, request.device, device)
     check_folder(out)
@@ -308,47 +309,47 @@ def train_ensemble_from(begun: Beginning, request: EnsembleRequest) -> list[dict
     return [member_summary(folder) for folder in member_folders(out)]
 
 
-PUBLISHED = "ensemble.published"  # in the workspace: that folder is ours
+PUBLISHED = "ensemble.published"  # in the workspace: marks the published folder as ours
 
 
 def check_beside(workspace: Workspace) -> None:
-    """Check, before any training, that :func:`publish_beside` may write its folder.
+    """Before training, check that :func:`publish_beside` may write its folder.
 
-    :raises InputError: something is there that no build in this folder has made.
+    :raises InputError: the folder exists and is not from a build here.
     """
     folder = workspace.root.parent / BESIDE
     if os.path.lexists(folder) and not (workspace.root / PUBLISHED).exists():
         raise InputError(
-            f"{folder}: is not this build's, whose members would be published there; "
-            f"move it away, or use it: {argument('ensemble', str(folder))}"
+            f"{folder}: is in the way of this build's members; move it away, or use it with "
+            f"{argument('ensemble', str(folder))}"
         )
 
 
 def publish_beside(workspace: Workspace, members: list[Path]) -> Path:
-    """Publish the results of member steps in the folder ``ensemble`` beside the workspace, unless they are there.
+    """Publish the results of member steps in the folder ``ensemble`` next to the workspace, if not done yet.
 
-    The folder is there as a whole or not at all, by hard links where there are such; what users have put beside the
-    members stays. Made on the workspace's disk: a full one leaves the folder as it was.
+    The folder is replaced atomically, with hard links where possible; a user's own files in it are kept. It is prepared
+    in the workspace, so a full disk leaves the old folder intact.
     """
     folder, old, new = workspace.root.parent / BESIDE, workspace.root / "ensemble.old", workspace.root / "ensemble.new"
     if not holds_members(folder, members):
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         publish_ensemble(members, new, link_or_copy)
-        for made in (*(path for path in new.rglob("*") if path.is_dir()), new):
-            sync_folder(made)
+        for each in (*(path for path in new.rglob("*") if path.is_dir()), new):
+            sync_folder(each)
         (workspace.root / PUBLISHED).touch()
         if os.path.lexists(folder):
-            _give_back(old, folder)  # of a call that was killed here
+            _remove_old(old, folder)  # from a call that was killed here
             folder.rename(old)
         new.rename(folder)
         sync_folder(folder.parent)
-    _give_back(old, folder)
+    _remove_old(old, folder)
     return folder
 
 
-def _give_back(old: Path, folder: Path) -> None:
-    """Remove a folder that was replaced; what was not ours in it goes to ``folder``."""
+def _remove_old(old: Path, folder: Path) -> None:
+    """Remove a replaced folder; a user's files in it move to ``folder``."""
     if old.is_dir() and not old.is_symlink():
         for path in old.iterdir():
             ours = path.name == ENSEMBLE or path.match(MEMBER.format("[0-9]*"))
@@ -360,16 +361,16 @@ def _give_back(old: Path, folder: Path) -> None:
 
 
 def check_trained_on(ensemble: Path, train: ParallelText) -> None:
-    """Check that ``ensemble`` was trained on ``train``: uncertainty relative to another corpus would mean nothing.
+    """Check that ``ensemble`` was trained on ``train``; otherwise its uncertainty would be meaningless.
 
-    :raises InputError: it was not, or its vocabulary cannot be that of this corpus.
+    :raises InputError: it was not, or its vocabulary does not fit this corpus.
     """
     for folder in member_folders(ensemble):
         digests = read_config(folder).corpus
         for side, text in (("source", train.source), ("target", train.target)):
             if digests.get(side) != text.sha256:
                 raise InputError(
-                    f"{folder}: this ensemble was trained on another {side} text than {text.path} (or one normalised "
-                    f"in another way), so its vocabulary does not fit; train one with the same {argument('train')}, "
-                    f"{argument('tokenize')} and {argument('lowercase')}, or leave {argument('ensemble')} out"
+                    f"{folder}: this ensemble was trained on another {side} text than {text.path}, or with other "
+                    f"normalisation, so its vocabulary does not fit; train one with the same {argument('train')}, "
+                    f"{argument('tokenize')} and {argument('lowercase')}, or leave out {argument('ensemble')}"
                 )

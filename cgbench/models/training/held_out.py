@@ -1,8 +1,7 @@
-"""Validation pairs where nobody gave any: a share of the training text that no member is trained on.
+"""Hold out a share of the training data as validation data.
 
-Which pairs are held out depends on their sources' words alone: pairs of one source, its several translations and its
-copies, stay together, so that nothing is validated on what was learned, and neither the order of the text, nor a seed,
-nor what else is in it matters much.
+The choice depends only on the words of the source. So all pairs with the same source stay together, and the choice
+hardly depends on the order or the rest of the text, and not on a seed.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ SIDES = ("source", "target")
 
 
 def hold_out(text: ParallelText, amount: str, out: Path) -> None:
-    """Divide a training text: ``train.source``, ``train.target``, ``valid.source`` and ``valid.target`` in ``out``.
+    """Write ``train.source``, ``train.target``, ``valid.source`` and ``valid.target`` to ``out``.
 
-    :param amount: of pairs to hold out, a number or a share below 1; more where the last of them has copies.
-    :raises InputError: there would be nothing left to train on.
+    :param amount: of pairs to hold out, a number or a share below 1; copies of the last source are added.
+    :raises InputError: no training data would be left.
     """
     hashes = np.array([_hash(line) for line in read_lines(text.source.path)], np.uint64)
     wanted = Fraction(amount)
@@ -36,7 +35,7 @@ def hold_out(text: ParallelText, amount: str, out: Path) -> None:
         held = hashes <= np.sort(hashes)[min(count, len(hashes)) - 1]
     if held.all():
         raise InputError(
-            f"valid={amount}: holds out all {len(held):,} pairs of {text.source.path}, and none is left to train on; "
+            f"valid={amount}: holds out all {len(held):,} pairs of {text.source.path}, so no training data is left; "
             "lower it (0: none)"
         )
     for side, path in zip(SIDES, (text.source.path, text.target.path), strict=True):
@@ -46,7 +45,7 @@ def hold_out(text: ParallelText, amount: str, out: Path) -> None:
 
 
 def texts_in(folder: Path, part: str) -> tuple[Path, Path] | None:
-    """Source and target of a part that :func:`hold_out` wrote; None where it is empty."""
+    """Source and target of a part from :func:`hold_out`; None if empty."""
     source, target = (folder / f"{part}.{side}" for side in SIDES)
     return (source, target) if source.stat().st_size else None
 

@@ -1,4 +1,4 @@
-"""Stop where it does no harm: an interrupt or a request to end waits until a run has saved its state."""
+"""Delay SIGINT and SIGTERM until a run has saved its state."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any
 
 @contextlib.contextmanager
 def held_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM in the list that is yielded; at the end the first takes effect after all.
+    """Collect SIGINT and SIGTERM in the yielded list; the first takes effect on leaving the context.
 
-    A second signal of the same kind acts at once. What is ignored (``nohup``) stays ignored; threads other than the
-    main one get no signals, and collect none.
+    A second signal of the same type acts immediately. Ignored signals (``nohup``) stay ignored. Threads other than the
+    main one receive no signals.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -27,10 +27,10 @@ def held_signals() -> Iterator[list[int]]:
         received.append(number)
         signal.signal(number, before[number])
 
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        # None: a handler that is not Python's, which could not be put back
-        if signal.getsignal(kind) not in (None, signal.SIG_IGN):
-            before[kind] = signal.signal(kind, note)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # None: a handler that Python did not install and cannot restore
+        if signal.getsignal(number) not in (None, signal.SIG_IGN):
+            before[number] = signal.signal(number, note)
     try:
         yield received
     finally:

@@ -1,9 +1,9 @@
-"""K-means: Lloyd's algorithm from k-means++ seeds, the best of several starts, as scikit-learn's ``KMeans`` has it.
+"""K-means: Lloyd's algorithm from k-means++ seeds, the best of several starts, as in scikit-learn's ``KMeans``.
 
-Greedy k-means++ (Arthur and Vassilvitskii, 2007): each further seed is the best of 2 + ⌊ln K⌋ points drawn with
-probability proportional to their squared distance from the seeds so far. A start ends when no point changes its
-cluster, or when the centroids move by less than ``TOLERANCE`` times the mean variance of a component. Unlike
-scikit-learn's, a cluster that loses all its points keeps its centroid.
+Greedy k-means++ (Arthur and Vassilvitskii, 2007): each further seed is the best of 2 + ⌊ln K⌋ points, drawn with
+probability proportional to their squared distance from the nearest seed. A start ends when no point changes its
+cluster, or when the centroids move by less than ``TOLERANCE`` times the mean variance of a component. Unlike in
+scikit-learn, a cluster that loses all its points keeps its centroid.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ TOLERANCE = 1e-4
 def k_means(
     points: Tensor, k: int, random: np.random.Generator, *, restarts: int = 10, iterations: int = 100
 ) -> Tensor:
-    """Return the centroids [k, width] of points [n, width] with the least sum of squared distances of all starts.
+    """Return the centroids [k, width] of points [n, width] from the start with the least sum of squared distances.
 
-    The same points, generator and number of threads give the same bytes.
+    Deterministic for the same points, generator and number of threads.
 
-    :param points: float32 on a CPU, at least one.
-    :param iterations: of each start, at most.
+    :param points: float32 on the CPU, at least one.
+    :param iterations: maximum per start.
     """
     mean = points.mean(0)
     if k == 1:
         return mean[None]
-    points = points - mean  # squared distances by products lose fewer digits
+    points = points - mean  # more precise squared distances
     norms = points.square().sum(1)
     centroids = torch.stack([_seeds(points, norms, k, random) for _ in range(restarts)])
     least = TOLERANCE * float(points.square().mean())
     labels = torch.full((restarts, len(points)), -1)
-    going = torch.arange(restarts)
+    active = torch.arange(restarts)
     for _ in range(iterations):
-        found = _distances(points, norms, centroids[going]).argmin(1)
-        moved = _means(points, found, centroids[going])
-        shift = (moved - centroids[going]).square().sum((1, 2))
-        settled = (found == labels[going]).all(1) | (shift <= least)
-        centroids[going], labels[going] = moved, found
-        going = going[~settled]
-        if not len(going):
+        found = _distances(points, norms, centroids[active]).argmin(1)
+        moved = _means(points, found, centroids[active])
+        shift = (moved - centroids[active]).square().sum((1, 2))
+        converged = (found == labels[active]).all(1) | (shift <= least)
+        centroids[active], labels[active] = moved, found
+        active = active[~converged]
+        if not len(active):
             break
     sums = _distances(points, norms, centroids).amin(1).clamp(min=0).double().sum(1)
     return centroids[int(sums.argmin())] + mean
@@ -61,7 +61,7 @@ def _means(points: Tensor, labels: Tensor, centroids: Tensor) -> Tensor:
     starts, k, _ = centroids.shape
     belongs = (labels[:, None] == torch.arange(k)[:, None]).to(points.dtype)
     counts = belongs.sum(2, keepdim=True)
-    sums = (belongs.flatten(0, 1) @ points).view(starts, k, -1)  # one product: a batch of them would copy the points
+    sums = (belongs.flatten(0, 1) @ points).view(starts, k, -1)  # one product; a batched one would copy the points
     return torch.where(counts > 0, sums / counts.clamp(min=1), centroids)
 
 

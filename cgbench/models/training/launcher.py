@@ -1,8 +1,8 @@
-"""Processes on this machine that train one model together, as ``torchrun`` would start them.
+"""Start processes on this machine that train one model together, like ``torchrun``.
 
-They find each other as torchrun's do (:mod:`cgbench.models.training.distributed`), so the model has the bytes that
-``torchrun --nproc-per-node N -m cgbench train`` gives. None of them outlives this process. PyTorch's own launchers
-report the process that ended first, which is often not the one that was killed, and pass Ctrl-C to all of them.
+They join as torchrun's do (:mod:`cgbench.models.training.distributed`), so the result equals that of ``torchrun
+--nproc-per-node N -m cgbench train``. None of them outlives this process. PyTorch's own launchers report the process
+that ended first, often not the one that was killed, and pass Ctrl-C to all processes.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from cgbench.models.training.interruption import held_signals
 from cgbench.progress import say_bars
 
 HOST = "127.0.0.1"
-GLANCE = 0.5  # seconds between two checks for signals
-SETTLE = 2.0  # seconds that the others have to report their errors after the first has failed
-LONGEST = 1 << 14  # characters of a report: a pipe holds them with nobody reading
+POLL = 0.5  # seconds between two checks for signals
+SETTLE = 2.0  # seconds for the others to report their errors after the first has failed
+LONGEST = 1 << 14  # characters of a report, which must fit the buffer of a pipe
 
 
 def train_together(
@@ -40,20 +40,20 @@ def train_together(
 ) -> None:
     """Call ``function(*arguments)`` in ``count`` processes that train one model.
 
-    SIGINT and SIGTERM are passed on as SIGTERM, and take effect here when all have saved their state and ended.
+    SIGINT and SIGTERM are passed on as SIGTERM, and take effect here when all processes have saved their state.
 
     :param function: of a module; it and ``arguments`` are picklable.
-    :param device: ``cpu``, or ``cuda``: a GPU each, of those that this process sees.
+    :param device: ``cpu``, or ``cuda`` for one visible GPU per process.
     :param title: the model's name in messages.
     :param failed: the file for the traceback of an unexpected error.
-    :raises InputError: that one of them raised; or one has failed, and the message names the file.
-    :raises LostError: one was killed.
+    :raises InputError: a process raised it, or failed unexpectedly; then the message names the file.
+    :raises LostError: a process was killed.
     """
     from torch.distributed import TCPStore
 
-    # Its port is the system's choice, and stays open: two members that start at once cannot take the same.
+    # The system chooses a port and keeps it open, so members that start simultaneously cannot share one.
     store = TCPStore(HOST, 0, is_master=True, wait_for_workers=False)
-    context = multiprocessing.get_context("spawn")  # a forked child of a process with threads may hang
+    context = multiprocessing.get_context("spawn")  # forking a process with threads may hang
     ranks: list[Any] = []
     pipes: list[Connection] = []
     with held_signals() as signals:
@@ -61,9 +61,10 @@ def train_together(
             with _interrupts_blocked():
                 for number in range(count):
                     ours, theirs = context.Pipe(duplex=False)
-                    places = {"MASTER_ADDR": HOST, "MASTER_PORT": str(store.port), "WORLD_SIZE": str(count)}
-                    places |= {"RANK": str(number), "LOCAL_RANK": str(number), "TORCHELASTIC_USE_AGENT_STORE": "True"}
-                    ranks.append(context.Process(target=_run, args=(places, device, theirs, function, arguments)))
+                    variables = {"MASTER_ADDR": HOST, "MASTER_PORT": str(store.port), "WORLD_SIZE": str(count)}
+                    variables |= {"RANK": str(number), "LOCAL_RANK": str(number)}
+                    variables["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+                    ranks.append(context.Process(target=_run, args=(variables, device, theirs, function, arguments)))
                     pipes.append(ours)
                     ranks[-1].start()
                     theirs.close()
@@ -79,8 +80,8 @@ def train_together(
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, which reaches every process of a terminal."""
-    resource_tracker.ensure_running()  # else it starts with the first process, and lets the signal in again
+    """Start processes that never receive Ctrl-C, which goes to every process of a terminal."""
+    resource_tracker.ensure_running()  # otherwise it starts with the first process and unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -89,15 +90,15 @@ def _interrupts_blocked() -> Iterator[None]:
 
 
 def _wait(ranks: Sequence[Any], signals: Sequence[int]) -> dict[int, int]:
-    """Wait until all have ended, or some have failed; return the exit codes of these. A signal is passed on, once."""
+    """Wait until all processes have ended or some have failed; return exit codes of the latter. Pass on one signal."""
     failed: dict[int, int] = {}
-    running, told, deadline = dict(enumerate(ranks)), False, 0.0
+    running, terminated, deadline = dict(enumerate(ranks)), False, 0.0
     while running and not (failed and time.monotonic() > deadline):
-        if signals and not told:
+        if signals and not terminated:
             for process in running.values():
                 process.terminate()
-            told = True
-        wait_for([process.sentinel for process in running.values()], GLANCE)
+            terminated = True
+        wait_for([process.sentinel for process in running.values()], POLL)
         for number, process in list(running.items()):
             if process.exitcode is not None:
                 del running[number]
@@ -108,7 +109,7 @@ def _wait(ranks: Sequence[Any], signals: Sequence[int]) -> dict[int, int]:
 
 
 def _report(pipe: Connection) -> tuple[Any, ...]:
-    """What a process that has ended wrote; nothing if it was killed."""
+    """The report of a process that has ended; empty if it was killed."""
     with contextlib.suppress(EOFError, OSError):
         if pipe.poll():
             return tuple(pipe.recv())
@@ -118,43 +119,43 @@ def _report(pipe: Connection) -> tuple[Any, ...]:
 def _problem(
     codes: dict[int, int], reports: dict[int, tuple[Any, ...]], count: int, title: str, file: Path
 ) -> Exception:
-    """The error to raise where some of ``count`` have failed.
+    """The error to raise if some of ``count`` processes have failed.
 
-    One of the input's comes first, then that one was killed, since the others often fail because of it; else all
+    An InputError has priority, then a killed process, because the others often fail as a consequence. Otherwise all
     tracebacks go to ``file``.
     """
-    for kind in (InputError, OSError):
-        if found := next((report for report in reports.values() if report[0] == kind.__name__), None):
-            return kind(*found[1:])
+    for error in (InputError, OSError):
+        if found := next((report for report in reports.values() if report[0] == error.__name__), None):
+            return error(*found[1:])
     for number, code in codes.items():
         if code < 0:
             return LostError(
                 f"{title}: process {number + 1} of {count} was killed ({signal.Signals(-code).name}), perhaps for "
-                "lack of memory; give the same command again to go on"
+                "lack of memory; run the same command again to resume"
             )
     if not reports:
-        return InputError(f"{title}: process {next(iter(codes)) + 1} of {count} could not start; it has said why")
+        return InputError(f"{title}: process {next(iter(codes)) + 1} of {count} could not start; see its message above")
     order = sorted(reports, key=lambda number: reports[number][1])  # by when they failed
     write_atomic(file, "".join(f"process {number + 1} of {count}\n{reports[number][3]}\n" for number in order))
     return InputError(
-        f"{title}: process {order[0] + 1} of {count} failed ({reports[order[0]][2]}); all that it said is in {file}"
+        f"{title}: process {order[0] + 1} of {count} failed ({reports[order[0]][2]}); the traceback is in {file}"
     )
 
 
 def _run(
-    places: dict[str, str], device: str, pipe: Connection, function: Callable[..., Any], arguments: Sequence[Any]
+    variables: dict[str, str], device: str, pipe: Connection, function: Callable[..., Any], arguments: Sequence[Any]
 ) -> None:
-    """What a process does: join the others, work, report an error."""
+    """Run in a process: join the others, call the function, report an error."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ |= places
-    # What PyTorch says of unused parameters is known and meant (docs/reference/train.md).
+    os.environ |= variables
+    # PyTorch's warning about unused parameters is expected (docs/reference/train.md).
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-    warnings.simplefilter("ignore", InputWarning)  # the command has read the same files, and warned
-    end_with_parent()  # at once: what is saved is enough to resume, and the same command may begin beside it
+    warnings.simplefilter("ignore", InputWarning)  # the command has already warned about the same files
+    end_with_parent()  # at once: the saved state suffices, and the same command may already run again
     from tqdm.auto import tqdm
 
-    tqdm.set_lock(threading.RLock())  # its own is one of several processes, and leaves a semaphore when killed
-    if places["RANK"] == "0":
+    tqdm.set_lock(threading.RLock())  # tqdm's own lock leaves a semaphore behind when killed
+    if variables["RANK"] == "0":
         say_bars()
     try:
         from cgbench.models.training.distributed import init_process_group
@@ -162,7 +163,7 @@ def _run(
         joined = init_process_group(device)
         joined.__enter__()
         function(*arguments)
-        joined.__exit__(None, None, None)  # not after an error: it might wait for the others
+        joined.__exit__(None, None, None)  # not after an error, when it might wait for the others
         return
     except InputError as error:
         report: tuple[Any, ...] = ("InputError", error.message)

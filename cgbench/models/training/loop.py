@@ -1,12 +1,11 @@
-"""The training loop: update, log, validate, save, until a run is done or a limit is met.
+"""The training loop: update, log, validate and save until the run is finished or a limit is reached.
 
-Everything a run depends on at an update (parameters, moments, random numbers, position in the data, sums not yet
-logged) is in one file that appears whole or not at all, so a run that was killed repeats from there exactly what it did
-before.
+One atomically written file holds the complete state at an update: parameters, moments, random state, position in the
+data, and sums not yet logged. So an interrupted run continues exactly as an uninterrupted one.
 
-The last state is that of the last update before anything is done that a longer run would not do there (a last line of
-the log, a last validation, a last checkpoint). So a finished run that is made longer ends in the bytes of one that was
-as long from the start, wherever the rates do not depend on its length.
+The final state is saved before the final log line, validation and checkpoint, which a longer run would not have there.
+So a finished run can be extended, with the same result as a run of that length from scratch, unless the learning rates
+depend on the length.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ CHECKPOINTS = "checkpoints"
 
 
 class TrainingRun:
-    """One training run: the objective of its stage, its optimiser, and where it is.
+    """One training run: the objective of its stage, its optimiser, and its progress.
 
-    :param made_of: settings, digests of the texts, device; a saved state of another run is refused.
+    :param made_of: settings, digests of the texts, device; the saved state of another run is refused.
     :param title: the model's name in the progress bar (default: the folder's name).
-    :param stop_after_updates: end this call when so many updates of all stages are done; ``deadline``: after the first
-        update that ends later, by ``time.monotonic``. So does a signal in ``signals``.
+    :param stop_after_updates: stop after this number of updates over all stages; ``deadline``: stop after the first
+        update that ends later, by ``time.monotonic``. A signal in ``signals`` stops it too.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class TrainingRun:
         state = read_state(out, made_of, processes)
         self.progress = state.progress if state else Progress()
         self._begin_stage(state)
-        # Read in one go where they are needed: asking for a number makes the host wait for a GPU.
+        # Read together when needed, because reading a number makes the host wait for the GPU.
         self.pending: list[Tensor] = []
         self.batches: list[np.ndarray] = []
 
@@ -102,7 +101,7 @@ class TrainingRun:
         return self.progress.earlier + self.progress.update
 
     def train(self) -> bool:
-        """Update, log, validate and save until the run is done (true) or something ends the call (false)."""
+        """Update, log, validate and save; returns whether the run is finished, or was stopped before."""
         progress = self.progress
         if self.processes.is_main:
             self._cut_log()
@@ -123,7 +122,7 @@ class TrainingRun:
         with bar(self._expected(), self._title(), "update", self.processes.is_main, initial=progress.update) as shown:
             self.began, self.tokens = time.monotonic(), 0
             if not progress.reported:
-                self._report(shown)  # of a shorter run's last update, or of a run that was killed as it ended
+                self._report(shown)  # pending from a shorter run's last update, or a run that was killed at its end
             while not self._ended():
                 if stopped:
                     return False
@@ -140,7 +139,7 @@ class TrainingRun:
         return True
 
     def _report(self, shown: Any) -> bool:
-        """Do what is due after an update: log, validate, keep a checkpoint; return whether the state is to be saved."""
+        """Log, validate and keep a checkpoint if due after an update; return whether to save the state."""
         config, update, ended = self.config, self.progress.update, self._ended()
         if ended or update % config.log_every == 0:
             loss = self._log_training()
@@ -148,7 +147,7 @@ class TrainingRun:
             shown.set_postfix_str(f"{speed:,.0f} tokens/s, loss {loss:.3f}, rate {self._rate():.1e}", False)
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
-            ended = self._ended()  # patience may be over
+            ended = self._ended()  # patience may be exhausted
         due = ended or update % config.checkpoint_every == 0
         if config.keep_checkpoints and self.processes.is_main and self.objective.epochs is None:
             self._keep_checkpoint(due)
@@ -156,14 +155,14 @@ class TrainingRun:
         return due
 
     def _ended(self) -> bool:
-        """Whether the stage is done."""
+        """Whether the stage is finished."""
         config, progress = self.config, self.progress
         if self.objective.epochs is not None:
             return progress.epoch >= self.objective.epochs
         return progress.update >= config.max_updates or 0 < config.patience <= progress.stale
 
     def _is_last(self) -> bool:
-        """Whether the update is the last of the run, after which a longer one would go on."""
+        """Whether this is the last update of the run, at which a longer run would continue."""
         return self.objective.epochs is None and self.progress.update >= self.config.max_updates
 
     def _validation_due(self, ended: bool) -> bool:
@@ -179,13 +178,13 @@ class TrainingRun:
         return self.stop_after_updates is not None and self.updates >= self.stop_after_updates
 
     def _stopped(self) -> bool:
-        """Whether this call ends before the run; all processes find the same."""
+        """Whether to stop this call before the run is finished; the same in all processes."""
         if self._enough():
             return True
         over = bool(self.signals) or time.monotonic() >= self.deadline
         if self.processes.world_size == 1:
             return over
-        # Several processes ask each other, which makes them wait: not at every update.
+        # Processes synchronise for this, so not at every update.
         asks = self.progress.update % self.config.log_every == 0 or self._ended()
         return asks and self.processes.any(over)
 
@@ -194,7 +193,7 @@ class TrainingRun:
         return f"train {self.title}{stage}"
 
     def _expected(self) -> int:
-        """About how many updates the stage has."""
+        """Approximate number of updates of the stage."""
         if self.objective.epochs is None:
             return self.config.max_updates
         return (
@@ -202,9 +201,9 @@ class TrainingRun:
         )
 
     def _begin_epoch(self) -> None:
-        """Between two epochs, make the prototypes that the model waits for.
+        """Compute the model's prototypes if they are due between two epochs.
 
-        Before an update and not after one: what is saved in between has none, and they are made again from there.
+        This happens before an update, not after one: a state saved in between has none, and they are computed again.
         """
         progress = self.progress
         if progress.batch or self.objective.epochs is not None:
@@ -217,7 +216,7 @@ class TrainingRun:
         self._write(update=progress.update, prototypes=words)
 
     def _next_batches(self) -> list[np.ndarray]:
-        """Return the batches of the next update, and move on to the ones after."""
+        """Return the batches of the next update, and advance."""
         progress = self.progress
         if not self.batches:
             self.batches = self.data.epoch(self.checkpoint.seed, progress.epoch)
@@ -231,7 +230,7 @@ class TrainingRun:
         return learning_rate(self.config, self.progress.update, self.checkpoint.model.width)
 
     def _update(self, batches: list[np.ndarray]) -> int:
-        """Take one step of the optimiser; return the target tokens that it reads."""
+        """Take one step of the optimiser; return its number of target tokens."""
         self.progress.update += 1
         self.objective.update = self.progress.update
         rate = self._rate()
@@ -247,7 +246,7 @@ class TrainingRun:
             own, weight = self.processes.shard(batch)
             with self.processes.no_sync(self.parallel, number < len(batches)):
                 loss, nll_loss = self.parallel(*self.data.take(own, self.processes.device))
-                # Gradients are means over the processes, and sums are wanted.
+                # Gradients are averaged over the processes, but must be summed.
                 (loss * (weight * self.processes.world_size) / divisor).backward()
             sums += weight * torch.stack((loss.detach(), nll_loss))
         parameters = [parameter for parameter in self.objective.parameters() if parameter.grad is not None]
@@ -260,15 +259,15 @@ class TrainingRun:
         return int(lengths.sum())
 
     def _settle(self) -> None:
-        """Add up the losses since the last call; stop at the first update of which something is not finite.
+        """Add up the losses since the last call; stop at the first update with a non-finite loss or gradient.
 
-        Whatever is saved or logged is settled first, so that nothing of such an update is kept.
+        Called before anything is saved or logged, so that nothing of such an update is kept.
         """
         if not self.pending:
             return
         progress = self.progress
         first = progress.update - len(self.pending) + 1
-        # Processes in their order, updates in theirs: the same sums wherever a run was interrupted.
+        # In the order of updates, then processes, so that an interruption does not change the sums.
         parts = [part.tolist() for part in self.processes.all_gather(torch.stack(self.pending))]
         for update, rows in enumerate(zip(*parts, strict=True), first):
             for name, finite in (
@@ -284,8 +283,8 @@ class TrainingRun:
 
     def _not_finite(self, what: str) -> InputError:
         return InputError(
-            f"{self.out}: the {what} is not finite; the last saved state is kept: "
-            "lower training.learning_rate, raise training.warmup_updates or set training.clip_norm"
+            f"{self.out}: the {what} is not finite; the last saved state is kept; lower training.learning_rate, raise "
+            "training.warmup_updates or set training.clip_norm"
         )
 
     def _log_training(self) -> float:
@@ -308,28 +307,28 @@ class TrainingRun:
     def _validate(self, validation: Validation) -> None:
         self._settle()
         progress = self.progress
-        figures, goodness, loss = {}, 0.0, 0.0
+        metrics, score, loss = {}, 0.0, 0.0
         if self.processes.is_main:
             result = validation(self.model)
-            figures, goodness, loss = result.figures, result.goodness, result.figures["valid_loss"]
+            metrics, score, loss = result.metrics, result.score, result.metrics["valid_loss"]
             if not math.isfinite(loss):
                 raise self._not_finite(f"validation loss after update {progress.update}")
-        self._write(update=progress.update, **figures)
-        goodness, loss = self.processes.broadcast(goodness), self.processes.broadcast(loss)
-        # Patience goes by the metric alone: a loss may fall for ever.
-        progress.stale = 0 if goodness > progress.best else progress.stale + 1
-        if (goodness, -loss) > (progress.best, -progress.best_loss):
-            progress.best, progress.best_loss, progress.best_update = goodness, loss, progress.update
-            # The last ones are published from memory: a longer run may know of the best before them alone.
+        self._write(update=progress.update, **metrics)
+        score, loss = self.processes.broadcast(score), self.processes.broadcast(loss)
+        # Patience ignores the loss, which may fall for ever.
+        progress.stale = 0 if score > progress.best else progress.stale + 1
+        if (score, -loss) > (progress.best, -progress.best_loss):
+            progress.best, progress.best_loss, progress.best_update = score, loss, progress.update
+            # The last update is published from memory, so that a longer run still finds the best one before it.
             if self.config.keep == "best" and self.processes.is_main and not self._is_last():
                 write_tensors(self.out / BEST, self.model.state_dict())
 
     def _cut_log(self) -> None:
-        """Cut off what the log has beyond the state that the run goes on from."""
+        """Truncate the log to the saved state."""
         path, length = self.out / METRICS, self.progress.log_bytes
         kept = path.read_bytes()[:length] if path.is_file() else b""
         if len(kept) < length:
-            raise InputError(f"{path}: shorter than the saved state says; remove {self.out} and train again")
+            raise InputError(f"{path}: shorter than recorded in the saved state; remove {self.out} and train again")
         write_atomic(path, kept)
 
     def _write(self, **entry: Any) -> None:
@@ -341,11 +340,11 @@ class TrainingRun:
             self.progress.log_bytes += len(line)
 
     def _keep_checkpoint(self, due: bool) -> None:
-        """Write a complete checkpoint of this update, if one is due, and remove those that are too old."""
+        """Write a complete checkpoint of this update if due, and remove the oldest."""
         folder = self.out / CHECKPOINTS / f"update-{self.progress.update:07d}"
         if not due:
             if folder.is_dir():
-                shutil.rmtree(folder)  # the last of a shorter run
+                shutil.rmtree(folder)  # the final one of a shorter run
             return
         self._settle()
         self._publish(folder, self.model.state_dict(), self.progress.update)
@@ -353,19 +352,19 @@ class TrainingRun:
             shutil.rmtree(old)
 
     def _publish(self, folder: Path, tensors: dict[str, Tensor], updates: int) -> None:
-        # A model from outside has a form of its own.
+        # External models have their own format.
         save = getattr(self.model, "save_checkpoint", save_checkpoint)
         save(folder, replace(self.checkpoint, updates=updates), tensors, self.subwords)
 
     def _save(self) -> None:
-        """Write everything that the next update depends on."""
+        """Write the complete state."""
         self._settle()
         write_state(self.out, self.made_of, self.progress, self.objective, self.optimizer, self.processes)
 
     def finish(self, keep_state: bool) -> None:
-        """Turn the run into a checkpoint; ``config.json`` comes last.
+        """Write the final checkpoint; ``config.json`` comes last.
 
-        :param keep_state: whether the run may be made longer some day.
+        :param keep_state: keep the state, so that the run can be extended.
         """
         if prototypes_are_due(self.model, self.checkpoint.model, sys.maxsize):
             epochs = f"model.prototype_epochs={self.checkpoint.model.prototype_epochs}"  # type: ignore[attr-defined]
@@ -373,7 +372,7 @@ class TrainingRun:
             warnings.warn(InputWarning(text), stacklevel=2)
         tensors, updates = self.model.state_dict(), self.progress.update
         if earlier := self.config.keep == "best" and self.progress.best_update != updates:
-            # A shorter run that ended here has published its best, and may have had no better one since.
+            # If there was no better update since a shorter run ended, its published model is the best.
             best = self.out / (BEST if (self.out / BEST).is_file() else MODEL)
             (tensors, _), updates = read_tensors(best), self.progress.best_update
         self._publish(self.out, tensors, updates)
@@ -383,7 +382,7 @@ class TrainingRun:
 
 
 def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch.optim.AdamW:
-    """Return Adam for an objective; what the model names as such has no weight decay."""
+    """Return Adam for an objective, without weight decay for the model's ``undecayed_parameters``."""
     config = checkpoint.training
     without = {f"model.{name}" for name in getattr(objective.model, "undecayed_parameters", set)()}
     groups: list[dict[str, Any]] = [{"params": []}, {"params": [], "weight_decay": 0.0}]
@@ -399,8 +398,8 @@ def build_optimizer(objective: Objective, checkpoint: CheckpointConfig) -> torch
 
 
 def remove_leftovers(out: Path, keep_state: bool) -> None:
-    """Remove half-written files from a finished checkpoint folder, and what going on would need if nobody will."""
-    # Half-written files of a killed process have names of their own, and may be large.
+    """Remove incomplete files from a finished checkpoint folder, and the state unless ``keep_state``."""
+    # Incomplete files of a killed process have unique names and may be large.
     leftovers = [*out.glob(".*.tmp"), *(out / CHECKPOINTS).glob("*/.*.tmp")]
     for path in leftovers if keep_state else (out / STATE, out / BEST, *leftovers):
         path.unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""What training minimises: a batch in, sums of losses out. Other methods build on the cross entropy here.
+"""Training objectives: a batch in, sums of losses out. Other methods extend the cross entropy here.
 
-An objective holds the model and whatever else a method trains beside it, which is saved with a run's state and is no
-part of the model. The several processes of a run each see their own rows of a batch; terms that compare the rows of a
-batch with each other compare those of one process.
+An objective holds the model and any additional parameters of a method, which are saved in a run's state but not in the
+model. In distributed training, each process sees its own rows of a batch, so terms that compare rows stay within a
+process.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from cgbench.models.parts.ragged import Ragged
 class Objective(nn.Module):
     """Label-smoothed cross entropy under teacher forcing.
 
-    :param model: what is trained.
-    :param smoothing: mass of the target distribution that is spread evenly over the vocabulary.
-    :param in_bfloat16: whether matrix products are made in bfloat16.
+    :param smoothing: share of the target distribution that is spread evenly over the vocabulary.
+    :param in_bfloat16: whether to compute matrix products in bfloat16.
     """
 
-    #: Epochs of a first stage, after which training begins anew; None for as long as ``training.max_updates``.
+    #: Epochs of a first stage, after which training restarts; None: until ``training.max_updates``.
     epochs: int | None = None
-    #: The update that is being made, from 1.
+    #: The current update, from 1.
     update: int = 1
 
     def __init__(self, model: nn.Module, smoothing: float = 0.0, in_bfloat16: bool = False) -> None:
@@ -40,37 +39,37 @@ class Objective(nn.Module):
         self.smoothing, self.in_bfloat16 = smoothing, in_bfloat16
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
-        """Return the sum to minimise and the sum that is reported as perplexity, which carries no gradient."""
+        """Return the sum to minimise, and the sum to report as perplexity, which has no gradient."""
         with self.autocast(source):
             logits = self.model(source, target.shifted())
         return label_smoothed_nll_loss(logits, target.ids, self.smoothing)
 
     def count(self, lengths: np.ndarray) -> int:
-        """Return what the sums of an update are reported by, from the lengths of its targets, [S]: their tokens."""
+        """Return the divisor of an update's sums from the lengths of its targets, [S]: their tokens."""
         return int(lengths.sum())
 
     def autocast(self, source: Ragged) -> AbstractContextManager[Any]:
-        """Within, matrix products are of the type that the run uses."""
+        """A context for matrix products in the run's precision."""
         return self.autocast_on(source.ids.device)
 
     def autocast_on(self, device: torch.device | str) -> AbstractContextManager[Any]:
-        """The same, on a device."""
+        """As :meth:`autocast`, by device."""
         return torch.autocast(torch.device(device).type, torch.bfloat16, enabled=self.in_bfloat16)
 
 
 def build_objectives(
     model: nn.Module, training: TrainingConfig, method: MethodConfig, target_size: int, in_bfloat16: bool
 ) -> list[Objective]:
-    """Return the objectives of a run in the order in which it minimises them; all but the last have ``epochs``.
+    """Return the objectives of a run's stages, in order; all but the last have ``epochs``.
 
-    What a method adds to the model is initialised here, from torch's global generator.
+    Torch's global generator initialises the additional parameters of a method.
 
-    :param target_size: number of target tokens, specials included.
+    :param target_size: size of the target vocabulary with special tokens.
     """
     objective = Objective(model, training.label_smoothing, in_bfloat16)
     if method.name == "none":
         return [objective]
     entry = METHODS[method.name]
-    kind = getattr(import_module(f"cgbench.models.training.{entry.module}"), entry.objective)
-    first: Objective = kind(model, training.label_smoothing, in_bfloat16, method, target_size)
+    objective_class = getattr(import_module(f"cgbench.models.training.{entry.module}"), entry.objective)
+    first: Objective = objective_class(model, training.label_smoothing, in_bfloat16, method, target_size)
     return [first] if first.epochs is None else [first, objective]

@@ -1,7 +1,7 @@
-"""Prototypes of source words: centroids of the states that a word has across the training text (Yin et al., 2022).
+"""Prototypes of source words: centroids of a word's states over the training data (Yin et al., 2022).
 
-What is clustered follows the authors' code: every word but the specials and marks of punctuation that occurs often
-enough, all its states in one pass over the training text, in evaluation mode.
+As in the authors' code, all states of a word from one pass over the training data in evaluation mode are clustered.
+Special tokens, punctuation and rare words have no prototypes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cgbench.models.text.bpe import END_OF_WORD
 from cgbench.models.training.data import Data
 from cgbench.models.training.k_means import k_means
 
-MEMORY = 1 << 30  # bytes of states that are held at once; more of them take more passes over the text
+MEMORY = 1 << 30  # maximum bytes of states in memory; more states need more passes over the text
 
 
 def prototypes_are_due(model: Any, config: ModelConfig, epochs: int) -> bool:
-    """Whether a model of ``config`` wants its prototypes after so many epochs of training, and has none yet."""
+    """Whether a model of ``config`` needs prototypes after this number of epochs, and has none yet."""
     return isinstance(config, ProtoTransformerConfig) and not model.has_prototypes and epochs >= config.prototype_epochs
 
 
@@ -33,13 +33,13 @@ def prototypes_are_due(model: Any, config: ModelConfig, epochs: int) -> bool:
 def make_prototypes(
     model: Any, data: Data, words: Sequence[str], seed: int, device: str, autocast: AbstractContextManager[Any]
 ) -> int:
-    """Cluster the states of source words and give the model their centroids; return how many words have some.
+    """Cluster the states of source words and set the model's centroids; return the number of words with centroids.
 
-    The same model, text and seed give the same centroids, however much is held at once. The model is left in
-    training mode; torch's random numbers are not drawn on.
+    The same model, text and seed give the same centroids, for any ``MEMORY``. The model is left in training mode;
+    torch's generators are not used.
 
-    :param words: the source dictionary.
-    :param autocast: in which products are made.
+    :param words: the source vocabulary.
+    :param autocast: context for the matrix products.
     """
     config: ProtoTransformerConfig = model.config
     batches = data.in_order()
@@ -71,7 +71,7 @@ def make_prototypes(
 
 
 def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.ndarray:
-    """Return the ids of the words that are clustered: neither specials nor marks, at least ``least`` times there."""
+    """Return the ids of words to cluster: neither special tokens nor punctuation, with ``least`` occurrences or more."""
     marks = set(punctuation)
     plain = np.array([word.removesuffix(END_OF_WORD) not in marks for word in words])
     plain[: len(SPECIALS)] = False
@@ -79,7 +79,7 @@ def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.
 
 
 def _groups(chosen: np.ndarray, counts: np.ndarray, most: int) -> Iterator[np.ndarray]:
-    """Part words into groups of at most ``most`` states, or one word; yields their places in ``chosen``."""
+    """Split words into groups of at most ``most`` states, or one word; yields their indices in ``chosen``."""
     first, total = 0, 0
     for place, count in enumerate(counts[chosen].tolist()):
         if place > first and total + count > most:
@@ -91,7 +91,7 @@ def _groups(chosen: np.ndarray, counts: np.ndarray, most: int) -> Iterator[np.nd
 
 
 def _store(states: torch.Tensor, filled: dict[int, int], ids: np.ndarray, found: torch.Tensor) -> None:
-    """Put the states of a batch where those of their words go, in the order of the text; ``filled``: the next place."""
+    """Store the states of a batch by word, in text order; ``filled``: the next free row of each word."""
     order = np.argsort(ids, kind="stable")
     firsts = np.flatnonzero(np.diff(ids[order], prepend=-1))
     for rows in np.split(order, firsts[1:]):

@@ -1,4 +1,4 @@
-"""The same call, the same bytes: threads, algorithms, random numbers and the type of matrix products of a run."""
+"""Reproducible runs: fix threads, algorithms, random numbers and precision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from cgbench.errors import InputError, argument
 
 @contextlib.contextmanager
 def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
-    """Fix threads, algorithms and random numbers for a run, and give the caller's back.
+    """Fix threads, algorithms and random numbers for a run, then restore the caller's.
 
-    :raises InputError: a GPU is asked for and there is none.
+    :raises InputError: no GPU is available for a ``cuda`` device.
     """
-    kind = torch.device(device).type
-    devices = [torch.device(device)] if kind == "cuda" else []
-    if kind == "cuda" and not torch.cuda.is_available():
+    cuda = torch.device(device).type == "cuda"
+    devices = [torch.device(device)] if cuda else []
+    if cuda and not torch.cuda.is_available():
         raise InputError(f"device {device}: no CUDA device is available; use {argument('device', 'cpu')}")
     before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     _keep_freed_memory()
@@ -27,7 +27,7 @@ def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices):
         torch.manual_seed(seed)
         try:
-            torch.use_deterministic_algorithms(kind == "cuda", warn_only=True)
+            torch.use_deterministic_algorithms(cuda, warn_only=True)
             yield
         finally:
             torch.use_deterministic_algorithms(before[1])
@@ -35,19 +35,19 @@ def reproducible(threads: int, device: str, seed: int) -> Iterator[None]:
 
 
 def resolve_precision(precision: str, device: str) -> str:
-    """Return ``float32`` or ``bfloat16``; ``auto`` takes bfloat16 where the device multiplies it in hardware."""
+    """Return ``float32`` or ``bfloat16``; ``auto`` selects bfloat16 if the device supports it in hardware."""
     if precision != "auto":
         return precision
     if torch.device(device).type == "cuda":
         native = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        # Matrix products of a small model take a fifth of the time where the processor has AMX.
+        # With AMX, matrix products of a small model take a fifth of the time.
         native = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
     return "bfloat16" if native else "float32"
 
 
 def _keep_freed_memory() -> None:
-    """Let the C library reuse large blocks; it would map each afresh, and the kernel clear it, at every step."""
+    """Let the C library reuse large blocks instead of mapping and clearing new ones at every step."""
     with contextlib.suppress(AttributeError, OSError):
         libc = ctypes.CDLL(None)
         trim_threshold, mmap_max = -1, -4  # malloc.h: M_TRIM_THRESHOLD, M_MMAP_MAX

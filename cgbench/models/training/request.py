@@ -1,4 +1,4 @@
-"""What the trainings of one model and of an ensemble are asked for, and what they start from."""
+"""Requests for training one model or an ensemble, and what they start from."""
 
 from __future__ import annotations
 
@@ -100,30 +100,30 @@ class EnsembleRequest(TrainingOptions):
 
 @dataclass(frozen=True)
 class Beginning:
-    """What a training starts from: a preset, and the external model or the checkpoint that gives the parameters."""
+    """The start of a training run: a preset, and optionally an external model or a checkpoint with parameters."""
 
     preset: Preset
     outside: Start | None = None
     checkpoint: Path | None = None
 
 
-def begin(request: TrainingOptions, usual: str = "") -> Beginning:
-    """What a request starts from; nothing is loaded.
+def begin(request: TrainingOptions, default: str = "") -> Beginning:
+    """Resolve what a request starts from; nothing is loaded.
 
-    :param usual: the preset where neither a preset, an architecture nor a model to start from is given.
-    :raises InputError: something of it does not exist, or does not fit together.
+    :param default: the preset if the request names no preset, architecture or initial model.
+    :raises InputError: something does not exist, or the options are inconsistent.
     """
     init = None if request.init is None else str(request.init)
     external = init is not None and init.startswith("hf:")
     checkpoint = Path(init) if init and not external else None
     if checkpoint:
-        read_config(checkpoint)  # is it one? Its parameters are read when the training begins
+        read_config(checkpoint)  # check it; its parameters are read when training begins
     if request.model or request.arch:
         preset = load_preset(request.model) if request.model else architecture_preset(str(request.arch))
     elif init:
         preset = default_preset() if checkpoint is None else preset_of(checkpoint)
-    elif usual:
-        preset = load_preset(usual)
+    elif default:
+        preset = load_preset(default)
     else:
         raise InputError(
             f"name a preset with {argument('model')} or an architecture with {argument('arch')}; cgbench models lists "
@@ -139,7 +139,7 @@ def begin(request: TrainingOptions, usual: str = "") -> Beginning:
 
 
 def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | None]:
-    """The training and the validation text; warns where they differ in tokenisation or case, or the like.
+    """The training and validation data; warns if they differ, for example in tokenisation or case.
 
     :raises InputError: one of them cannot be read.
     """
@@ -149,7 +149,7 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
     train = as_corpus(request.corpus, request.columns, "train", lists)
     valid = None if request.valid is None else as_corpus(request.valid, request.columns, "valid", lists)
     normalisation = request.normalisation_of(train)
-    with contextlib.suppress(InputError):  # what cannot be read is an error of the plan
+    with contextlib.suppress(InputError):  # plan_text reports unreadable files
         for finding in look_at(train, [valid] if valid else [], normalisation):
             warnings.warn(InputWarning(finding.text), stacklevel=2)
     return plan_text("train", train, normalisation), plan_text("valid", valid, normalisation) if valid else None
@@ -158,11 +158,11 @@ def planned_texts(request: TrainingOptions) -> tuple[PlannedText, PlannedText | 
 def preset_of(checkpoint: Path) -> Preset:
     """The model, training and method of a checkpoint, to continue it.
 
-    :raises InputError: it is no checkpoint.
+    :raises InputError: it is not a checkpoint.
     """
     config = read_config(checkpoint)
     if config.model.architecture in OUTSIDE:
         raise InputError(
-            f"{argument('init', str(checkpoint))}: is a Hugging Face model, trained further; write hf:{checkpoint}"
+            f"{argument('init', str(checkpoint))}: is a fine-tuned Hugging Face model; write hf:{checkpoint}"
         )
     return Preset(config.preset, config.model, config.training, TextConfig(), config.method)

@@ -8,9 +8,9 @@ from cgbench.models.config.common import TrainingConfig
 
 
 def learning_rate(config: TrainingConfig, update: int, width: int) -> float:
-    """Return the rate of update 1, 2, ...: it rises linearly to the highest, then goes on as ``schedule`` says.
+    """Return the rate of update 1, 2, ...: a linear warm-up, then ``schedule``.
 
-    :param width: of the model, on which the schedule of Vaswani et al. (2017), section 5.3 (``noam``) depends.
+    :param width: of the model, for the schedule of Vaswani et al. (2017), section 5.3 (``noam``).
     """
     warmup = max(config.warmup_updates, 1)
     if config.schedule == "noam":

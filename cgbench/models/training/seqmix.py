@@ -1,9 +1,9 @@
-"""SeqMix (Guo et al., 2020): train on mixtures of two sentences' vectors and of their targets.
+"""SeqMix (Guo et al., 2020): train on mixtures of the vectors and targets of two sentences.
 
-As the authors' code for translation does it: every sentence gets a random partner of its batch and a share λ drawn from
-Beta(α, α), at least one half. Embedded words, with positions and dropout, are mixed λ : 1-λ, sources aligned at their
-ends (they are padded on the left there) and targets at their starts; a sentence keeps its own length. The loss is λ
-times that of its own target and 1-λ times that of the partner's, where the partner has one.
+As in the authors' code for translation, every sentence gets a random partner from its batch and a share λ from
+Beta(α, α), at least one half. Embedded words, with positions and dropout, are mixed λ : 1-λ. Sources are aligned at
+their ends (they are padded on the left there), targets at their starts; a sentence keeps its length. The loss is λ
+times that of its own target plus 1-λ times that of the partner's, where the partner has a token.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cgbench.models.training.objective import Objective
 
 
 class SeqMix(Objective):
-    """The loss of mixed sentences alone."""
+    """The loss of mixed sentences."""
 
     def __init__(
         self, model: nn.Module, smoothing: float, in_bfloat16: bool, method: SeqMixConfig, target_size: int
@@ -28,10 +28,10 @@ class SeqMix(Objective):
         self.alpha = method.alpha
 
     def forward(self, source: Ragged, target: Ragged) -> tuple[Tensor, Tensor]:
-        """See :class:`Objective`; the second sum is of the same mixtures, without smoothing."""
+        """See :class:`Objective`; the second sum is over the same mixtures, without smoothing."""
         rows = len(target.layout)
         partner = torch.randperm(rows).numpy()
-        # float64: both of the two gamma variables behind a share underflow too often in float32.
+        # float64, because the two gamma variables of a share often underflow in float32.
         concentration = torch.tensor(self.alpha, dtype=torch.float64)
         share = torch.distributions.Beta(concentration, concentration).sample((rows,))
         share = torch.maximum(share, 1 - share).float().to(target.ids.device)
@@ -48,10 +48,10 @@ class SeqMix(Objective):
 
 
 def mix(x: Tensor, layout: Layout, partner: np.ndarray, share: Tensor, at_end: bool = False) -> Tensor:
-    """Add to the tokens of each sequence, times its share, those of its partner, times the rest.
+    """Mix each sequence, weighted by its share, with its partner, weighted by the rest.
 
-    :param x: [N, width]; ``partner``: of each sequence, [S]; ``share``: likewise, [S].
-    :param at_end: align sequences at their ends, not at their starts.
+    :param x: [N, width]; ``partner`` and ``share``: of each sequence, [S].
+    :param at_end: align sequences at their ends instead of their starts.
     """
     other, real = partner_tokens(layout, partner, at_end)
     own = share[layout.sequence]
@@ -59,7 +59,7 @@ def mix(x: Tensor, layout: Layout, partner: np.ndarray, share: Tensor, at_end: b
 
 
 def partner_tokens(layout: Layout, partner: np.ndarray, at_end: bool = False) -> tuple[Tensor, Tensor]:
-    """Return the partner's token that meets each token, [N], and 1 where there is one, else 0, [N]."""
+    """Return the partner's token aligned with each token, [N], and whether there is one, 1 or 0, [N]."""
     shift = (layout.lengths[partner] - layout.lengths) if at_end else np.zeros(len(layout), np.int64)
     place = np.arange(layout.tokens) - np.repeat(layout.starts - shift, layout.lengths)
     real = (place >= 0) & (place < np.repeat(layout.lengths[partner], layout.lengths))
@@ -71,9 +71,9 @@ def partner_tokens(layout: Layout, partner: np.ndarray, at_end: bool = False) ->
 def mixed_nll_loss(
     logits: Tensor, targets: tuple[Tensor, Tensor], weights: tuple[Tensor, Tensor], smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the weighted sum of two targets' losses, label-smoothed, and of their nll losses without a gradient.
+    """Return the weighted sum of two targets' label-smoothed losses, and of their nll losses without gradient.
 
-    :param logits: [N, vocabulary]; ``targets``: ids, two of [N]; ``weights``: likewise.
+    :param logits: [N, vocabulary]; ``targets``: ids, twice [N]; ``weights``: twice [N].
     """
     log_p = F.log_softmax(logits.float(), -1)
     nll_loss = -sum(

@@ -1,4 +1,4 @@
-"""Train one model into a checkpoint folder: the text, the subwords, the model; each done once, however often called."""
+"""Train one model into a checkpoint folder: text, subwords, model; finished steps are not repeated."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from cgbench.text.corpus import ParallelText, PlannedText
 
 @accepts(TrainRequest)
 def train(request: TrainRequest) -> dict[str, Any]:
-    """Train one model of any architecture by any method, or resume: what ``cgbench train`` does.
+    """Train one model of any architecture by any method, or resume.
 
-    Several processes (``torchrun``) share the work; one of them at a time makes the text and the subwords.
+    Processes of ``torchrun`` share the work; only one at a time prepares the text and the subwords.
 
-    :returns: what ``cgbench train --format json`` prints (docs/reference/formats.md); empty with ``dry_run``.
-    :raises InputError: an input, a setting or the folder is wrong.
+    :returns: the output of ``cgbench train --format json`` (docs/reference/formats.md); empty with ``dry_run``.
+    :raises InputError: an input, a setting or the folder is invalid.
     """
     return train_from(begin(request), request)
 
 
 def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
-    """:func:`train`, of which it is known what it starts from."""
+    """Implement :func:`train` with a resolved start."""
     from cgbench.models.text.subwords import Subwords
     from cgbench.models.training.trainer import train_model
 
@@ -48,15 +48,15 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
     if checkpoint is None:
         check_whole(preset, outside)
     if outside and request.subwords:
-        raise InputError(f"{argument('subwords')}: an external model has a tokeniser of its own; leave it out")
+        raise InputError(f"{argument('subwords')}: an external model has its own tokeniser; leave it out")
     lexicon = request.lexicon_path
     check_lexicon(preset.model, lexicon, checkpoint)
     for name, what in (("ensemble.json", "an ensemble"), ("manifest.json", "a release")):
         if (out / name).is_file():
-            raise InputError(f"{out}: holds {what}; name another folder with {argument('out')}")
+            raise InputError(f"{out}: contains {what}; choose another folder with {argument('out')}")
     known = checkpoint if request.subwords is None else as_path(request.subwords)
     if known:
-        Subwords.load(known)  # damaged ones are refused before the text is read
+        Subwords.load(known)  # refuse damaged ones before reading the text
     train_text, valid_text = planned_texts(request)
     engine = request.engine or Local(request.jobs)
     step = None if known else subwords_step(preset, train_text, outside)
@@ -67,8 +67,8 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
         _check_settings(out, preset, request.seed, valid_text is not None)
         workspace.say(f"train: {_state(out, preset)}")
         return {}
-    alone = locked(workspace.root / "lock", wait=False) if is_first() else contextlib.nullcontext()
-    with alone:
+    lock = locked(workspace.root / "lock", wait=False) if is_first() else contextlib.nullcontext()
+    with lock:
         text = train_text.realise(workspace, engine)
         valid_plain = valid_text.realise(workspace, engine) if valid_text else None
         known = known or learn_subwords(workspace, step, text, preset, outside)
@@ -90,10 +90,9 @@ def train_from(begun: Beginning, request: TrainRequest) -> dict[str, Any]:
 
 
 def subwords_step(preset: Preset, train: PlannedText, init: Start | None) -> Step | None:
-    """The step that learns subwords; None where there are none to learn, with a whole external model.
+    """The step that learns subwords; None for a whole external model.
 
-
-    :param init: the model from outside; over its encoder, its tokeniser reads the source.
+    :param init: the external model, whose tokeniser encodes the source if it is the encoder.
     """
     if init and init.whole:
         return None
@@ -117,36 +116,35 @@ def learn_subwords(
 
 
 def check_whole(preset: Preset, outside: Start | None) -> None:
-    """Check that a model that is not ours, or whose encoder is not, has something to start from.
+    """Check that a preset for pre-trained weights has an external model.
 
-    :raises InputError: it has not.
+    :raises InputError: it has none.
     """
     if outside is None and (preset.model.architecture in OUTSIDE or needs_encoder(preset)):
         raise InputError(
-            f"model {preset.name or preset.model.architecture}: its weights come from a model: "
+            f"model {preset.name or preset.model.architecture}: needs the weights of an external model: "
             f"{argument('init', 'hf:ID@REVISION')} or {argument('init', 'hf:FOLDER')}"
         )
 
 
 def is_first() -> bool:
-    """Whether this is the process that speaks, where several train together."""
+    """Whether this is the first process of a distributed training, which prints."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 def summary(out: Path, finished: bool = True) -> dict[str, Any]:
-    """Return what came of a training run.
+    """Summarise a training run.
 
-    :param finished: whether it is; a shorter run's model may be there all the same.
-
-    ``finished``; ``updates`` behind the parameters that are kept, ``trained``, all that were done; ``loss``, the last
-    of training; ``validation``, what it said of the kept parameters, or last; ``parameters``.
+    :param finished: whether the run is finished; if not, a shorter run's model may exist.
+    :returns: ``finished``; ``updates`` of the kept parameters; ``trained``: all updates; ``loss``: last training loss;
+        ``validation``: of the kept parameters, or the last; ``parameters``.
     """
     reports = [json.loads(line) for line in (out / METRICS).read_text(encoding="utf-8").splitlines()]
     result: dict[str, Any] = {"out": str(out), "finished": finished}
     state = _updates_of_state(out)
     if finished:
         config, member = read_config(out), member_summary(out)
-        # A longer run that has begun here has cut the log, and its state is further.
+        # If a longer run has begun here, the log is truncated and the state is ahead of the model.
         trained = reports[-1]["update"] if state is None else min(state, config.training.max_updates)
         result |= {"trained": trained} | {key: member[key] for key in ("seed", "updates", "parameters")}
     else:
@@ -159,7 +157,7 @@ def summary(out: Path, finished: bool = True) -> dict[str, Any]:
 
 
 def _updates_of_state(out: Path) -> int | None:
-    """Updates behind the state that a run goes on from; None where there is none."""
+    """Updates of the saved state; None if there is none."""
     from safetensors import safe_open
 
     if not (out / STATE).is_file():
@@ -169,7 +167,7 @@ def _updates_of_state(out: Path) -> int | None:
 
 
 def _check_settings(out: Path, preset: Preset, seed: int, valid: bool) -> None:
-    """Check as much of a trained model as is known before the text is read."""
+    """Check the settings of an existing model before the text is read."""
     if not (out / CONFIG).is_file():
         return
     from cgbench.models.training.trainer import is_finished
@@ -181,6 +179,6 @@ def _check_settings(out: Path, preset: Preset, seed: int, valid: bool) -> None:
 
 def _state(out: Path, preset: Preset) -> str:
     if (out / CONFIG).is_file():
-        there, here = read_config(out).training.max_updates, preset.training.max_updates
-        return "kept (the model is trained)" if there >= here else f"goes on (from {there:,} updates to {here:,})"
-    return "goes on (an earlier run was stopped)" if (out / METRICS).is_file() else "runs (no earlier result)"
+        old, new = read_config(out).training.max_updates, preset.training.max_updates
+        return "kept (the model is trained)" if old >= new else f"resumes (from {old:,} updates to {new:,})"
+    return "resumes (an earlier run was stopped)" if (out / METRICS).is_file() else "runs (no earlier result)"

@@ -1,4 +1,4 @@
-"""Everything that the next update of a run depends on, in one file that appears whole or not at all."""
+"""The complete state of a run, in one file that is written atomically."""
 
 from __future__ import annotations
 
@@ -21,18 +21,17 @@ from cgbench.models.training.distributed import Processes
 
 @dataclass
 class Progress:
-    """Where a run is: what is not in the parameters, the moments or the random number generators.
+    """The state of a run apart from parameters, moments and random number generators.
 
-    :param stage: the objective that is being minimised, from 0; ``update``: updates of it done; ``earlier``: updates of
-        the stages before.
+    :param stage: the current objective, from 0; ``update``: its finished updates; ``earlier``: updates of the previous
+        stages.
     :param epoch and batch: the next batch to read.
-    :param loss, plain, count: sums since the last line of the log, of the loss and of the nll loss, and what they are
-        divided by.
-    :param best: goodness of the best validation so far; ``best_loss``: its loss, by which one that is as good is
-        better; ``best_update``: where; ``stale``: validations since ``best`` rose.
-    :param log_bytes: length of the log that belongs to this state.
-    :param reported: whether the log, the validation and the checkpoint that are due at ``update`` have been seen to;
-        not in the last state of a run, since a longer one may have none there.
+    :param loss, plain, count: sums since the last log line, of the loss and of the nll loss, and their divisor.
+    :param best: score of the best validation so far; ``best_loss``: its loss, which breaks ties; ``best_update``: its
+        update; ``stale``: validations since ``best`` rose.
+    :param log_bytes: length of the log at this state.
+    :param reported: whether the log line, validation and checkpoint due at ``update`` are finished; false in the final
+        state of a run, because a longer run may have none there.
     """
 
     stage: int = 0
@@ -53,20 +52,20 @@ class Progress:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """What :func:`write_state` wrote."""
+    """A state from :func:`write_state`."""
 
     progress: Progress
     tensors: dict[str, Tensor]
 
     def restore(self, objective: nn.Module, optimizer: torch.optim.Optimizer, processes: Processes) -> None:
-        """Bring back parameters, moments and random numbers."""
+        """Restore parameters, moments and random state."""
         objective.load_state_dict(subset("objective.", self.tensors))
         moments = subset("optimizer.", self.tensors)
         for name, parameter in objective.named_parameters():
             optimizer.state[parameter] = {
                 key: moments[f"{key}.{name}"].to(parameter.device)
                 for key in ("step", "exp_avg", "exp_avg_sq")
-                if f"{key}.{name}" in moments  # a stage may not reach every parameter
+                if f"{key}.{name}" in moments  # a stage may not use every parameter
             }
         torch.set_rng_state(self.tensors[f"random.{processes.rank}"])
         if f"random_cuda.{processes.rank}" in self.tensors:
@@ -81,9 +80,9 @@ def write_state(
     optimizer: torch.optim.Optimizer,
     processes: Processes,
 ) -> None:
-    """Write the state of a run; every process has to call this, and the first writes.
+    """Write the state of a run; every process must call this, and the first writes.
 
-    :param made_of: settings, digests of the texts, device: JSON values, for :func:`read_state` to compare.
+    :param made_of: settings, digests of the texts, device: JSON values that :func:`read_state` compares.
     """
     random = {"random": torch.get_rng_state()}
     if torch.device(processes.device).type == "cuda":
@@ -103,7 +102,7 @@ def write_state(
 
 
 def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> TrainingState | None:
-    """Read the last state of the run in ``folder``, if there is one: of this run, or of one that is this but shorter.
+    """Read the state in ``folder``, if there is one: of this run, or of a shorter one with the same settings.
 
     :raises InputError: the file is damaged, or belongs to another run.
     """
@@ -113,59 +112,56 @@ def read_state(folder: Path, made_of: Sequence[Any], processes: Processes) -> Tr
     try:
         tensors, text = read_tensors(path)
     except InputError as error:
-        again = (
-            f"name another folder with {argument('out')}"
-            if (folder / CONFIG).is_file()
-            else "remove it, and training begins again"
-        )
-        raise InputError(f"{error.message}; {again}") from None
+        finished = (folder / CONFIG).is_file()
+        remedy = f"choose another folder with {argument('out')}" if finished else "remove it to train from scratch"
+        raise InputError(f"{error.message}; {remedy}") from None
     try:
-        stored = json.loads(text or "{}")  # with the -Infinity of what is not known yet
+        stored = json.loads(text or "{}")  # may contain -Infinity
     except (ValueError, RecursionError):
         stored = None
-    check_shape(stored, _SHAPE, path, f"no state of training; remove {folder}")
+    check_shape(stored, _SHAPE, path, f"not a training state; remove {folder}")
     theirs, ours = stored.pop("made_of"), json.loads(json.dumps(made_of))
     if theirs != ours and not may_become(theirs, ours, path):
-        raise InputError(f"{path}: belongs to a run {differences(theirs, ours)}; remove {folder} or name another")
+        raise InputError(f"{path}: belongs to a run {differences(theirs, ours)}; remove {folder} or choose another")
     if (count := stored.pop("processes")) != processes.world_size:
         raise InputError(
-            f"{path}: belongs to a run of {count} process{'es' if count > 1 else ''}, and this is one of "
-            f"{processes.world_size}: start as many (torchrun --nproc-per-node {count}), or remove {folder}"
+            f"{path}: belongs to a run with {count} process{'es' if count > 1 else ''}, but this one has "
+            f"{processes.world_size}; start the same number (torchrun --nproc-per-node {count}), or remove {folder}"
         )
     try:
         return TrainingState(Progress(**stored), tensors)
     except TypeError:
-        raise InputError(f"{path}: no state of training; remove {folder}") from None
+        raise InputError(f"{path}: not a training state; remove {folder}") from None
 
 
 def may_become(theirs: Sequence[Any], ours: Sequence[Any], where: Path) -> bool:
-    """Whether a run differs from ours in nothing but that it has fewer updates; then ours may go on from it.
+    """Whether a run differs from ours only by having fewer updates, so that it can be extended.
 
-    :param theirs: what it was made of, as :func:`write_state` has it; trailing parts may be left out of both.
-    :param where: what holds it, for the message.
-    :raises InputError: that is all they differ in, and yet ours may not: it would be shorter, or have had other rates.
+    :param theirs: ``made_of`` of :func:`write_state`; trailing parts may be left out of both.
+    :param where: file or folder of the run, for the message.
+    :raises InputError: only the numbers of updates differ, but ours is smaller, or changes the learning rates.
     """
     there, here = _flat(theirs[0]), _flat(ours[0])
     old, new = there.pop(LENGTH, None), here.pop(LENGTH, None)
     if old == new or type(old) is not int or [there, *theirs[1:]] != [here, *ours[1:]]:
         return False
-    known = f"{where}: belongs to a run of {old:,} updates, and {LENGTH} is {new:,} here"
-    other = f"train from the start into another folder ({argument('out')})"
+    known = f"{where}: belongs to a run with {old:,} updates, but {LENGTH} is {new:,}"
+    other = f"train from scratch in another folder ({argument('out')})"
     if new < old:
-        raise InputError(f"{known}: a run can be made longer, not shorter; {other}")
+        raise InputError(f"{known}; a run can be extended but not shortened; {other}")
     if here.get("training.schedule") == "linear":
         raise InputError(
-            f"{known}: with training.schedule=linear every rate depends on that number, so that going on would give "
-            f"another model than {new:,} updates from the start; {other}"
+            f"{known}; with training.schedule=linear every rate depends on that number, so the run cannot be "
+            f"extended; {other}"
         )
     return True
 
 
 def differences(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
-    """``with other settings, data or seed``, and which: the values there and here.
+    """``with other settings, data or seed``, and a list of the differences.
 
-    :param theirs: what a run was made of, as :func:`write_state` has it: settings, then digests of the training and of
-        the validation text, and the device; trailing parts may be left out.
+    :param theirs: ``made_of`` of :func:`write_state`: settings, digests of training and validation data, device;
+        trailing parts may be left out.
     """
     there, here = _flat(theirs[0]), _flat(ours[0])
     found = [
@@ -175,14 +171,14 @@ def differences(theirs: Sequence[Any], ours: Sequence[Any]) -> str:
     ]
     for name, old, new in zip(("training text", "validation text"), theirs[1:3], ours[1:3], strict=False):
         if old != new:
-            found.append(f"another {name}" if old and new else f"{'a' if old else 'no'} {name} there")
+            found.append(f"different {name}" if old and new else f"{'a' if old else 'no'} {name} there")
     if theirs[3:] != ours[3:]:
         found.append(f"device is {theirs[3]} there and {ours[3]} here")
     more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
     return "with other settings, data or seed" + (f" ({'; '.join(found[:MOST])}{more})" if found else "")
 
 
-MOST = 6  # differences that are named
+MOST = 6  # maximum number of differences to list
 _SHAPE = {
     "processes": int,
     "made_of": lambda made: isinstance(made, list) and bool(made) and isinstance(made[0], dict),

@@ -1,8 +1,7 @@
-"""Train one model: label smoothing, warm-up, token-budget batches, Adam; stopped at any moment, it goes on to the
-same bytes; finished, it can be made longer.
+"""Train one model as Vaswani et al. (2017) in fairseq: label smoothing, warm-up, batches by tokens, Adam.
 
-The recipe is that of Vaswani et al. (2017) as fairseq runs it; what is minimised is an objective
-(:mod:`cgbench.models.training.objective`), and how, the loop's business (:mod:`cgbench.models.training.loop`).
+An interrupted run resumes and gives identical bytes; a finished one can be extended. See
+:mod:`cgbench.models.training.objective` for the objectives and :mod:`cgbench.models.training.loop` for the loop.
 """
 
 from __future__ import annotations
@@ -55,28 +54,26 @@ def train_model(
     title: str = "",
     keep_state: bool = True,
 ) -> bool:
-    """Train one model into the checkpoint folder ``out``, going on where an earlier call with the same arguments was.
+    """Train one model into the checkpoint folder ``out``, resuming an earlier call with the same arguments.
 
-    An earlier call whose ``training.max_updates`` was smaller, and that finished or not, is gone on with, too, where
-    the schedule does not depend on that number; its model stays until the longer run's replaces it.
+    A call with a smaller ``training.max_updates``, finished or not, is extended if the schedule does not depend on that
+    number; its model stays until the longer run replaces it.
 
-    Without ``valid`` the last model is kept, whatever ``training.keep`` says. The same arguments on the same machine
-    and library versions give the same bytes, however often the run is interrupted. In processes that torchrun has
-    started, all train the one model.
+    Without ``valid`` the last model is kept, whatever ``training.keep`` is. The same arguments on the same machine and
+    library versions give the same bytes, however often the run is interrupted. Processes of torchrun train one model
+    together.
 
-    :param train: source and target file, plain text; ``valid`` likewise.
-    :param digests: recorded in the checkpoint: sha256 of the training files, by name.
-    :param stop_after_updates: stop as if interrupted, with the state saved, when so many updates are done.
-    :param max_seconds: likewise, after the first update that ends later than so many seconds from now.
-    :param subwords: of both texts, or their folder; None where ``init`` has its own.
-    :param init: a checkpoint of the same architecture and vocabulary whose parameters to start from, or a whole model
-        from outside.
-    :param lexicon: what source words stand for, where ``model.lexicon`` reads a file.
-    :param title: what people know the model as, for the progress bar (default: the folder's name).
-    :param keep_state: whether the finished run may be made longer some day: its state, about three times as large as
-        the model, stays in the folder.
+    :param train: source and target file, plain text; also ``valid``.
+    :param digests: sha256 of the training files by name, recorded in the checkpoint.
+    :param stop_after_updates: save the state and stop after this number of updates.
+    :param max_seconds: save the state and stop after the first update that ends later.
+    :param subwords: of both texts, or their folder; None if ``init`` has its own.
+    :param init: a checkpoint of the same architecture and vocabulary, or an external model, to start from.
+    :param lexicon: lexicon file, if ``model.lexicon`` reads one.
+    :param title: the model's name in the progress bar (default: the folder's name).
+    :param keep_state: keep the state, about three times as large as the model, so that the run can be extended.
     :returns: whether the run is finished.
-    :raises InputError: bad files, a folder that holds another run, a loss that is not finite, not enough GPU memory.
+    :raises InputError: invalid files, a folder with another run, a loss that is not finite, not enough GPU memory.
     """
     deadline = math.inf if max_seconds is None else time.monotonic() + max_seconds
     config = preset.training
@@ -88,7 +85,7 @@ def train_model(
     check_lexicon(preset.model, lexicon, init)
     if valid is None:
         if config.patience:
-            raise InputError(f"training.patience={config.patience}: needs validation pairs; give some, or set it to 0")
+            raise InputError(f"training.patience={config.patience}: needs validation data; add some, or set it to 0")
         config = replace(config, keep="last")
     start = None if init is None or subwords is None else _initial(init, preset, subwords)
     precision = resolve_precision(config.precision, device)
@@ -155,38 +152,38 @@ def train_model(
                 finished = run.train()
                 if finished and processes.is_main:
                     run.finish(keep_state)
-                processes.any(False)  # nobody leaves before the first has written everything
+                processes.any(False)  # wait until the first has written everything
         except torch.OutOfMemoryError as error:
             setting = "batch_sentences" if config.batch_sentences else "max_tokens"
             raise InputError(
                 f"{device}: not enough memory for training.{setting}={getattr(config, setting)}; "
-                f"lower it and raise training.accumulation in step ({str(error).splitlines()[0]})"
+                f"lower it and raise training.accumulation accordingly ({str(error).splitlines()[0]})"
             ) from None
         return finished
 
 
 def _initial(init: Path, preset: Preset, subwords: Subwords) -> dict[str, Tensor]:
-    """Return the parameters of a checkpoint that a model may start from."""
+    """Return the parameters of a checkpoint after checking that they fit."""
     found = read_config(init)
-    # How much is dropped is no part of what a model computes once it is trained.
+    # Dropout rates may differ.
     free = {"dropout", "attention_dropout", "activation_dropout", "feature_dropout"}
     theirs, ours = to_dict(found.model), to_dict(preset.model)
     for name in [name for name in ours if name not in free]:
         if theirs.get(name) != ours[name]:
             raise InputError(
-                f"{init}: a checkpoint of another architecture: model.{name} is {theirs.get(name, 'not there')}, "
-                f"and here {ours[name]}"
+                f"{init}: has another architecture: model.{name} is {theirs.get(name, 'missing')} there and "
+                f"{ours[name]} here"
             )
     if found.subwords != subwords.digest:
-        raise InputError(f"{init}: a checkpoint of another vocabulary; train with its subwords")
+        raise InputError(f"{init}: has another vocabulary; train with its subwords")
     tensors, _ = read_tensors(init / MODEL)
     return tensors
 
 
 def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, device: str) -> list[Any]:
-    """What must agree between two calls for the second to go on with the first: settings, the text's digests, device.
+    """What must agree for a call to resume another: settings, digests of the texts, device.
 
-    The number of processes must, too, and is compared apart, to say so.
+    The number of processes must agree too; it is compared separately for a better message.
     """
     return [
         plain_config(replace(checkpoint, processes=1)),
@@ -197,9 +194,9 @@ def _made_of(checkpoint: CheckpointConfig, data: Data, held_out: Data | None, de
 
 
 def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
-    """Whether the checkpoint in ``out`` is the one that is wanted; false where it is one of fewer updates.
+    """Whether the checkpoint in ``out`` is the wanted one; false if it can be extended to it.
 
-    :raises InputError: it is another, or of fewer updates and cannot be gone on with.
+    :raises InputError: it is another one, or cannot be extended.
     """
     found = read_config(out)
     if replace(found, updates=0, processes=wanted.processes) == wanted:
@@ -208,10 +205,10 @@ def is_finished(out: Path, wanted: CheckpointConfig) -> bool:
         return True
     theirs, ours = (plain_config(replace(config, updates=0, processes=1)) for config in (found, wanted))
     if not may_become([theirs], [ours], out):
-        raise InputError(f"{out}: holds a model {differences([theirs], [ours])}; remove it or name another")
+        raise InputError(f"{out}: contains a model {differences([theirs], [ours])}; remove it or choose another folder")
     if not (out / STATE).is_file():
         raise InputError(
-            f"{out / STATE}: no such file, and going on from {found.training.max_updates:,} updates to "
-            f"{wanted.training.max_updates:,} needs it; train from the start into another folder ({argument('out')})"
+            f"{out / STATE}: no such file; without it {found.training.max_updates:,} updates cannot be extended to "
+            f"{wanted.training.max_updates:,}; train from scratch in another folder ({argument('out')})"
         )
     return False

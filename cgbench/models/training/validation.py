@@ -1,4 +1,4 @@
-"""What a model is worth on pairs held out: loss, and BLEU or exact match of what it decodes."""
+"""Validate a model: loss, and BLEU or exact match of its outputs."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ from cgbench.text.plain_text import words_of
 
 @dataclass(frozen=True)
 class Validated:
-    """What a validation found.
+    """The result of a validation.
 
-    :param figures: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and, in
+    :param metrics: for the log: ``valid_loss`` (nats per token, without smoothing), ``valid_perplexity`` and, in
         percent, ``valid_bleu`` or ``valid_exact_match``.
-    :param goodness: the figure that decides which model is best, higher for better ones; of equals the one with the
-        lower ``valid_loss``.
+    :param score: selects the best model; higher is better, and ``valid_loss`` breaks ties.
     """
 
-    figures: dict[str, float]
-    goodness: float
+    metrics: dict[str, float]
+    score: float
 
 
 class Validation:
-    """Validates as ``training.validate_*`` say.
+    """Validates according to ``training.validate_*``.
 
-    :raises InputError: BLEU is asked for and sacrebleu is not installed.
+    :raises InputError: BLEU needs sacrebleu, which is not installed.
     """
 
     def __init__(self, config: TrainingConfig, data: Data, subwords: Subwords, bfloat16: bool, device: str) -> None:
@@ -53,12 +52,12 @@ class Validation:
         model.eval()
         try:
             loss = self.loss(model)
-            figures = {"valid_loss": loss, "valid_perplexity": perplexity(loss)}
+            metrics = {"valid_loss": loss, "valid_perplexity": perplexity(loss)}
             metric = self.config.validate_metric
             if metric == "loss" or not math.isfinite(loss):
-                return Validated(figures, -loss)
-            figures[f"valid_{metric}"] = value = self._score(model)
-            return Validated(figures, value)
+                return Validated(metrics, -loss)
+            metrics[f"valid_{metric}"] = value = self._score(model)
+            return Validated(metrics, value)
         finally:
             model.train()
 
@@ -77,21 +76,21 @@ class Validation:
         if self.config.validate_metric == "exact_match":
             return 100 * sum(a == b for a, b in zip(found, wanted, strict=True)) / len(wanted)
         sacrebleu = require("sacrebleu", "scores")
-        # The text is tokenised as its user wants it; force: no warning about that.
+        # force: no warning about text that looks tokenised
         bleu = sacrebleu.BLEU(tokenize=self.config.validate_tokenize, force=True)
         return float(bleu.corpus_score(found, [wanted]).score)
 
     def _compared(self, line: str) -> str:
-        """Return the words of a line as they are compared, a blank between two."""
+        """Return a line for comparison: words separated by spaces, pieces joined."""
         text = " ".join(words_of(line))
         mark = self.config.validate_join
-        # A line may end in a piece that has no successor: its mark goes, too.
+        # The last piece of a line may have a mark too.
         return f"{text} ".replace(f"{mark} ", "").rstrip() if mark else text
 
     def _decode(self, model: nn.Module) -> dict[int, str]:
         extra = 10
         if self.config.validate_length == "targets":
-            # No right answer is cut short, wherever targets are much longer than sources.
+            # Never cut a correct answer short, even if targets are much longer than sources.
             lengths = self.data.source.lengths[self.decoded], self.data.target.lengths[self.decoded]
             extra = max(extra, math.ceil((lengths[1] - 1.2 * lengths[0]).max()))
         result = {}
@@ -107,7 +106,7 @@ class Validation:
 
 
 def check_validation(config: TrainingConfig) -> None:
-    """Check, before anything else is done, that what validation needs is installed.
+    """Check that the validation metric is installed.
 
     :raises InputError: it is not.
     """
@@ -116,5 +115,5 @@ def check_validation(config: TrainingConfig) -> None:
 
 
 def perplexity(loss: float) -> float:
-    """Return exp(loss), infinite where that is too large."""
+    """Return exp(loss), or infinity on overflow."""
     return math.exp(loss) if loss < 700 else math.inf

@@ -203,7 +203,7 @@ def test_the_end_vector_starts_as_the_mask(roberta, plain):
 
 def test_bad_starts_are_refused(roberta, corpus, tmp_path):
     preset = preset_of("transformer")
-    with pytest.raises(InputError, match=r"its weights come from a model: init='hf:"):
+    with pytest.raises(InputError, match=r"needs the weights of an external model: init='hf:"):
         check_whole(preset, None)
     with pytest.raises(InputError, match=r"has its own encoder"):
         plan_start(f"hf:{roberta}", preset.replace({"model.encoder": "own"}))
@@ -269,7 +269,7 @@ def test_all_of_it_is_trained(roberta, plain, corpus, tmp_path):
 def test_another_encoder_is_another_run(roberta, corpus, tmp_path):
     train(corpus, roberta, tmp_path / "model", "transformer")
     write_roberta(tmp_path / "base", seed=1)
-    with pytest.raises(InputError, match=r"holds a model with other settings.*init is"):
+    with pytest.raises(InputError, match=r"contains a model with other settings.*init is"):
         train(corpus, tmp_path / "base", tmp_path / "model", "transformer")
     text, keys = plan_text("train", CorpusSpec(corpus), Normalisation()), set()
     write_roberta(tmp_path / "words", words=[*WORDS[1:], WORDS[0]])

@@ -211,7 +211,7 @@ def test_a_model_that_others_would_read_wrongly_is_refused(trained, folders, cor
         load_checkpoint(trained / "t5")
     with pytest.raises(InputError, match=r"write hf:"):
         preset_of(trained / "t5")
-    with pytest.raises(InputError, match=r"holds a model with other settings.*init is"):
+    with pytest.raises(InputError, match=r"contains a model with other settings.*init is"):
         shutil.copytree(trained / "t5", tmp_path / "t5")
         train(corpus, folders / "marian", tmp_path / "t5")
 

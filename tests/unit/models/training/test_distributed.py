@@ -109,7 +109,9 @@ def test_an_interrupted_run_of_two_ends_in_the_same_bytes(corpus, tmp_path):
 def test_another_number_of_processes_is_refused(corpus, together):
     tensors = read_tensors(together / "stopped" / "training_state.safetensors")[0]
     assert not torch.equal(tensors["random.0"], tensors["random.1"])
-    with pytest.raises(InputError, match="a run of 2 processes, and this is one of 1: start as many .*per-node 2"):
+    with pytest.raises(
+        InputError, match="a run with 2 processes, but this one has 1; start the same number .*per-node 2"
+    ):
         train(corpus, together / "stopped")
 
 

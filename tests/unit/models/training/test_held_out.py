@@ -49,5 +49,5 @@ def test_neither_order_nor_white_space_nor_copies_change_what_is_held_out(tmp_pa
 
 
 def test_a_share_that_leaves_nothing_is_one_line(tmp_path):
-    with pytest.raises(InputError, match=r"valid=1/2: holds out all 3 pairs of .*train.0, and none is left"):
+    with pytest.raises(InputError, match=r"valid=1/2: holds out all 3 pairs of .*train.0, so no training data is left"):
         divide(tmp_path, [("same", str(number)) for number in range(3)], "1/2")

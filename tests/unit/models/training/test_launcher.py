@@ -77,7 +77,7 @@ def test_one_fails_and_nobody_is_left(how, tmp_path):
         assert said.startswith("member 1 of 4: process 2 of 2 was killed (SIGKILL)") and "the same command" in said
     else:
         file = tmp_path / "failed.log"
-        assert said == f"member 1 of 4: process 2 of 2 failed (ValueError: first line); all that it said is in {file}"
+        assert said == f"member 1 of 4: process 2 of 2 failed (ValueError: first line); the traceback is in {file}"
         assert "in goes_wrong" in file.read_text() and "second line" in file.read_text()
     assert (tmp_path / "failed.log").exists() == (how == "other")
     pids = [int(path.name) for path in (tmp_path / "pids").iterdir()]
@@ -118,5 +118,5 @@ def test_what_a_member_of_several_processes_needs():
     check_processes(2, "cpu", "cpu")
     check_processes(2, "auto", "cuda")
     check_processes(1, "auto", "cpu")
-    with pytest.raises(InputError, match="gpus_per_member=2: PyTorch sees no GPU here; with device='cpu' a member is"):
+    with pytest.raises(InputError, match="gpus_per_member=2: PyTorch finds no GPU; with device='cpu', 2 processes"):
         check_processes(2, "auto", "cpu")

@@ -73,11 +73,11 @@ def test_the_bytes_are_those_of_a_run_as_long_from_the_start(corpus, tmp_path, n
 
 def test_a_best_that_only_the_end_had_seen_is_forgotten_and_an_earlier_one_kept(corpus, tmp_path, monkeypatch):
     """What a validation finds is set: 8 is better than 4, then the end of the short run, 10, then nothing."""
-    goodness = {4: 1.0, 8: 2.0, 10: 3.0, 12: 0.5, 16: 0.4, 18: 0.3}
+    scores = {4: 1.0, 8: 2.0, 10: 3.0, 12: 0.5, 16: 0.4, 18: 0.3}
     real = loop.TrainingRun._validate
 
     def validate(self, validation):
-        found = goodness[self.progress.update]
+        found = scores[self.progress.update]
         real(self, lambda model: Validated({"valid_loss": 1.0}, found))
 
     monkeypatch.setattr(loop.TrainingRun, "_validate", validate)
@@ -123,11 +123,11 @@ def test_a_run_that_was_stopped_may_become_longer_too(corpus, whole, tmp_path):
 
 def test_a_shorter_run_is_refused_with_both_values(corpus, model, tmp_path):
     before = contents(model)
-    with pytest.raises(InputError, match=r"of 14 updates, and training\.max_updates is 9 here.*not shorter"):
+    with pytest.raises(InputError, match=r"with 14 updates, but training\.max_updates is 9;.*not shortened"):
         train(corpus, model, long(9))
     assert contents(model) == before
     train(corpus, tmp_path / "half", long(18), stop_after_updates=5)
-    with pytest.raises(InputError, match=r"of 18 updates, and training\.max_updates is 14 here.*not shorter"):
+    with pytest.raises(InputError, match=r"with 18 updates, but training\.max_updates is 14;.*not shortened"):
         train(corpus, tmp_path / "half")
 
 
@@ -135,7 +135,7 @@ def test_rates_that_depend_on_the_length_are_refused(corpus, tmp_path):
     linear = {"training.schedule": "linear"}
     train(corpus, tmp_path / "model", PRESET.replace(linear))
     before = contents(tmp_path / "model")
-    with pytest.raises(InputError, match=r"of 14 updates, and .* 18 here: with training\.schedule=linear every rate"):
+    with pytest.raises(InputError, match=r"with 14 updates, but .* 18; with training\.schedule=linear every rate"):
         train(corpus, tmp_path / "model", long(18).replace(linear))
     assert contents(tmp_path / "model") == before
 
@@ -152,10 +152,10 @@ def test_a_state_that_is_gone_or_damaged_is_named(corpus, model):
     data = bytearray(before[STATE])
     data[len(data) // 2] ^= 1
     (model / STATE).write_bytes(data)
-    with pytest.raises(InputError, match=rf"{STATE}: is damaged: .*; name another folder with out"):
+    with pytest.raises(InputError, match=rf"{STATE}: is damaged: .*; choose another folder with out"):
         train(corpus, model, long(18))
     (model / STATE).unlink()
-    with pytest.raises(InputError, match=rf"{STATE}: no such file, and going on from 14 updates to 18 needs it"):
+    with pytest.raises(InputError, match=rf"{STATE}: no such file; without it 14 updates cannot be extended to 18"):
         train(corpus, model, long(18))
     assert train(corpus, model)
     assert contents(model) == {name: data for name, data in before.items() if name != STATE}
@@ -167,7 +167,7 @@ def test_a_damaged_state_of_a_stopped_run_says_what_to_do_and_that_helps(corpus,
     data = bytearray((out / STATE).read_bytes())
     data[len(data) // 2] ^= 1
     (out / STATE).write_bytes(data)
-    with pytest.raises(InputError, match="is damaged: .*; remove it, and training begins again"):
+    with pytest.raises(InputError, match="is damaged: .*; remove it to train from scratch"):
         train(corpus, out)
     (out / STATE).unlink()
     train(corpus, out)

@@ -262,8 +262,8 @@ def test_a_model_may_start_from_another(corpus, kept, tmp_path):
 
 def test_a_start_of_another_kind_is_refused(corpus, kept, tmp_path):
     for settings, message in (
-        ({"model.width": 64}, "another architecture: model.width is 32, and here 64"),
-        ({"model.architecture": "universal"}, "another architecture: model.architecture is transformer, and here univ"),
+        ({"model.width": 64}, "another architecture: model.width is 32 there and 64 here"),
+        ({"model.architecture": "universal"}, "another architecture: model.architecture is transformer there and univ"),
     ):
         with pytest.raises(InputError, match=message):
             train(corpus, tmp_path / "model", PRESET.replace(settings), init=kept)

@@ -123,7 +123,7 @@ def test_a_folder_of_somebody_elses_is_refused_and_left(workspace, kind):
     folder = workspace.root.parent / "ensemble"
     workspace.root.mkdir(parents=True)
     {"folder": folder.mkdir, "file": folder.touch, "link": lambda: folder.symlink_to("nowhere")}[kind]()
-    with pytest.raises(InputError, match=f"{folder}: is not this build's.*ensemble="):
+    with pytest.raises(InputError, match=f"{folder}: is in the way .*ensemble="):
         check_beside(workspace)
     assert os.path.lexists(folder)
 

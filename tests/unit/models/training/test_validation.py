@@ -52,10 +52,10 @@ def test_the_loss_is_a_mean_over_tokens_without_smoothing_and_dropout(corpus, mo
         log_p = torch.log_softmax(model(x, y.shifted()), 1)
         total -= float(log_p.gather(1, y.ids[:, None]).sum())
         tokens += len(y.ids)
-    assert result.figures["valid_loss"] == pytest.approx(total / tokens, rel=1e-5)
-    assert result.figures["valid_perplexity"] == pytest.approx(np.exp(total / tokens), rel=1e-5)
-    assert result.goodness == -result.figures["valid_loss"]
-    assert set(result.figures) == {"valid_loss", "valid_perplexity"}
+    assert result.metrics["valid_loss"] == pytest.approx(total / tokens, rel=1e-5)
+    assert result.metrics["valid_perplexity"] == pytest.approx(np.exp(total / tokens), rel=1e-5)
+    assert result.score == -result.metrics["valid_loss"]
+    assert set(result.metrics) == {"valid_loss", "valid_perplexity"}
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -76,11 +76,11 @@ def test_bleu_and_exact_match_compare_words_with_the_text(corpus, model, monkeyp
     # White space is no part of a word, and the text is not what its subwords say of unknown ones.
     monkeypatch.setattr(Validation, "_decode", lambda self, model: {row: f" {x}  " for row, x in enumerate(answers)})
     result = validation_of(corpus, validate_metric="exact_match")(model)
-    assert result.figures["valid_exact_match"] == result.goodness == pytest.approx(100 * 3 / 9)
+    assert result.metrics["valid_exact_match"] == result.score == pytest.approx(100 * 3 / 9)
     result = validation_of(corpus, validate_metric="bleu")(model)
-    assert result.figures["valid_bleu"] == result.goodness
-    assert result.goodness == sacrebleu.corpus_bleu(answers, [wanted], tokenize="none", force=True).score
-    assert 0 < result.goodness < 100
+    assert result.metrics["valid_bleu"] == result.score
+    assert result.score == sacrebleu.corpus_bleu(answers, [wanted], tokenize="none", force=True).score
+    assert 0 < result.score < 100
 
 
 def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
@@ -93,13 +93,13 @@ def test_bleu_as_fairseq_measures_it(corpus, model, monkeypatch):
     joined = [(f"{line} ".replace("@@ ", "").rstrip()) for line in answers]
     assert joined[:3] == ["the big dog &apos;s house", "a small cat is there, too.", "so it i"]
     expected = sacrebleu.corpus_bleu(joined, [[f"{line} ".replace("@@ ", "").rstrip() for line in wanted]])
-    assert check(model).figures["valid_bleu"] == pytest.approx(expected.score)
+    assert check(model).metrics["valid_bleu"] == pytest.approx(expected.score)
     plain = validation_of(corpus, validate_metric="bleu")
     monkeypatch.setattr(plain.data, "lines", wanted)
-    assert plain(model).figures["valid_bleu"] < expected.score
+    assert plain(model).metrics["valid_bleu"] < expected.score
     whole = validation_of(corpus, validate_metric="exact_match", validate_join="@@")
     monkeypatch.setattr(whole.data, "lines", wanted)
-    assert whole(model).figures["valid_exact_match"] == pytest.approx(100 / 9)
+    assert whole(model).metrics["valid_exact_match"] == pytest.approx(100 / 9)
 
 
 def test_a_part_of_the_sentences_is_spread_over_the_text(corpus):
