@@ -1,1 +1,1 @@
-"""Text in files: parallel corpora, columns, formats, normalisation, blocks of bytes, the loops over words."""
+"""Text in files: parallel corpora, columns, formats, normalisation, byte blocks, compiled word loops."""

@@ -1,7 +1,6 @@
-"""Text as the compiled loops want it: padded buffers of whole lines, checked to be UTF-8.
+"""Text for the compiled loops: padded buffers of whole lines, checked to be UTF-8.
 
-Files are read rather than mapped: mapped pages count as the process's memory and would make it grow
-with the file.
+Files are read, not memory-mapped: mapped pages count as memory of the process, which would grow with the file.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ BLOCK = 2 << 20
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines: ``buffer[:size]`` ends with a newline, and more newlines follow for the loops to run into.
+    """Whole lines: ``buffer[:size]`` ends with a newline, and padding newlines follow.
 
-    ``line`` is the number of the first line in its file, from 0; ``oddities`` the flags of ``word_kernels.inspect``.
+    ``line`` is the number of the first line in its file, from 0; ``flags`` are those of ``word_kernels.inspect``.
     """
 
     buffer: np.ndarray
     size: int
     line: int
-    oddities: int
+    flags: int
 
     def count_lines(self) -> int:
         """The number of lines."""
         return int(np.count_nonzero(self.buffer[: self.size] == 10))
 
     def lines_with(self, byte: int) -> tuple[int, int]:
-        """How many lines hold ``byte``, and the first of them (its number in the file, from 0; -1 for none)."""
+        """The number of lines with ``byte``, and the first of them (its number in the file, from 0; -1 for none)."""
         text = self.buffer[: self.size]
         newlines = np.flatnonzero(text == 10)
         lines = np.unique(np.searchsorted(newlines, np.flatnonzero(text == byte)))
@@ -49,9 +48,9 @@ class Block:
 
 
 def check_text(buffer: np.ndarray, size: int, line: int, name: object) -> Block:
-    """Make a block of ``buffer[:size]``; the rest of the buffer is filled with newlines.
+    """Make a block of ``buffer[:size]``; the padding is filled with newlines.
 
-    :raises InputError: not UTF-8.
+    :raises InputError: the text is not UTF-8.
     """
     from cgbench.text import word_kernels
 
@@ -59,35 +58,35 @@ def check_text(buffer: np.ndarray, size: int, line: int, name: object) -> Block:
         buffer[size] = 10
         size += 1
     buffer[size : size + word_kernels.PAD] = 10
-    oddities = word_kernels.inspect(buffer, size)
-    if oddities & word_kernels.NOT_UTF8:
+    flags = word_kernels.inspect(buffer, size)
+    if flags & word_kernels.NOT_UTF8:
         raise not_utf8(buffer[:size].tobytes(), name, line + 1)
-    return Block(buffer, size, line, oddities)
+    return Block(buffer, size, line, flags)
 
 
 def padded(size: int) -> np.ndarray:
-    """An uninitialised buffer for ``size`` bytes, a newline and the padding."""
+    """An uninitialised buffer for ``size`` bytes, a newline and padding."""
     from cgbench.text import word_kernels
 
     return np.empty(size + 1 + word_kernels.PAD, np.uint8)
 
 
 def block_of_bytes(text: bytes, line: int = 0, name: object = "text") -> Block:
-    """A block of lines that are in memory already."""
+    """A block of lines in memory."""
     buffer = padded(len(text))
     buffer[: len(text)] = np.frombuffer(text, np.uint8)
     return check_text(buffer, len(text), line, name)
 
 
 def release_memory() -> None:
-    """Give freed memory back to the system where the C library can be told to (glibc), so that stages do not add up."""
+    """Return freed memory to the system where the C library can (glibc), so the memory of stages does not add up."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def _read_at(file: int, view: memoryview, offset: int) -> int:
-    """Fill what can be filled at once; Python on macOS has no preadv."""
+    """Read what one call returns; Python on macOS has no preadv."""
     if hasattr(os, "preadv"):
         return os.preadv(file, [view], offset)
     data = os.pread(file, len(view), offset)
@@ -113,10 +112,10 @@ def read_range(file: int, buffer: np.ndarray, start: int, stop: int, name: objec
 def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, digest: Any = None) -> Iterator[Block]:
     """Read a text in blocks of about ``size`` bytes (more where a line is longer), without a byte order mark.
 
-    :param given: a plain file (.gz, .zst too), ``TABLE:COLUMN``, or ``-`` for standard input.
-    :param shared: a block's buffer is reused by the next one.
-    :param digest: is updated with every byte that is read (a table's: with its lines).
-    :raises InputError: the file is missing, a folder, damaged or not UTF-8, or a line is too long to be one.
+    :param given: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input.
+    :param shared: each block reuses the buffer of the one before.
+    :param digest: is updated with every byte read (for a table: with its lines).
+    :raises InputError: the file is missing, a folder, damaged or not UTF-8, or a line is too long.
     """
     if is_table(given):
         for block in join_blocks(read_text(given), size):
@@ -136,10 +135,10 @@ def read_blocks(given: str | Path, size: int = BLOCK, *, shared: bool = True, di
 def whole_lines(
     file: Any, size: int, name: object, left: int | None = None, *, shared: bool = True, digest: Any = None
 ) -> Iterator[tuple[np.ndarray, int, int, int]]:
-    """The text of a binary stream in whole lines: a padded buffer, how much of it is filled, the place of its first
-    byte in what was read, and its newlines. The rest of the buffer may be written to.
+    """The text of a binary stream in whole lines. The caller may write to the rest of each buffer.
 
     :param left: bytes to read (default: all).
+    :returns: padded buffer, bytes filled, offset of its first byte in the stream, number of newlines
     :raises InputError: as the stream does; a line is too long; there are fewer than ``left`` bytes.
     """
     longest = limit("CGBENCH_MAX_LINE")
@@ -183,26 +182,26 @@ def whole_lines(
 def sentences(given: Iterable[str]) -> Iterator[str]:
     """The sentences of a list, each checked to be a string.
 
-    A string is refused: as an iterable it would be read character by character.
+    A single string is refused: it would be read character by character.
 
-    :raises InputError: ``given`` is a string or no iterable, or holds something else than strings (with its number).
+    :raises InputError: ``given`` is a string or not iterable, or an item is not a string (with its number).
     """
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InputError(f"{given!r:.80}: a list of sentences is needed; put one sentence into a list, [sentence]")
+        raise InputError(f"{given!r:.80}: not a list of sentences; put a single sentence into a list, [sentence]")
     return _checked(given)
 
 
 def _checked(given: Iterable[str]) -> Iterator[str]:
     for number, sentence in enumerate(given, 1):
         if not isinstance(sentence, str):
-            raise InputError(f"sentence {number} is {sentence!r:.80}, where a string is needed")
+            raise InputError(f"sentence {number} is {sentence!r:.80}, not a string")
         yield sentence
 
 
 def join_blocks(lines: Iterable[str], size: int = BLOCK) -> Iterator[Block]:
-    """Lines that are in memory, as blocks. A line's own final newline is dropped.
+    """Lines in memory as blocks. A final newline of a line is dropped.
 
-    :raises InputError: a line holds a newline inside or text that UTF-8 cannot hold.
+    :raises InputError: a line contains a newline or a lone surrogate.
     """
     held: list[bytes] = []
     line = pending = 0
@@ -211,9 +210,9 @@ def join_blocks(lines: Iterable[str], size: int = BLOCK) -> Iterator[Block]:
         try:
             data = text.encode()
         except UnicodeEncodeError:
-            raise InputError(f"line {number}: holds a lone surrogate, which is not text; remove it") from None
+            raise InputError(f"line {number}: contains a lone surrogate, which is not text; remove it") from None
         if b"\n" in data:
-            raise InputError(f"line {number}: holds a newline; give one sentence a line")
+            raise InputError(f"line {number}: contains a newline; give one sentence per line")
         held.append(data)
         pending += len(data) + 1
         if pending >= size:

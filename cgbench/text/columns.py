@@ -1,7 +1,7 @@
 """One column of text: a plain file, one line per example, or ``TABLE:COLUMN``, of a TSV, CSV, JSON or Parquet file.
 
-Scores and statistics need single columns (hypotheses, references, compounds, judgements) that people keep in files of
-their own or beside each other in a table. Compressed files (.gz, .zst) are read as they are; ``-`` is standard input.
+Scores and statistics need single columns (hypotheses, references, compounds, judgements), kept in separate files or in
+one table. Compressed files (.gz, .zst) are read directly; ``-`` is standard input.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from cgbench.text.streams import COMPRESSED, NUMBERED, TABLES, form, is_table, r
 
 @dataclass(frozen=True)
 class Column:
-    """The values of a column, as text, and the way to name a row of it in a message (``file, row 3``).
+    """The values of a column as text, with its ``name`` for messages (``file, row 3``).
 
-    ``path``: the file they are from, if they are from one. ``ids``: which example each row is of, if that is known.
+    ``path``: the file, if any. ``ids``: the example id of each row, if known.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Column:
         return iter(self.values)
 
     def row(self, index: int) -> str:
-        """How a message names the row ``index`` (from 0)."""
+        """The name of row ``index`` (from 0) in messages."""
         return f"{self.name}, row {index + 1}"
 
 
 def short_name(given: str | Path) -> str:
-    """What a file is called in a table: its name without what tells its form (``gen.tsv.gz``: ``gen``)."""
+    """A file name for a table of results, without format suffixes (``gen.tsv.gz``: ``gen``)."""
     path, column = split_name(given)
     path = path.with_suffix("") if path.suffix in COMPRESSED else path
     name = path.stem if path.suffix in (*TABLES, ".txt") else path.name
@@ -50,11 +50,11 @@ def short_name(given: str | Path) -> str:
 
 
 def read_text(given: str | Path, *roles: str) -> Iterator[str]:
-    """The lines of a text as a user names it, as they are read: what every command reads its text with.
+    """The lines of a text, one by one; all commands read text with this.
 
-    :param given: a plain file (.gz, .zst too), ``TABLE:COLUMN``, or ``-`` for standard input. A column is named by its
-        header (TSV, CSV: or by its number, from 1, when no row is a header). Where none is named, the first of
-        ``roles`` that the table has is taken (``hypothesis``), else the only column.
+    :param given: a plain file (also .gz, .zst), ``TABLE:COLUMN``, or ``-`` for standard input. A column is named by
+        its header, or in TSV and CSV without a header by its number, from 1. Without a name, the first of ``roles``
+        that the table has is read (``hypothesis``), else the only column.
     :raises InputError: a file is missing, damaged or not UTF-8, or there is no such column.
     """
     if not is_table(given):
@@ -63,11 +63,11 @@ def read_text(given: str | Path, *roles: str) -> Iterator[str]:
 
 
 def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Column:
-    """All of :func:`read_text`, without the CR of a DOS file at the ends of lines.
+    """:func:`read_text` as a column, without CRs at the ends of lines.
 
-    :param ids: the column of the table that says which example a row is of.
-    :raises InputError: as :func:`read_text` does; ``ids`` is given, and there is no such column or no table; a
-        compressed file has far more lines than text has.
+    :param ids: the table column with the example ids.
+    :raises InputError: as :func:`read_text` does; there is no column ``ids``; a compressed file has far more lines
+        than a text can have.
     """
     if ids is not None:
         return _read_with_ids(*split_name(given), roles, ids)
@@ -77,7 +77,7 @@ def read_column(given: str | Path, *roles: str, ids: str | None = None) -> Colum
 
 def _read_with_ids(path: Path, wanted: str | None, roles: tuple[str, ...], ids: str) -> Column:
     if form(path) == "plain":
-        raise InputError(f"{argument('ids', ids)} names a column, and {shown(path)} is no table ({', '.join(TABLES)})")
+        raise InputError(f"{argument('ids', ids)} names a column; {shown(path)} is not a table ({', '.join(TABLES)})")
     table, column = _open(path, wanted, roles, ids)
     if table.names and ids not in table.names:
         raise InputError(f"{path}: no column {ids!r} ({argument('ids')}){did_you_mean(ids, table.names)}")
@@ -89,9 +89,9 @@ def _read_with_ids(path: Path, wanted: str | None, roles: tuple[str, ...], ids: 
 
 
 def _bounded(given: str | Path, lines: Iterator[str]) -> Iterator[str]:
-    """The lines, which are kept in memory: each costs some 60 bytes there, and next to nothing in a compressed file.
+    """The lines, checked because each takes about 60 bytes in memory and next to nothing in a compressed file.
 
-    Compressed text has a line in 10 to 100 bytes. One in each is allowed, and :data:`MOST_LINES` in any file.
+    Compressed text has one line per 10 to 100 bytes. One per byte is allowed, and :data:`MOST_LINES` in any file.
 
     :raises InputError: there are more.
     """
@@ -104,8 +104,8 @@ def _bounded(given: str | Path, lines: Iterator[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         if number == most:
             raise InputError(
-                f"{path}: {size:,} compressed bytes become more than {most:,} lines, which no text does; if it should, "
-                "decompress it first"
+                f"{path}: {size:,} compressed bytes expand to more than {most:,} lines, unlike any text; if this is "
+                "intended, decompress it first"
             )
         yield line
 
@@ -117,7 +117,7 @@ def _read_column(path: Path, wanted: str | None, roles: tuple[str, ...]) -> Iter
 
 
 def _open(path: Path, wanted: str | None, roles: tuple[str, ...], *more: str) -> tuple[Table, str]:
-    """A table, and the column that is read of it; ``more`` of its columns are read, too."""
+    """A table and the column to read; ``more``: other columns that are read."""
     if form(path) not in NUMBERED or wanted is None or not all(map(is_number, (wanted, *more))):
         table = Table(path, named=True)
         return table, _choose(table, wanted, roles)
@@ -133,7 +133,7 @@ def _choose(table: Table, wanted: str | None, roles: tuple[str, ...]) -> str:
             raise InputError(f"{path}: no column {wanted!r}{did_you_mean(wanted, names)}")
         return wanted
     kind = form(path)
-    # The one cell of a first row that is a sentence is no header: it would be lost.
+    # If the only cell of the first row is a sentence, it is not a header: it would be lost.
     alone = len(names) == 1 and not (kind in NUMBERED and len(words_of(names[0])) > 1)
     for name in (*roles, *(names if alone else ())):
         if name in names:

@@ -1,7 +1,7 @@
-"""Texts and corpora as a caller of the library gives them: a file by its name, or strings in memory.
+"""Texts and corpora as callers of the library pass them: a file name, or strings in memory.
 
-A ``str`` or path is a file, as on the command line: plain (.gz, .zst too), ``TABLE:COLUMN`` or an address. Any other
-iterable of strings (a list, a pandas Series) is the text itself, a string an example.
+A ``str`` or path names a file, as on the command line: plain (also .gz, .zst), ``TABLE:COLUMN`` or an address. Any
+other iterable of strings (a list, a pandas Series) is the text itself, one string per example.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Corpus = AnyPath | tuple[AnyPath, AnyPath] | CorpusSpec
 
 
 def is_path(given: object) -> bool:
-    """Whether this is the name of a file, not a text."""
+    """Whether this is a file name, not a text."""
     return isinstance(given, (str, os.PathLike))
 
 
 def as_column(given: Texts, name: str, *roles: str, ids: str | None = None) -> Column:
-    """A text as a column; a pandas Series has its index as ids.
+    """A text as a column; the index of a pandas Series becomes the ids.
 
-    :param name: what messages call a text that is in no file.
-    :param roles: of a table's column, where none is named (:func:`~cgbench.text.columns.read_column`).
-    :param ids: the column of a file's table that says which example a row is of.
-    :raises InputError: a file cannot be read, or what is given holds something else than strings.
+    :param name: name of an in-memory text in messages.
+    :param roles: columns to look for in a table where none is named (:func:`~cgbench.text.columns.read_column`).
+    :param ids: the table column with the example ids.
+    :raises InputError: a file cannot be read, or an item is not a string.
     """
     if isinstance(given, Column):
         return given
@@ -45,14 +45,13 @@ def as_column(given: Texts, name: str, *roles: str, ids: str | None = None) -> C
     values = list(given)
     for row, value in enumerate(values, 1):
         if not isinstance(value, str):
-            raise InputError(f"{name}, row {row}: {value!r}, where a string is needed")
+            raise InputError(f"{name}, row {row}: {value!r} is not a string")
     return Column(name, values, ids=index_of(given))
 
 
 def lines_of(given: Texts, name: str) -> tuple[list[str], str]:
-    """The lines of a text, and what messages call it.
+    """The lines of a text, and its name in messages (``name`` for an in-memory text).
 
-    :param name: what they call a text that is in no file.
     :raises InputError: as :func:`as_column`.
     """
     if isinstance(given, (str, os.PathLike)):
@@ -62,7 +61,7 @@ def lines_of(given: Texts, name: str) -> tuple[list[str], str]:
 
 
 def files_of(*given: Any) -> list[Path]:
-    """The files that texts are read from: none for lists, and for standard input."""
+    """The files that texts are read from; lists and standard input have none."""
     return [split_name(one)[0] for one in given if is_path(one) and not is_stdin(one)]
 
 
@@ -72,9 +71,9 @@ def as_corpus(
     """A corpus: a file that holds both sides, two files, ``(source, target)``, or two lists of sentences.
 
     :param columns: source and target column of a single file.
-    :param role: ``train``, ``pool-1`` and so on: what an error calls it.
-    :param texts: where two lists of sentences are written, under a name that says what is in them.
-    :raises InputError: it is none of these.
+    :param role: name in errors: ``train``, ``pool-1``.
+    :param texts: folder that two lists of sentences are written to, under a hash of their content.
+    :raises InputError: it is something else.
     """
     if isinstance(given, CorpusSpec):
         return given
@@ -110,8 +109,8 @@ def _write(sides: Sequence[Sequence[str]], role: str, folder: Path) -> CorpusSpe
 
 
 def as_path(given: AnyPath) -> Path:
-    """The path of a file, which is fetched where an address is given (:mod:`cgbench.text.remote`).
+    """The path of a file; an address is downloaded first (:mod:`cgbench.text.remote`).
 
-    :raises InputError: it cannot be.
+    :raises InputError: the download fails.
     """
     return Path(local(os.fspath(given)))

@@ -1,7 +1,7 @@
-"""What is wrong with the texts of a build, seen on a sample of each: what differs from the training text, or from
-what is asked.
+"""Errors in the texts of a build, found on a sample of each: differences from the training text or from the options.
 
-Pure: samples in, findings out. Each finding is one line with its remedy; those that would spoil a benchmark stop it.
+Pure: samples in, findings out. Each finding is one line with its remedy; a finding that would spoil the benchmark
+stops the build.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from cgbench.text.sampling import sample_pairs, sample_text
 from cgbench.text.streams import is_stdin, is_table, shown, split_name
 
 SIDES = ("source", "target")
-SPLITS_AGAIN = ("moses", "13a")  # and spaCy: tokenisers that break words of text that is tokenised
-NO_SEGMENTATION = ("none", "moses", "13a")  # tokenisers that find no words where there are no blanks
+SPLITS_AGAIN = ("moses", "13a")  # and spaCy: tokenisers that break words of tokenised text
+NO_SEGMENTATION = ("none", "moses", "13a")  # tokenisers that need blanks to find words
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line about a text; ``stops`` where a benchmark would be spoilt."""
+    """One line about a text; ``stops`` if it would spoil the benchmark."""
 
     text: str
     stops: bool
@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CorpusSample:
-    """A sample of a corpus: pairs, as the corpus has them."""
+    """A sample of a corpus: unchanged pairs."""
 
     spec: CorpusSpec
     pairs: Sequence[Pair]
@@ -47,17 +47,17 @@ class CorpusSample:
 
     @property
     def equal(self) -> int:
-        """Pairs whose sides are the same."""
+        """Number of pairs whose sides are the same."""
         return sum(source == target and bool(source.strip()) for source, target in self.pairs)
 
     @property
     def label(self) -> str:
-        """How a message names the corpus; a text of one side stands in it twice."""
+        """Name of the corpus in messages; a monolingual text is listed twice in ``paths``."""
         paths = self.spec.paths
         return shown(paths[0]) if len(paths) == 2 and paths[0] == paths[1] else str(self.spec)
 
     def name(self, sides: Sequence[int]) -> str:
-        """How a message names these sides."""
+        """Name of these sides in messages."""
         if len(sides) == 2:
             return self.label
         if len(self.spec.paths) == 2:
@@ -68,13 +68,13 @@ class CorpusSample:
 def take_sample(spec: CorpusSpec) -> CorpusSample:
     """Read a sample of a corpus.
 
-    :raises InputError: as :func:`cgbench.text.formats.read_pairs`, of what was read.
+    :raises InputError: as :func:`cgbench.text.formats.read_pairs`, for the lines read.
     """
     return CorpusSample(spec, sample_pairs(spec))
 
 
 def look_at(train: CorpusSpec, others: Sequence[CorpusSpec], normalisation: Normalisation) -> list[Finding]:
-    """Take a sample of each corpus and :func:`inspect` them.
+    """Sample each corpus and :func:`inspect` the samples.
 
     :raises InputError: as :func:`take_sample`.
     """
@@ -83,11 +83,11 @@ def look_at(train: CorpusSpec, others: Sequence[CorpusSpec], normalisation: Norm
 
 
 def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation: Normalisation) -> list[Finding]:
-    """The same of single texts of one language (plain, or ``TABLE:COLUMN``).
+    """The same for monolingual texts (plain, or ``TABLE:COLUMN``).
 
-    Nothing is said of what comes from standard input, or of a table whose column is not named.
+    Standard input and tables without a named column are skipped.
 
-    :raises InputError: as :func:`cgbench.text.columns.read_text`, of what was read.
+    :raises InputError: as :func:`cgbench.text.columns.read_text`, for the lines read.
     """
     if not _is_single(train):
         return []
@@ -95,7 +95,7 @@ def look_at_texts(train: str | Path, others: Sequence[str | Path], normalisation
     for given in (train, *filter(_is_single, others)):
         pairs = [(line, "") for line in sample_text(given)]
         samples.append(CorpusSample(CorpusSpec((Path(given), Path(given))), pairs))
-    # a text by itself has no name that says its language
+    # the name of a single text does not tell its language
     tokenize = ",".join(f"{side}={name}" for side, name in zip(SIDES, normalisation.tokenizers, strict=True))
     return inspect(samples[0], samples[1:], replace(normalisation, tokenize=tokenize, languages=SIDES))
 
@@ -109,10 +109,7 @@ Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 
 def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
-    """What is wrong with the training text and the other texts of a build (pools, what is to be excluded).
-
-    Findings that stop come first.
-    """
+    """Check the training text and the other texts of a build (pools, exclusions); findings that stop come first."""
     every = [train, *others]
     found = [
         *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, asked.languages)),
@@ -128,13 +125,13 @@ def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalis
 
 
 def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]) -> list[Finding]:
-    """Whether the columns that are read of a table are those that are meant; the first of ``pairs`` is the table's."""
+    """Check that the right columns of a table are read; the first of ``pairs`` is the table's first row."""
     if len(spec.paths) != 1 or not pairs:
         return []
     chosen, names = chosen_columns(spec)
     wanted = ",".join(languages)
     if spec.columns is None and set(languages) <= set(names) and chosen != languages:
-        text = f"{spec}: columns {','.join(chosen)} are read, and it has {wanted}; give --columns {wanted}"
+        text = f"{spec}: columns {','.join(chosen)} are read, but it has {wanted}; give --columns {wanted}"
         return [Finding(text, True)]
     if {name.lower() for name in chosen} == {name.lower() for name in languages} and chosen != languages:
         turned = f"{chosen[1]},{chosen[0]}"
@@ -142,13 +139,13 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
     found, first = [], pairs[0]
     fields = Table(spec.paths[0], named=True).names  # of the first row
     if chosen[0].isdigit() and all(field in languages or is_header(field) for field in first):
-        # Other columns may have been forgotten: what the table calls by the languages is what is meant.
+        # The columns named after the languages are probably the intended ones.
         named = set(languages) <= set(fields)
         text = f"{spec}, row 1: {first[0]!r} and {first[1]!r} look like a header; give --columns "
         found.append(Finding(text + (wanted if named else ",".join(first)), named and first != languages))
         if named:
             return found
-    # A table of two columns may well have numbers in one: answers of arithmetic.
+    # One column of a two-column table may be numbers: answers to arithmetic.
     if spec.columns is None and len(pairs) >= ENOUGH and len(fields) > 2:
         for number, name in enumerate(chosen):
             rows = [pair[number] for pair in pairs[1:]]
@@ -156,12 +153,12 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
                 what = "column" if name.isdigit() else "the field"
                 has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
                 text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); name the columns with --columns S,T"
-                return [Finding(f"{text} ({has})", True)]  # and not a header with this column in it
+                return [Finding(f"{text} ({has})", True)]  # instead of the finding about a header
     return found
 
 
 def _faults(samples: Iterable[CorpusSample], wrong: Wrong) -> list[Fault]:
-    """The samples in which something is wrong, and on which sides."""
+    """The samples with a fault, and the sides that have it."""
     faults = [(sample, [side for side in (0, 1) if wrong(sample, side)]) for sample in samples]
     return [(sample, sides) for sample, sides in faults if sides]
 
@@ -178,8 +175,11 @@ def _percent(part: int | float, whole: int | float = 1) -> str:
 def _unlike(
     train: CorpusSample, others: Sequence[CorpusSample], what: str, where: Wrong
 ) -> Iterator[tuple[bool, list[Fault]]]:
-    """The texts, and the sides ``where`` it is asked of, that have a property which the training text has not; and the
-    other way round: whether it is theirs, and which they are."""
+    """Texts that have a property the training text lacks, then texts that lack one it has.
+
+    :param where: which sides to compare.
+    :returns: whether the texts have the property, and which texts
+    """
     for value in (True, False):
 
         def wrong(one: CorpusSample, side: int, value: bool = value) -> bool:
@@ -196,38 +196,37 @@ def _tokenised(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
     every, found = [train, *others], list[Finding]()
 
     def is_read(one: CorpusSample, side: int) -> bool:
-        """Whether the words of a text are those that its blanks separate."""
+        """Whether blanks alone separate the words."""
         return asked.tokenizers[side] == "none" and not one.profiles[side].unspaced
 
     again = [tokenizer in SPLITS_AGAIN or tokenizer.startswith("spacy:") for tokenizer in asked.tokenizers]
     if faults := _faults(every, lambda one, side: again[side] and one.profiles[side].tokenised is True):
         tokenizer = asked.tokenizers[faults[0][1][0]]
         text = (
-            f"{_names(faults)}: tokenised already ({_apart(faults)}), and --tokenize {tokenizer} would do it again, "
-            "which breaks words such as can 't; add --detokenize, or leave --tokenize out if all text is tokenised "
-            "alike"
+            f"{_names(faults)}: already tokenised ({_apart(faults)}); --tokenize {tokenizer} would tokenise it again "
+            "and break words such as can 't; add --detokenize, or leave --tokenize out if all text is tokenised alike"
         )
         found.append(Finding(text, True))
     for value, faults in _unlike(train, others, "tokenised", is_read):
         is_not, is_so, else_ = ("", "is not", "") if value else ("not ", "is", "tokenise it as that is, or ")
         text = (
-            f"{_names(faults)}: {is_not}tokenised ({_apart(faults)}), but {train.name(faults[0][1])} {is_so}, so that "
-            f"words with a mark at their end are unknown; {else_}--detokenize --tokenize moses"
+            f"{_names(faults)}: {is_not}tokenised ({_apart(faults)}), but {train.name(faults[0][1])} {is_so}, so words "
+            f"that end in a punctuation mark are unknown; {else_}--detokenize --tokenize moses"
         )
         found.append(Finding(text + (" makes them alike" if value else ""), True))
     for fault in _faults(every, lambda one, side: one.profiles[side].mixed):
         share = _percent(_profile([fault]).periods.share or 0)
-        text = f"{_names([fault])}: {share} of the final periods stand apart: a part of the lines is tokenised"
+        text = f"{_names([fault])}: {share} of the final periods stand apart: only some lines are tokenised"
         found.append(Finding(f"{text}; tokenise all or none", False))
     raw = _faults(every, lambda one, side: is_read(one, side) and one.profiles[side].tokenised is False)
     if raw and not any(finding.stops for finding in found):
-        text = f"{_names(raw)}: marks are attached to words, so that 'house,' and 'house' are two words"
+        text = f"{_names(raw)}: punctuation is attached to words, so 'house,' and 'house' are two words"
         found.append(Finding(f"{text}; --tokenize moses separates them", False))
     return found
 
 
 def _profile(faults: Sequence[Fault]) -> Profile:
-    """That of the first side which is wrong."""
+    """The profile of the first faulty side."""
     sample, sides = faults[0]
     return sample.profiles[sides[0]]
 
@@ -256,10 +255,10 @@ def _case(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisat
 
 
 def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
-    """Escaped text among text that is not; or all of it, where it is not tokenised: then Moses did not write them."""
+    """Escaped text among unescaped text. Texts that differ in tokenisation have been reported already."""
     every = [train, *others]
     if asked.detokenize or len({side.tokenised for one in every for side in one.profiles} - {None}) > 1:
-        return []  # unlike in more than that: said already
+        return []
 
     def is_escaped(one: CorpusSample, side: int) -> bool:
         here = one.profiles[side]
@@ -277,7 +276,7 @@ def _escapes(train: CorpusSample, others: Sequence[CorpusSample], asked: Normali
     alone = [one for one in free if all(one is not sample for sample, _ in faults)]
     rest = ", ".join(one.label for one in alone or free)
     share = _percent(_profile(faults).escaped, _profile(faults).lines)
-    text = f"{_names(faults)}: escaped as Moses does it (&apos; and the like in {share} of the lines), {rest} not"
+    text = f"{_names(faults)}: escaped as by Moses (such as &apos; in {share} of the lines), but {rest} is not"
     return [Finding(f"{text}; undo it (sed 's/&apos;/'\\''/g' and so on), or escape all text", False)]
 
 
@@ -293,8 +292,8 @@ def _blanks(every: Sequence[CorpusSample], asked: Normalisation) -> list[Finding
         return []
     one = _profile(faults)
     text = (
-        f"{_names(faults)}: U+{ord(one.odd_blank):04X} or a blank like it in {_percent(one.odd_blanks, one.lines)} of "
-        "the lines, which is part of a word here; put ordinary blanks in its place, or --tokenize moses"
+        f"{_names(faults)}: U+{ord(one.odd_blank):04X} or a similar blank in {_percent(one.odd_blanks, one.lines)} of "
+        "the lines; it does not separate words; replace it with an ordinary blank, or --tokenize moses"
     )
     return [Finding(text, False)]
 
@@ -304,7 +303,7 @@ def _equal(every: Sequence[CorpusSample]) -> list[Finding]:
     for sample in every:
         if sample.equal >= max(ENOUGH, len(sample.pairs) / 20):
             share = _percent(sample.equal, len(sample.pairs))
-            text = f"{sample.label}: source and target are the same in {share} of the pairs; they are no translations"
+            text = f"{sample.label}: source and target are the same in {share} of the pairs"
             most = 2 * sample.equal >= len(sample.pairs)
             found.append(Finding(f"{text}; {'name the two sides' if most else 'remove these pairs'}", most))
     return found
@@ -320,26 +319,26 @@ def _unspaced(every: Sequence[CorpusSample], asked: Normalisation) -> list[Findi
     one, code = _profile(faults), asked.languages[faults[0][1][0]]
     words = {"han": f", {code}=jieba Chinese words", "kana": f", {code}=ja Japanese words"}
     text = (
-        f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" a line), so that a clause '
-        f"counts as a word; --tokenize {code}=char separates characters{words.get(one.unspaced or '', '')}; or put "
-        "blanks between words yourself"
+        f'{_names(faults)}: no blanks between words ({one.tokens / one.lines:.1f} "words" per line), so a whole clause '
+        f"counts as one word; --tokenize {code}=char separates characters{words.get(one.unspaced or '', '')}; or "
+        "insert blanks between words yourself"
     )
     return [Finding(text, True)]
 
 
 def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
-    """Sides that are swapped, and languages that are not those asked for."""
+    """Swapped sides, and sides in another language than ``--languages`` says."""
     every = [train, *others]
     swapped = [one for one in every if _is_swapped(one, asked.languages)]
     found = []
     if swapped:
         first, second = asked.languages
-        text = f"{', '.join(one.label for one in swapped)}: source and target are swapped, for {first} to {second}"
+        text = f"{', '.join(one.label for one in swapped)}: source and target are swapped ({first} to {second})"
         found.append(Finding(f"{text}; {_turn(swapped, every, asked)}", True))
     crossed = [one for one in others if one not in swapped and train not in swapped and _is_crossed(train, one)]
     if crossed:
         text = f"{', '.join(one.label for one in crossed)}: source and target are swapped"
-        found.append(Finding(f"{text}, by the words of {train.label}; {_turn(crossed, every, asked)}", True))
+        found.append(Finding(f"{text}, judging by the words of {train.label}; {_turn(crossed, every, asked)}", True))
     for side in (0, 1):
         said = asked.languages[side]
         for one in every:
@@ -357,22 +356,21 @@ def _languages(train: CorpusSample, others: Sequence[CorpusSample], asked: Norma
 
 
 def _turn(swapped: Sequence[CorpusSample], every: Sequence[CorpusSample], asked: Normalisation) -> str:
-    """How to turn the sides round."""
+    """How to swap the sides."""
     if all(len(one.spec.paths) == 1 for one in swapped):
         source, target = chosen_columns(swapped[0].spec)[0]
-        return f"--columns {target},{source} turns them round" + (
+        return f"--columns {target},{source} swaps them" + (
             ""
             if len(swapped) == sum(len(one.spec.paths) == 1 for one in every)
-            else "; columns hold for all tables, so write the others alike"
+            else "; --columns applies to all tables, so reorder the others to match"
         )
-    return "name the source's file first" + (
+    return "name the source file first" + (
         f", or --languages {asked.languages[1]},{asked.languages[0]}" if len(swapped) == len(every) else ""
     )
 
 
 def _is_swapped(one: CorpusSample, languages: tuple[str, str]) -> bool:
-    """Whether the source looks like the target's language, and the other way round; of one language that is known
-    here: whether the other side is in it."""
+    """Whether each side looks like the other side's language, as far as these languages are known here."""
     likely = [side.likely for side in one.profiles]
     if not all(likely):
         return False
@@ -383,7 +381,7 @@ def _is_swapped(one: CorpusSample, languages: tuple[str, str]) -> bool:
 
 
 def _is_crossed(train: CorpusSample, one: CorpusSample) -> bool:
-    """Whether each side has the words of the training text's other side."""
+    """Whether each side has the words of the other side of the training text."""
 
     def covered(text: Profile, by: Profile) -> float:
         return sum(times for word, times in text.words.items() if word in by.words) / text.tokens

@@ -1,16 +1,16 @@
-"""Which language a sample of words looks like: by its script, and by the function words of languages in Latin script.
+"""Guess the language of a sample of words: by script, and for Latin script by function words.
 
-The most frequent short words tell languages apart with certainty on a few hundred sentences (Grefenstette 1995,
-"Comparing two language identification schemes"). That is all that is asked here: whether a text contradicts the name
-that it was given. Close relatives (Danish and Norwegian) need not be told apart for it.
+The most frequent short words identify a language reliably on a few hundred sentences (Grefenstette 1995, "Comparing
+two language identification schemes"). This only checks whether a text contradicts its language code, so close
+relatives (Danish and Norwegian) need not be distinguished.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-LEAST = 0.15  # of the words of a text are function words of the language that it is taken for
-TIMES = 2.5  # as many as of the language that it is said to be
+LEAST = 0.15  # smallest share of function words in a text of the language
+TIMES = 2.5  # times the share of the stated language that contradicts it
 
 _WORDS = {
     "en": "the of and to a in is that it was for on are with as i his they be at this have from you not he she we",
@@ -48,8 +48,7 @@ _SCRIPTS = {
     "burmese": ((0x1000, 0x109F),),
 }
 UNSPACED = {"han": 5.0, "kana": 5.0, "thai": 9.0, "lao": 9.0, "khmer": 9.0, "burmese": 9.0}
-"""Scripts whose languages put no blanks between words, and how many letters between two blanks no word has on
-average."""
+"""Scripts without blanks between words, and the mean letters between blanks above which a text is unsegmented."""
 
 _OF_SCRIPT = {
     **{"zh": ("han",), "ja": ("kana", "han"), "ko": ("hangul",), "el": ("greek",), "he": ("hebrew",), "th": ("thai",)},
@@ -78,7 +77,7 @@ _NAMES = {
     "th": ("Thai", "tha_Thai"), "tr": ("Turkish", "tur_Latn"), "uk": ("Ukrainian", "ukr_Cyrl"),
     "ur": ("Urdu", "urd_Arab"), "vi": ("Vietnamese", "vie_Latn"), "zh": ("Chinese", "cmn_Hans"),
 }  # fmt: skip
-"""What languages are called in English, and in data sets of many languages: three letters and a script (FLORES)."""
+"""English names, and the names in multilingual data sets: three letters and a script (FLORES)."""
 _CODES = {
     **{name[:3]: code for code, (_, name) in _NAMES.items()},
     **{"ger": "de", "fre": "fr", "nb": "no", "zho": "zh", "chi": "zh", "ara": "ar", "fas": "fa"},
@@ -86,24 +85,24 @@ _CODES = {
 
 
 def known(code: str) -> str | None:
-    """The language that a code names (``de``, ``de-AT``, ``deu``: ``de``), or None for one that is not known here."""
+    """The two-letter code of a language (``de``, ``de-AT``, ``deu``: ``de``); None for one that cannot be checked."""
     short = code.lower().replace("_", "-").partition("-")[0]
     short = _CODES.get(short, short)
     return short if short in _FUNCTION or short in _OF_SCRIPT else None
 
 
 def name_of(language: str) -> str:
-    """The English name of a language; the code itself of one that is not known here."""
+    """The English name of a language; the code itself if unknown."""
     return _NAMES[language][0] if language in _NAMES else language
 
 
 def with_script(language: str) -> str:
-    """A language as three letters and a script, ``deu_Latn``; the code itself of one that is not known here."""
+    """A language as three letters and a script, ``deu_Latn``; the code itself if unknown."""
     return _NAMES[language][1] if language in _NAMES else language
 
 
 def scripts(words: Mapping[str, int]) -> dict[str, int]:
-    """How many letters of each script the words hold; ``latin`` stands for all others."""
+    """Number of letters per script; ``latin`` stands for all others."""
     letters: dict[str, int] = {}
     for word, times in words.items():
         if word.isascii():
@@ -127,10 +126,9 @@ def _script(letter: str) -> str:
 
 
 def likeness(words: Mapping[str, int]) -> dict[str, float]:
-    """How much of a text speaks for each language, from 0 to 1: the share of its words that are function words of it,
-    or of its letters that are of its script.
+    """Score of each language, from 0 to 1: the share of its function words, or of letters of its script.
 
-    :param words: words in lower case and how often they occur.
+    :param words: lowercased words and their counts.
     """
     letters = scripts(words)
     total = sum(letters.values())
@@ -150,9 +148,9 @@ def likeness(words: Mapping[str, int]) -> dict[str, float]:
 
 
 def contradicts(said: str, likely: Mapping[str, float]) -> str | None:
-    """The language that a text is in, if that is clearly another than ``said``; else None.
+    """The language of a text, if clearly not ``said``; else None.
 
-    :param likely: of the text (:func:`likeness`).
+    :param likely: :func:`likeness` of the text.
     """
     language = known(said)
     if language is None or not likely:
@@ -162,6 +160,6 @@ def contradicts(said: str, likely: Mapping[str, float]) -> str | None:
 
 
 def looks_like(said: str, likely: Mapping[str, float]) -> bool:
-    """Whether a text may well be in the language ``said``."""
+    """Whether a text may be in the language ``said``."""
     language = known(said)
     return language is not None and likely.get(language, 0.0) >= LEAST and contradicts(said, likely) is None

@@ -1,4 +1,4 @@
-"""Every bound on what is read from files that strangers made, and what refuses more."""
+"""Limits on what is read from untrusted files, and the checks that enforce them."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ LIMITS = {
     "CGBENCH_MAX_RATIO": 250,
     "CGBENCH_MAX_TEXT": 256 << 30,
 }
-"""Environment variables and their defaults: bytes of a line; bytes of text from a byte of a compressed file, looked at
-once :data:`GRACE` came out of it; bytes of text from one compressed file. The first two letters of KMGT are units."""
+"""Environment variables and their defaults: bytes per line; bytes of text per compressed byte, checked above
+:data:`GRACE`; bytes of text per compressed file. K, M, G and T are units."""
 
 GRACE = 64 << 20
-"""Bytes that any compressed file may become."""
+"""Bytes that any compressed file may expand to."""
 ZSTD_WINDOW = 128 << 20  # what zstd itself takes without --long
-MOST_LINES = 1 << 20  # that a compressed file kept in memory may have, or one in each of its bytes
-FIRST_LINE = 1 << 20  # bytes of the first line in which a tab is looked for
+MOST_LINES = 1 << 20  # lines of a compressed file in memory, or one per compressed byte if that is more
+FIRST_LINE = 1 << 20  # bytes of the first line that are searched for a tab
 
 # Parquet, in bytes.
-PARQUET_FOOTER = 64 << 20  # that the description of a file may take
-PARQUET_MEMORY = 2 << 30  # that the child process may take for what it reads
-PARQUET_MESSAGE = 256 << 20  # of what it sends at once
+PARQUET_FOOTER = 64 << 20  # size of the file's schema and metadata
+PARQUET_MEMORY = 2 << 30  # memory of the child process for what it reads
+PARQUET_MESSAGE = 256 << 20  # size of one message from it
 
 # Archives.
 MOST_MEMBERS = 200_000
-MOST_BYTES = 16 << 30  # that come out of an archive; the largest wanted member has about 4 GB
-MOST_RATIO = 300  # unpacked to packed, of an archive that unpacks to more than FREE_BYTES
+MOST_BYTES = 16 << 30  # unpacked size; the largest wanted member has about 4 GB
+MOST_RATIO = 300  # unpacked to packed size, above FREE_BYTES
 FREE_BYTES = 64 << 20
-MOST_HEADER = 1 << 20  # bytes of a long name or other notes on a member, which are held in memory
+MOST_HEADER = 1 << 20  # bytes of a member's long name or other metadata, which are held in memory
 
 # Downloads, in bytes.
-MOST_DOWNLOAD = 4 << 30  # of a file of which no recipe says more
-MOST_OF_GITHUB = 100 << 20  # of a file of a repository: GitHub holds no larger one
+MOST_DOWNLOAD = 4 << 30  # unless the recipe says more
+MOST_OF_GITHUB = 100 << 20  # a file in a repository: GitHub's own limit
 
 
 def limit(name: str) -> int:
-    """One of :data:`LIMITS`, as the environment has it: a number, also with K, M, G or T behind it.
+    """One of :data:`LIMITS`, from the environment: a number, optionally followed by K, M, G or T.
 
-    :raises InputError: it is no such number, or 0.
+    :raises InputError: it is not such a number, or is 0.
     """
     given = size_of(name, LIMITS[name])
     return LIMITS[name] if given is None else given
 
 
 class Budget:
-    """How much text has come out of a compressed file.
+    """Counts the text decompressed from a file.
 
-    :raises InputError: when it is more than any text of that size (see :data:`LIMITS`).
+    :raises InputError: the text exceeds :data:`LIMITS`.
     """
 
     def __init__(self, name: object) -> None:
@@ -61,39 +61,38 @@ class Budget:
         self.most, self.ratio = limit("CGBENCH_MAX_TEXT"), limit("CGBENCH_MAX_RATIO")
 
     def take(self, size: int, packed: int) -> None:
-        """Count ``size`` bytes more, of ``packed`` compressed ones that were read until now."""
+        """Count ``size`` more bytes; ``packed`` compressed bytes have been read so far."""
         self.taken += size
         self.check(self.taken, packed)
 
     def check(self, size: int, packed: int) -> None:
-        """Refuse ``size`` bytes from ``packed`` ones."""
+        """Check ``size`` bytes of text from ``packed`` compressed bytes."""
         if size > GRACE and size > self.ratio * packed:
             raise InputError(
-                f"{self.name}: {packed:,} compressed bytes become more than {size:,}, over {self.ratio} from each, "
-                "which no text does; if it should, raise CGBENCH_MAX_RATIO"
+                f"{self.name}: {packed:,} compressed bytes expand to more than {size:,}, over {self.ratio} times, "
+                "unlike any text; if this is intended, raise CGBENCH_MAX_RATIO"
             )
         if size > self.most:
             raise InputError(
-                f"{self.name}: more than {self.most:,} bytes of text; if it should be so long, raise CGBENCH_MAX_TEXT"
+                f"{self.name}: more than {self.most:,} bytes of text; if this is intended, raise CGBENCH_MAX_TEXT"
             )
 
 
 def check_line(size: int, name: object, number: int) -> None:
-    """Check that line ``number`` (from 1), of which ``size`` bytes were read, is not too long to be one.
+    """Check the length of line ``number`` (from 1), of which ``size`` bytes were read.
 
-    :raises InputError: it is.
+    :raises InputError: it exceeds ``CGBENCH_MAX_LINE``.
     """
     if size > (most := limit("CGBENCH_MAX_LINE")):
         raise InputError(
-            f"{name}, line {number}: longer than {most:,} bytes, which no sentence is; end lines with a newline, "
-            "or raise CGBENCH_MAX_LINE"
+            f"{name}, line {number}: longer than {most:,} bytes; end lines with a newline, or raise CGBENCH_MAX_LINE"
         )
 
 
 def check_lines(newlines: np.ndarray, name: object, number: int) -> None:
-    """Check the lines between the places of newlines, the first of which is line ``number``.
+    """Check the lines between newline positions; the first is line ``number``.
 
-    :raises InputError: one is too long.
+    :raises InputError: as :func:`check_line`.
     """
     import numpy as np
 

@@ -243,7 +243,7 @@ def test_an_eval_that_becomes_large_is_refused_in_little_memory(tmp_path):
     lists = pack(tmp_path / "lists.eval", HEADER, [sample])
     long = pack(tmp_path / "long.eval", HEADER, [json.dumps(SAMPLE | {"input": "x" * 20_000_000})] * 6)
     assert max(lists.stat().st_size, long.stat().st_size) < 275_000
-    for path, said in ((lists, "which would take more than 1,024 MB of memory"), (long, "which no text does")):
+    for path, said in ((lists, "which would take more than 1,024 MB of memory"), (long, "unlike any text")):
         error, peak = peak_of(path)
         assert said in error and peak < 800 << 20
 

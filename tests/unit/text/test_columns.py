@@ -176,7 +176,7 @@ def test_lines_of_a_compressed_file_are_bounded_by_its_size(tmp_path, monkeypatc
     path = tmp_path / name.partition(":")[0]
     form = '{"a": "%s"}\n' if "jsonl" in name else "%s\n"
     path.write_bytes(gzip.compress("".join(form % "aa" for _ in range(2000)).encode()))
-    with pytest.raises(InputError, match=r"x[.a-z]*gz: [0-9]+ compressed bytes become more than 1,000 lines"):
+    with pytest.raises(InputError, match=r"x[.a-z]*gz: [0-9]+ compressed bytes expand to more than 1,000 lines"):
         read_column(str(tmp_path / name))
     distinct = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(2000)]
     path.write_bytes(gzip.compress("".join(form % line for line in distinct).encode()))

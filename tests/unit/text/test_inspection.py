@@ -74,14 +74,14 @@ def test_texts_that_fit_have_no_finding(train, pool, asked):
 @pytest.mark.parametrize(
     ("train", "pool", "asked", "expected"),
     [
-        (PAIRS, TOKENISED, MOSES, "pool.de pool.en: tokenised already"),
+        (PAIRS, TOKENISED, MOSES, "pool.de pool.en: already tokenised"),
         (PAIRS, TOKENISED, HELD, "pool.de pool.en: tokenised (100 % of its final periods stand apart), but"),
         (TOKENISED, PAIRS, HELD, "pool.de pool.en: not tokenised (0 % of"),
         (change(lambda line: line.replace(".", " .")), PAIRS, HELD, "pool.de pool.en: not tokenised"),
         (PAIRS, [(a, tokenised(b)) for a, b in PAIRS], HELD, "pool.en: tokenised"),
         (PAIRS, change(str.lower), MOSES, "pool.de pool.en: in lower case, but train.de train.en is cased"),
         (change(str.lower), PAIRS, MOSES, "pool.de pool.en: cased, but train.de train.en is in lower case"),
-        (PAIRS, swapped(PAIRS), MOSES, "pool.de pool.en: source and target are swapped, for de to en; name the source"),
+        (PAIRS, swapped(PAIRS), MOSES, "pool.de pool.en: source and target are swapped (de to en); name the source"),
         (PAIRS, swapped(PAIRS), replace(MOSES, languages=("a", "b")), "pool.de pool.en: source and target are"),
         (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de: looks like English, not German; check the file"),
         (PAIRS, [(b, b) for _, b in PAIRS], MOSES, "pool.de pool.en: source and target are the same in 100 %"),
@@ -94,19 +94,19 @@ def test_what_would_spoil_a_benchmark_stops(train, pool, asked, expected):
 @pytest.mark.parametrize(
     ("train", "pool", "asked", "expected"),
     [
-        (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: marks are attached to words"),
+        (PAIRS, PAIRS, HELD, "train.de train.en, pool.de pool.en: punctuation is attached to words"),
         (PAIRS, PAIRS, replace(MOSES, languages=("fr", "en")), "train.de: looks like German, not French"),
         (
             TOKENISED,
             change(lambda line: tokenised(line).replace(" ", "\xa0", 1)),
             HELD,
-            "pool.de pool.en: U+00A0 or a blank like it in 100 % of the lines",
+            "pool.de pool.en: U+00A0 or a similar blank in 100 % of the lines",
         ),
         (
             TOKENISED,
             change(lambda line: tokenised(line).replace("u", "&apos;", 1)),
             HELD,
-            "pool.de pool.en: escaped as Moses does it",
+            "pool.de pool.en: escaped as by Moses",
         ),
         (
             TOKENISED,
@@ -136,7 +136,7 @@ def test_a_text_with_few_lines_that_are_escaped_is_no_text_without_escapes(escap
 
 def test_a_long_text_without_escapes_is_told_apart():
     train = change(lambda line: tokenised(line).replace("u", "&apos;", 1))
-    assert "pool.de pool.en not" in next(one.text for one in said(train, TOKENISED) if "escaped" in one.text)
+    assert "but pool.de pool.en is not" in next(one.text for one in said(train, TOKENISED) if "escaped" in one.text)
 
 
 def test_a_raw_french_text_is_not_taken_for_a_tokenised_one():
@@ -152,7 +152,7 @@ def test_text_without_blanks_stops_and_says_what_to_do(text):
     pairs = [("i play with another doctor every day .", text)] * 40
     asked = Normalisation(languages=("en", "xx"))
     (finding,) = inspect(sample(pairs), [], asked)
-    assert finding.stops and 'no blanks between words (1.0 "words" a line)' in finding.text
+    assert finding.stops and 'no blanks between words (1.0 "words" per line)' in finding.text
     assert "--tokenize xx=char" in finding.text
     assert inspect(sample(pairs), [], replace(asked, tokenize="target=char")) == []
     assert [one.stops for one in inspect(sample(pairs), [], replace(asked, tokenize="moses"))][-1]
@@ -188,7 +188,7 @@ def test_chinese_words_with_blanks_are_words():
 def test_columns_are_turned_round_by_their_option(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"{b}\t{a}\n" for a, b in PAIRS))
     (finding,) = inspect(take_sample(CorpusSpec((tmp_path / "a.tsv",))), [], MOSES)
-    assert finding.stops and finding.text.endswith("swapped, for de to en; --columns 2,1 turns them round")
+    assert finding.stops and finding.text.endswith("swapped (de to en); --columns 2,1 swaps them")
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_columns_are_turned_round_by_their_option(tmp_path):
             "a.jsonl",
             [{"en": b, "de": a} for a, b in PAIRS],
             None,
-            "columns en,de are read, and it has de,en; give --col",
+            "columns en,de are read, but it has de,en; give --col",
         ),
         ("a.jsonl", [{"id": "7", "de": a, "en": b} for a, b in PAIRS], None, "give --columns de,en"),
         (

@@ -247,9 +247,9 @@ def test_a_list_is_a_list_of_sentences():
 def test_other_things_are_no_sentences(method):
     known = KnownNgrams.learn(["a b", "a b"], min_count=1)
     for kind in (KnownNgrams, Vocabulary):
-        with pytest.raises(InputError, match="sentence 1 is 1, where a string is needed"):
+        with pytest.raises(InputError, match="sentence 1 is 1, not a string"):
             kind.learn([1])
-    with pytest.raises(InputError, match="sentence 2 is \\['a', 'b'\\], where a string is needed"):
+    with pytest.raises(InputError, match="sentence 2 is \\['a', 'b'\\], not a string"):
         getattr(known, method)(["a b", ["a", "b"]])
     with pytest.raises(InputError, match="sentence 1 is nan"):
         getattr(known, method)([float("nan")])

@@ -90,7 +90,7 @@ def test_a_text_is_a_file_or_strings(tmp_path):
     assert list(bleu(tmp_path / "ours", TEXTS).figures) == ["ours"]
     with pytest.raises(InputError, match="no such file"):
         bleu(str(tmp_path / "nowhere"), TEXTS)
-    with pytest.raises(InputError, match="hypotheses, row 2: 3, where a string is needed"):
+    with pytest.raises(InputError, match="hypotheses, row 2: 3 is not a string"):
         bleu(["a", 3], TEXTS)
 
 

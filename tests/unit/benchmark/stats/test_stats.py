@@ -53,7 +53,7 @@ def test_html_is_escaped():
         ({"tests": None}, "train and tests", "--train and --test (or --release)"),
         ({"tags": "upos"}, "tags='upos' belongs to pos='conllu:FILES'", "--tags upos belongs to --pos conllu:FILES"),
         ({"side": "target"}, "test: side='target', but this is a text of one side", "--side target, but"),
-        ({"tests": [3]}, "test, row 1: 3, where a string is needed", "where a string is needed"),
+        ({"tests": [3]}, "test, row 1: 3 is not a string", "not a string"),
         ({"tests": ["a", " "]}, "test, row 2: an empty sentence", "row 2"),
         ({"release": "x"}, "tests: the release says this itself", "--test: the release says this itself"),
     ],
