@@ -1,8 +1,8 @@
 """Words, tags and dependencies from CoNLL-U files (Universal Dependencies, version 2).
 
-The words of a sentence are its *syntactic words*, which alone carry tags: the lines whose ID is a number. A range
-(``1-2``, a token that is written as one) and an empty node (``1.1``) are checked and passed over, as the standard has
-it (https://universaldependencies.org/format.html).
+The words of a sentence are its *syntactic words*: the lines whose ID is a number. Only these carry tags. A multiword
+token (``1-2``) and an empty node (``1.1``) are checked and skipped
+(https://universaldependencies.org/format.html).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cgbench.text.streams import read_lines
 COLUMNS = 10
 FORM, LEMMA, UPOS, FEATS, HEAD, DEPREL = 1, 2, 3, 5, 6, 7
 TAGS = {"upos": 3, "xpos": 4}
-"""The columns that hold tags: universal ones, and those of the treebank's language (English: Penn Treebank)."""
+"""Columns of tags: universal ones, and language-specific ones (English: Penn Treebank)."""
 
 _RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY = re.compile(r"([0-9]{1,9})\.[1-9][0-9]*")
@@ -27,7 +27,7 @@ _EMPTY = re.compile(r"([0-9]{1,9})\.[1-9][0-9]*")
 
 @dataclass(frozen=True)
 class Tagged:
-    """A sentence: its words, a tag each, and the line of the file that it begins in (from 1)."""
+    """The words of a sentence, their tags, and the sentence's first line in the file (from 1)."""
 
     words: list[str]
     tags: list[str]
@@ -36,28 +36,28 @@ class Tagged:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The ten columns of every word, the line of the file that each stands in (from 1), and the sentence's first."""
+    """The ten columns of every word, the line of each in the file (from 1), and the sentence's first line."""
 
     words: list[list[str]]
     lines: list[int]
     first: int
 
     def column(self, number: int) -> list[str]:
-        """One column, a value a word."""
+        """One column, one value per word."""
         return [fields[number] for fields in self.words]
 
     def heads(self, path: object) -> list[int]:
-        """The word that each depends on, from 1; 0 for the root.
+        """The head of each word, from 1; 0 for the root.
 
-        :raises InputError: HEAD is no number of a word of the sentence (with the line).
+        :raises InputError: a HEAD is not the number of a word of the sentence.
         """
         found = []
         for fields, line in zip(self.words, self.lines, strict=True):
             head = fields[HEAD]
             if not head.isascii() or not head.isdigit() or len(head) > 9 or int(head) > len(self.words):
                 raise InputError(
-                    f"{path}, line {line}: HEAD {head!r}, where the number of a word of the sentence, or 0, is needed; "
-                    "parse the text first"
+                    f"{path}, line {line}: HEAD {head!r} is not the number of a word of the sentence, or 0; parse the "
+                    "text first"
                 )
             found.append(int(head))
         return found
@@ -80,8 +80,7 @@ def read_conllu(path: Path, tags: str = "xpos") -> Iterator[Tagged]:
 def read_sentences(path: Path) -> Iterator[Sentence]:
     """The sentences of a CoNLL-U file (also .gz or .zst).
 
-    :raises InputError: the file is missing or damaged, holds no sentence, or a line is not as the standard has it
-        (with the line and what is wrong).
+    :raises InputError: the file is missing or damaged, has no sentence, or a line violates the standard.
     """
     words: list[list[str]] = []
     lines: list[int] = []
@@ -100,8 +99,8 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
             fields, where = line.split("\t"), f"{path}, line {number}"
             if len(fields) != COLUMNS:
                 raise InputError(
-                    f"{where}: {len(fields)} columns, where CoNLL-U has {COLUMNS} with a tab between; "
-                    "an empty line ends a sentence"
+                    f"{where}: {len(fields)} columns; CoNLL-U has {COLUMNS}, separated by tabs, and an empty line ends "
+                    "a sentence"
                 )
             if span := _RANGE.fullmatch(fields[0]):
                 first, last = int(span[1]), int(span[2])
@@ -114,7 +113,7 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
                     raise InputError(f"{where}: the empty node {fields[0]} does not follow word {len(words)}")
                 continue
             if fields[0] != str(len(words) + 1):
-                raise InputError(f"{where}: ID {fields[0]!r}, where {len(words) + 1} is next")
+                raise InputError(f"{where}: ID {fields[0]!r}; {len(words) + 1} is next")
             if not words_of(fields[FORM]):
                 raise InputError(f"{where}: no word in column 2")
             words.append(fields)
@@ -122,21 +121,21 @@ def read_sentences(path: Path) -> Iterator[Sentence]:
     if begin:
         yield _finish(words, lines, begin, range_end, path, number)
     elif not sentences:
-        raise InputError(f"{path}: there is no sentence in it")
+        raise InputError(f"{path}: no sentences")
 
 
 def _finish(words: list[list[str]], lines: list[int], begin: int, range_end: int, path: Path, number: int) -> Sentence:
     if not words:
         raise InputError(f"{path}, line {begin}: a sentence without a word")
     if range_end > len(words):
-        raise InputError(f"{path}, line {number}: the sentence ends within a range that goes up to word {range_end}")
+        raise InputError(f"{path}, line {number}: the sentence ends within a range that ends at word {range_end}")
     return Sentence(words, lines, begin)
 
 
 def _tag(tag: str, tags: str, where: str) -> str:
     if tag == "_" or not tag:
         other = "upos" if tags == "xpos" else "xpos"
-        raise InputError(f"{where}: no {tags} tag; use {argument('tags', other)} where the treebank has those alone")
+        raise InputError(f"{where}: no {tags} tag; use {argument('tags', other)} if the treebank has only those")
     if len(words_of(tag)) != 1:
-        raise InputError(f"{where}: the tag {tag!r} holds a blank")
+        raise InputError(f"{where}: the tag {tag!r} contains a blank")
     return tag

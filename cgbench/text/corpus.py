@@ -1,7 +1,4 @@
-"""Aligned text on disk: plain files, indexed in one pass; anything else is made into such files first.
-
-Everything after this file reads plain text by the contract of ``plain_text.py``.
-"""
+"""Aligned text on disk: plain files, indexed in one pass. Other formats are first converted to plain files."""
 
 from __future__ import annotations
 
@@ -27,12 +24,11 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class TextFile:
-    """A plain text file on disk: one sentence a line.
+    """A plain text file on disk, one sentence per line (``plain_text.py``).
 
-    ``sha256`` is that of the text, which a byte order mark is no part of, ``file_sha256`` that of the file; ``bytes``
-    are the file's, ``begin`` of them before the text. ``milestones`` is an int64 array ``[k, 2]`` of (line number from
-    0, byte offset of that line's first byte in the file), about one a MiB, starting with line 0: enough to find any
-    line without reading the file again.
+    ``sha256`` is the checksum of the text without a byte order mark, ``file_sha256`` that of the file. ``bytes`` is the
+    size of the file. ``milestones`` is an int64 array ``[k, 2]`` of (line number from 0, byte offset of that line in
+    the file), about one per MiB, starting with line 0, so that any line can be found without reading the whole file.
     """
 
     path: Path
@@ -44,19 +40,19 @@ class TextFile:
 
     @property
     def begin(self) -> int:
-        """The byte offset of the text: 3 behind a byte order mark, else 0."""
+        """The byte offset of the text: 3 after a byte order mark, else 0."""
         return int(self.milestones[0, 1])
 
 
 def index_text(path: Path) -> TextFile:
-    """Hash a plain text file, count its lines and note where they are, in one pass.
+    """Hash a plain text file, count its lines and record milestones, in one pass.
 
-    A last line without a newline counts as a line.
+    A last line without a newline counts.
 
     :raises InputError: the file is missing or not a file.
     """
     digest = hashlib.sha256()
-    marked = None  # of a file with a byte order mark: the digest of all its bytes
+    marked = None  # digest of all bytes of a file with a byte order mark
     lines = size = begin = 0
     buffer = bytearray(CHUNK)  # one for all chunks: fresh memory costs as much as reading into it
     view = np.frombuffer(buffer, np.uint8)
@@ -89,7 +85,7 @@ def index_text(path: Path) -> TextFile:
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path}: a folder, where a text file is needed") from None
+        raise InputError(f"{path}: a folder, not a text file") from None
     if last != 10 and size > begin:
         lines += 1
     text = digest.hexdigest()
@@ -99,7 +95,7 @@ def index_text(path: Path) -> TextFile:
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Two plain text files whose lines belong together."""
+    """Two aligned plain text files."""
 
     source: TextFile
     target: TextFile
@@ -116,7 +112,7 @@ class ParallelText:
 
 
 def index_pair(source: Path, target: Path) -> ParallelText:
-    """Index both sides of a plain corpus (side by side: hashing releases the interpreter lock).
+    """Index both sides of a plain corpus in parallel (hashing releases the interpreter lock).
 
     :raises InputError: a file is missing, the corpus is empty, or the line counts differ.
     """
@@ -130,8 +126,10 @@ def index_pair(source: Path, target: Path) -> ParallelText:
 
 
 def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
-    """Tabs and CRs, which separate words but hardly belong in a sentence: ``side`` (0 source, 1 target), ``name``,
-    first ``line`` from 1, number of ``lines``."""
+    """Tabs and CRs, which separate words but seldom belong in a sentence.
+
+    :returns: ``side`` (0 source, 1 target), ``name``, first ``line`` from 1, and number of ``lines`` of each
+    """
     found = []
     for side, path in enumerate((text.source.path, text.target.path)):
         for name, byte in (("tab", b"\t"), ("CR", b"\r")):
@@ -147,24 +145,24 @@ def odd_characters(text: ParallelText) -> list[dict[str, Any]]:
 def warn_of(odd: list[dict[str, Any]], spec: CorpusSpec) -> list[str]:
     """A line of warning for each of ``odd``, with the file that the user named."""
     return [
-        f"{spec.paths[one['side'] if len(spec.paths) == 2 else 0]}, line {one['line']}: a {one['name']} where none "
-        f"belongs ({'1 line holds' if one['lines'] == 1 else format(one['lines'], ',') + ' lines hold'} one); "
-        "it was taken as a blank"
+        f"{spec.paths[one['side'] if len(spec.paths) == 2 else 0]}, line {one['line']}: unexpected {one['name']} "
+        f"({'1 line has' if one['lines'] == 1 else format(one['lines'], ',') + ' lines have'} one); "
+        "it was read as a blank"
         for one in odd
     ]
 
 
 @dataclass(frozen=True)
 class PlannedText:
-    """A corpus before it is read: its identity is known, its plain form may still have to be written.
+    """A corpus before it is read: its identity is known, its plain form may not be written yet.
 
     ``step`` writes the plain, normalised text as two files named ``source`` and ``target``; it is None for a corpus
-    that is plain already and used where it is (``plain``).
+    that is already plain and is used in place (``plain``).
     """
 
     spec: CorpusSpec
     normalisation: Normalisation
-    hashes: tuple[str, ...]  # SHA-256 of each file that the user named
+    hashes: tuple[str, ...]  # SHA-256 of each file named by the user
     plain: ParallelText | None
     step: Step | None
 
@@ -177,7 +175,7 @@ class PlannedText:
         return self.step.key
 
     def realise(self, workspace: Workspace, engine: Engine | None = None) -> ParallelText:
-        """The plain text, written first if need be.
+        """The plain text, written first if necessary.
 
         :raises InputError: as :func:`index_pair` and :func:`cgbench.text.formats.read_pairs` do.
         """
@@ -188,14 +186,14 @@ class PlannedText:
         return index_pair(folder / "source", folder / "target")
 
     def kept(self, workspace: Workspace) -> ParallelText | None:
-        """What :meth:`realise` would give, if nothing has to be written for it."""
+        """The result of :meth:`realise` if it is already written."""
         if self.plain or (self.step and workspace.done(self.step)):
             return self.realise(workspace)
         return None
 
 
 def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> PlannedText:
-    """Identify a corpus by its bytes. ``role`` tells the corpora of a build apart (``train``, ``pool-1``).
+    """Identify a corpus by its bytes. ``role`` names it within a build (``train``, ``pool-1``).
 
     :raises InputError: a file is missing; a plain corpus is empty or its sides have different lengths.
     """
@@ -204,9 +202,9 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
         return PlannedText(spec, normalisation, (plain.source.file_sha256, plain.target.file_sha256), plain, None)
     for path in spec.files:
         if is_stdin(path):
-            raise InputError("standard input (-) can be read once, and this text is read again; write it to a file")
+            raise InputError("standard input (-) can be read once, but this text is read again; write it to a file")
         if path.is_dir():
-            raise InputError(f"{path}: a folder, where a text file is needed")
+            raise InputError(f"{path}: a folder, not a text file")
         if not path.is_file():
             raise InputError(f"{path}: no such file")
     hashes = tuple(map(hash_file, spec.files))
@@ -218,7 +216,7 @@ def plan_text(role: str, spec: CorpusSpec, normalisation: Normalisation) -> Plan
             **normalisation.settings,
             "columns": list(spec.columns) if spec.columns else None,
             "forms": ["".join(path.suffixes[-2:]) for path in spec.files],
-            # Named only where there is one: the keys of all other texts stay what they were.
+            # Only where there is one, so that the keys of other texts do not change.
             **({"byte_order_mark": marked} if any(marked) else {}),
             **({"sides": sides} if any(sides) else {}),
         },

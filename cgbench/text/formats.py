@@ -1,7 +1,4 @@
-"""Aligned text as a user names it: one table with both sides, or a text a side.
-
-:func:`read_pairs` turns either into pairs of strings.
-"""
+"""Parallel text as named by the user: one table with both sides, or one text per side."""
 
 from __future__ import annotations
 
@@ -32,20 +29,18 @@ HEADERS = {
     *("source", "target", "src", "tgt", "trg", "input", "output", "text", "label", "translation", "reference"),
     *("sentence", "sentence1", "sentence2", "premise", "hypothesis", "question", "answer", "english", "german", "id"),
 }
-"""What columns are called, beside the codes of languages."""
+"""Usual names of columns, besides language codes."""
 
 
 @dataclass(frozen=True)
 class CorpusSpec:
-    """A corpus as a user names it: one file that holds both sides, or a text a side (source, target).
+    """A corpus as named by the user: one file with both sides, or one text per side (source, target).
 
-    The text of a side is a plain file (.gz, .zst too), ``TABLE:COLUMN`` or ``-`` for standard input.
+    The text of a side is a plain file (also .gz, .zst), ``TABLE:COLUMN`` or ``-`` for standard input. A single file
+    without the suffix of a table (.tsv, .csv, .jsonl, .json, .parquet) is read as TSV if its first line has a tab.
 
-    One file whose name is that of no table (.tsv, .csv, .jsonl, .json, .parquet) is read as TSV, if its first line has
-    a tab.
-
-    ``columns`` names the source and the target column of a file that holds both: numbers from 1 for TSV and CSV (or
-    names, when the first row is a header), names for JSON and Parquet.
+    ``columns`` names the source and target column of a file with both: numbers from 1 for TSV and CSV (or names, if
+    the first row is a header), names for JSON and Parquet.
     """
 
     paths: tuple[Path, ...]
@@ -54,18 +49,18 @@ class CorpusSpec:
     def __post_init__(self) -> None:
         if len(self.paths) not in (1, 2):
             raise InputError(
-                f"a corpus is one file with both sides or two files, not {len(self.paths)}: "
+                f"a corpus is one file with both sides, or two files, not {len(self.paths)}: "
                 + " ".join(map(str, self.paths))
             )
         if len(self.paths) == 1 and form(self.paths[0]) == "plain" and not has_tab(self.paths[0]):
             raise InputError(
-                f"{self.paths[0]}: one file must hold both sides (.tsv, .csv, .jsonl, .json or .parquet, also .gz or "
-                ".zst, or any with a tab in its first line); for plain text name two files"
+                f"{self.paths[0]}: a single file must have both sides (.tsv, .csv, .jsonl, .json or .parquet, also .gz "
+                "or .zst, or any file with a tab in its first line); for plain text name two files"
             )
         if len(self.paths) == 2 and any(form(path) != "plain" for path in self.paths):
             raise InputError(
-                f"{self.paths[0]} {self.paths[1]}: two files must both be plain text, a side each; of a table name the "
-                "column (TABLE:COLUMN)"
+                f"{self.paths[0]} {self.paths[1]}: two files must both be plain text, one per side; name the column of "
+                "a table (TABLE:COLUMN)"
             )
 
     def __str__(self) -> str:
@@ -73,22 +68,22 @@ class CorpusSpec:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the corpus is two plain, uncompressed text files, which are read where they are."""
+        """Whether the corpus is two plain, uncompressed text files, which are read in place."""
         return len(self.paths) == 2 and all(map(is_plain_file, self.paths))
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that the texts are in."""
+        """The files without column names."""
         return tuple(split_name(path)[0] for path in self.paths)
 
 
 def is_header(field: str) -> bool:
-    """Whether a field is what a column is called: one of :data:`HEADERS`, or the code of a language."""
+    """Whether a field looks like a column name: one of :data:`HEADERS`, or a language code."""
     return field.lower() in HEADERS or (len(field) in (2, 3) and known(field) is not None)
 
 
 def has_tab(path: Path) -> bool:
-    """Whether the first line of a file has a tab: one file with both sides is a TSV file then, whatever its name."""
+    """Whether the first line of a file has a tab; a single file with both sides is then TSV, whatever its name."""
     if is_stdin(path) or not is_there(path) or path.is_dir():
         return False
     with open_bytes(path) as file:
@@ -96,10 +91,7 @@ def has_tab(path: Path) -> bool:
 
 
 def language_suffixes(spec: CorpusSpec) -> tuple[str, str] | None:
-    """The languages that the names of two plain files end in (``train.de.gz``: ``de``), or None.
-
-    Of a table they are the columns, if these are called so (``train.tsv:de``).
-    """
+    """The languages in the suffixes of two plain files (``train.de.gz``) or the names of two columns (``a.tsv:de``)."""
     if len(spec.paths) != 2:
         return None
     first, second = map(_language, spec.paths)
@@ -107,7 +99,7 @@ def language_suffixes(spec: CorpusSpec) -> tuple[str, str] | None:
 
 
 def languages_of(given: tuple[str, str] | None, corpus: CorpusSpec) -> tuple[str, str]:
-    """The languages of a corpus: as given, else those of its files' names, else ``source`` and ``target``.
+    """The languages of a corpus: as given, else from its file names, else ``source`` and ``target``.
 
     :raises InputError: they are not two different codes.
     """
@@ -118,7 +110,7 @@ def languages_of(given: tuple[str, str] | None, corpus: CorpusSpec) -> tuple[str
 
 
 def is_language(name: object) -> bool:
-    """Whether ``name`` can stand for a language: in a release, it is the last part of two files' names."""
+    """Whether ``name`` can stand for a language, which is a file suffix in releases."""
     return isinstance(name, str) and name.isprintable() and bool(name) and "/" not in name and name != "parquet"
 
 
@@ -130,10 +122,10 @@ def _language(given: Path) -> str:
 
 
 def read_pairs(spec: CorpusSpec) -> Iterator[Pair]:
-    """The pairs of a corpus in order, each text on one line and without its end.
+    """The pairs of a corpus in order, without line ends.
 
-    :raises InputError: a file is missing, damaged or not UTF-8 (with its line), a row lacks a column, or the two
-        sides have different numbers of lines (with both numbers).
+    :raises InputError: a file is missing, damaged or not UTF-8, a row lacks a column, or the two sides have different
+        numbers of lines.
     """
     return _zip_sides(*spec.paths) if len(spec.paths) == 2 else _read_table(spec.paths[0], spec.columns)
 
@@ -149,15 +141,15 @@ def _zip_sides(source: Path, target: Path) -> Iterator[Pair]:
 
 
 def unequal_sides(source: Path, lines: int, target: Path, others: int) -> InputError:
-    """What to say of a corpus whose two files have different numbers of lines."""
+    """The error for a corpus whose two files have different numbers of lines."""
     return InputError(
         f"{shown(source)} has {lines:,} lines and {shown(target)} has {others:,}: "
-        "the two sides of a corpus need one line a pair; check where they part"
+        "the two sides of a corpus need one line per pair; check where the alignment breaks"
     )
 
 
 def chosen_columns(spec: CorpusSpec) -> tuple[tuple[str, str], list[str]]:
-    """The two columns that are read of a table, and the names of all (none of a TSV file whose columns are numbers).
+    """The two columns that are read from a table, and the names of all columns (none for numbered TSV columns).
 
     :raises InputError: the file is missing or damaged, or has no such column.
     """
@@ -185,8 +177,8 @@ def _open_table(path: Path, columns: tuple[str, str] | None) -> tuple[tuple[str,
             )
         if kind == "csv" and table.filled and not all(map(is_header, found)):
             raise InputError(
-                f"{path}, row 1: {found[0]!r:.60} and {found[1]!r:.60} are not known as a header; name the columns "
-                f"with {argument('columns')}, by their names or, where no row is a header, by their numbers (1,2)"
+                f"{path}, row 1: {found[0]!r:.60} and {found[1]!r:.60} do not look like a header; name the columns "
+                f"with {argument('columns')}, by name or, if there is no header, by number (1,2)"
             )
         wanted = (found[0], found[1]) if len(found) == 2 else ("source", "target")
     return wanted, table

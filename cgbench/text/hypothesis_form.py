@@ -1,11 +1,11 @@
-"""Whether hypotheses are written as their references are: case, tokenisation, blanks, escapes, language.
+"""Check that hypotheses have the form of their references: case, tokenisation, blanks, escapes, language.
 
-A score compares strings. Outputs that say the same in another form (cased text for references in lower case, Chinese
-without blanks for segmented references) score as if they were wrong. Both texts are judged on a sample, each property
-only where there is enough to go by (:mod:`cgbench.text.profile`), so that a few lines are never complained of.
+A score compares strings. Correct outputs in another form (cased text for lowercased references, unsegmented Chinese
+for segmented references) score as if they were wrong. Both texts are judged on a sample, and each property only if
+there is enough evidence (:mod:`cgbench.text.profile`), so a few lines never cause a complaint.
 
-Pure: profiles in, differences out. What would make the score meaningless for a metric that reads text so
-(:class:`Reading`) stops; what is only odd does not.
+Pure: profiles in, differences out. A difference that would make the score of a metric (:class:`Reading`) meaningless
+stops; others only warn.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from cgbench.text.languages import LEAST, contradicts, name_of
 from cgbench.text.profile import Profile, much_rarer
 
 BLANKS, MARKS, CHARACTERS = "blanks", "marks", "characters"
-FEWEST_WORDS = 0.1  # of the references' different words; a text of fewer says nothing of how it is written
-CUT, WHOLE = 1.15, 1.35  # letters per word of text that is cut into characters, and into words
+FEWEST_WORDS = 0.1  # of the references' distinct words; a text with fewer is not judged
+CUT, WHOLE = 1.15, 1.35  # letters per word of text split into characters, and into words
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a metric reads text.
 
-    ``case``: upper and lower case differ. ``words``: what separates words: ``blanks`` alone; ``marks``, where a
-    tokeniser also splits off punctuation; ``characters``, where blanks do not matter. ``cuts``: the scripts without
-    blanks between words that the metric cuts by itself. ``whole``: whole texts are compared, not their words.
-    ``lowercase`` and ``tokenize``: whether the metric has these options, for the remedy.
+    ``case``: it distinguishes upper and lower case. ``words``: what separates words: only ``blanks``; ``marks``: a
+    tokeniser also splits off punctuation; ``characters``: blanks do not matter. ``cuts``: unspaced scripts that the
+    metric segments itself. ``whole``: it compares whole texts, not words. ``lowercase`` and ``tokenize``: it has these
+    options, for the remedy.
     """
 
     case: bool = True
@@ -42,9 +42,9 @@ class Reading:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs and what to do; ``stops`` where the score would say nothing of the system.
+    """A difference and its remedy; ``stops`` if the score would say nothing about the system.
 
-    ``normalises``: the normalisation that made the references would take it away.
+    ``normalises``: normalising the hypotheses like the references would remove it.
     """
 
     text: str
@@ -54,9 +54,9 @@ class Difference:
 
 
 def differences(hypotheses: Profile, references: Profile, reading: Reading) -> list[Difference]:
-    """How the form of hypotheses differs from that of references; what stops comes first."""
+    """Differences in form between hypotheses and references; those that stop come first."""
     if _variety(hypotheses, references) < FEWEST_WORDS * _variety(references, references):
-        return []  # a few words again and again: a bad system, whose form nobody can tell
+        return []  # a few words repeated: a bad system, whose form cannot be judged
     checks = (_language, _blanks, _case, _tokenised, _escapes, _odd_blanks)
     found = [one for check in checks for one in check(hypotheses, references, reading)]
     wrong_language = [one for one in found[:1] if not one.normalises]
@@ -64,12 +64,12 @@ def differences(hypotheses: Profile, references: Profile, reading: Reading) -> l
 
 
 def _variety(one: Profile, references: Profile) -> int:
-    """How many different words a text has; characters, where the references' clauses count as words."""
+    """Number of distinct words; of characters, if the references are unsegmented."""
     return len(set().union(*one.words)) if references.unspaced else len(one.words)
 
 
 def _language_of(one: Profile) -> str:
-    """The language that a text is most likely in; ``LANG`` where nobody can tell."""
+    """The most likely language of a text; ``LANG`` if unclear."""
     likely = one.likely
     best = max(likely, key=lambda code: (likely[code], code), default=None)
     return best if best and likely[best] >= LEAST else "LANG"
@@ -77,7 +77,7 @@ def _language_of(one: Profile) -> str:
 
 def _language(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
     language = _language_of(theirs)
-    if other := contradicts(language, ours.likely):  # None of LANG
+    if other := contradicts(language, ours.likely):  # None for LANG
         text = f"in {name_of(other)}, unlike the references, which are in {name_of(language)}"
         yield Difference(text, "check that these are the hypotheses of this test set", True, normalises=False)
 
@@ -88,7 +88,7 @@ def _blanks(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Differ
         return
     if ours.unspaced and theirs.unspaced:
         if not reading.whole:
-            text = "no blanks between words, nor in the references, so that a clause counts as a word"
+            text = "no blanks between words, as in the references, so a whole clause counts as one word"
             yield Difference(text, _cutting(script, reading), True, normalises=False)
     elif ours.unspaced or theirs.unspaced:
         which = "no blanks between words, unlike" if ours.unspaced else "blanks between words, unlike"
@@ -98,15 +98,15 @@ def _blanks(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Differ
         whole = [one.letters_per_word >= WHOLE for one in (ours, theirs)]
         if (cut[0] and whole[1]) or (whole[0] and cut[1]):
             parts = ("characters", "words") if cut[0] else ("words", "characters")
-            text = f"cut into {parts[0]}, unlike the references, which are cut into {parts[1]}"
+            text = f"split into {parts[0]}, unlike the references, which are split into {parts[1]}"
             yield Difference(text, _cutting(script, reading), True)
 
 
 def _cutting(script: str, reading: Reading) -> str:
     if not reading.tokenize:
-        return "cut both texts alike"
+        return "split both texts in the same way"
     name = {"han": "zh", "kana": "ja-mecab"}.get(script, "char")
-    return f"{argument('tokenize', name)} cuts both alike"
+    return f"{argument('tokenize', name)} splits both in the same way"
 
 
 def _case(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
@@ -130,7 +130,7 @@ def _case(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Differen
 def _tokenised(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
     if reading.words == CHARACTERS or ours.unspaced or theirs.unspaced:
         return
-    escapes = much_rarer(ours.escaped, ours.lines, theirs.escaped, theirs.lines)  # which a tokeniser cuts to pieces
+    escapes = much_rarer(ours.escaped, ours.lines, theirs.escaped, theirs.lines)  # a tokeniser would split these
     stops = reading.words == BLANKS or escapes
     if ours.tokenised is False and theirs.tokenised is True:
         text = "not tokenised, unlike the references, whose final periods and commas stand apart"
@@ -145,20 +145,20 @@ def _tokenised(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Dif
         )
     elif ours.mixed and not theirs.mixed:
         share = 100 * (ours.periods.share or 0)
-        text = f"{share:.0f} % of the final periods stand apart: a part of the lines is tokenised"
+        text = f"{share:.0f} % of the final periods stand apart: only some lines are tokenised"
         yield Difference(text, "tokenise all or none", False, normalises=False)
 
 
 def _escapes(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Difference]:
     if reading.words != CHARACTERS and None not in (both := (ours.tokenised, theirs.tokenised)) and both[0] != both[1]:
-        return  # said already
+        return  # reported already
     counts = (ours.escaped, ours.lines), (theirs.escaped, theirs.lines)
     if much_rarer(*counts[0], *counts[1]):
-        text = "not escaped, unlike the references, which have &apos; and the like as Moses writes them"
+        text = "not escaped, unlike the references, which have escapes such as &apos; (written by Moses)"
         yield Difference(text, "escape both or none", False)
     elif much_rarer(*counts[1], *counts[0]):
         share = 100 * ours.escaped / ours.lines
-        text = f"escaped (&apos; and the like in {share:.0f} % of the lines), unlike the references"
+        text = f"escaped (such as &apos; in {share:.0f} % of the lines), unlike the references"
         yield Difference(text, "undo the escapes (html.unescape in Python)", False, normalises=False)
 
 
@@ -167,5 +167,5 @@ def _odd_blanks(ours: Profile, theirs: Profile, reading: Reading) -> Iterator[Di
         if reading.words != CHARACTERS and much_rarer(other.odd_blanks, other.lines, one.odd_blanks, one.lines):
             share = 100 * one.odd_blanks / one.lines
             mark = f"U+{ord(one.odd_blank):04X}"
-            text = f"the {whose} alone have {mark} or a blank like it, in {share:.0f} % of the lines"
-            yield Difference(text, "put ordinary blanks in its place", False, normalises=False)
+            text = f"only the {whose} have {mark} or a similar blank, in {share:.0f} % of the lines"
+            yield Difference(text, "replace it with an ordinary blank", False, normalises=False)

@@ -1,7 +1,7 @@
-"""Texts whose rows are of the same examples: put in one order by the ids of examples, or refused.
+"""Join texts by example ids, and refuse texts whose rows are in another order.
 
-Ids are a column of a table that the user names (``--id``), or the index of a pandas Series. Where none are named and
-two tables have the same ids in another order, rows of different examples would be compared: that is refused.
+Ids are a table column named by the user (``--id``), or the index of a pandas Series. Without them, two tables with the
+same ids in another order are refused: rows of different examples would be compared.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cgbench.text.streams import NUMBERED, form, split_name
 _OF_IDS = re.compile(
     r"(?:.*[_\-. ])?(?:[Ii]d|ID|ids|idx|index|key|uid|uuid|guid|seg|segment|segid|docid|source|src)|.*[a-z](?:Id|ID)"
 )
-"""Columns that tell which example a row is of, by their names: ``id``, ``seg_id``, ``docId``, ``source``."""
+"""Names of columns that identify examples: ``id``, ``seg_id``, ``docId``, ``source``."""
 
 
 def index_of(given: Any) -> list[str] | None:
-    """The index of a pandas Series as ids; None of anything else."""
+    """The index of a pandas Series as ids; None for anything else."""
     index = getattr(given, "index", None)  # of a list or a tuple: a method
     return None if index is None or callable(index) else [str(one) for one in index]
 
@@ -33,9 +33,9 @@ def index_of(given: Any) -> list[str] | None:
 def places(name: str, ids: Sequence[str], first: Column, *, more: bool = False) -> list[int]:
     """For each row of ``first`` the row with the same id.
 
-    :param name: what messages call the text that has ``ids``.
-    :param more: it may have rows that are not in ``first``.
-    :raises InputError: an id is there twice, or one of the two has an id that the other lacks.
+    :param name: name of the text with ``ids`` in messages.
+    :param more: it may have rows that ``first`` lacks.
+    :raises InputError: an id occurs twice, or one text has an id that the other lacks.
     """
     assert first.ids is not None
     if list(ids) == first.ids:
@@ -46,7 +46,7 @@ def places(name: str, ids: Sequence[str], first: Column, *, more: bool = False) 
         if missing and not (more and own is found):
             raise InputError(
                 f"{one}, row {own[missing[0]] + 1} (id {missing[0]}) has no row in {other} ({len(missing):,} such "
-                "rows); both need the same examples, for rows are joined by their ids or, of pandas Series, their index"
+                "rows); rows are joined by id or, for pandas Series, by index, so both need the same examples"
             )
     return [found[key] for key in first.ids]
 
@@ -54,18 +54,18 @@ def places(name: str, ids: Sequence[str], first: Column, *, more: bool = False) 
 def numbered(name: str, ids: Sequence[str]) -> dict[str, int]:
     """The row of each id.
 
-    :raises InputError: an id is there twice.
+    :raises InputError: an id occurs twice.
     """
     rows: dict[str, int] = {}
     for row, key in enumerate(ids):
         if key in rows:
-            raise InputError(f"{name}, row {row + 1}: the id {key!r} is in row {rows[key] + 1} already; ids are unique")
+            raise InputError(f"{name}, row {row + 1}: the id {key!r} is also in row {rows[key] + 1}; make ids unique")
         rows[key] = row
     return rows
 
 
 def in_order(column: Column, first: Column, *, more: bool = False) -> Column:
-    """A text in the order of the examples of ``first``.
+    """A text reordered to the examples of ``first``.
 
     :raises InputError: as :func:`places`.
     """
@@ -78,10 +78,10 @@ def in_order(column: Column, first: Column, *, more: bool = False) -> Column:
 def check_order(columns: Iterable[Column]) -> None:
     """Check that tables which are read row by row do not have the same ids in another order.
 
-    Warns of a table whose ids are the numbers of its rows in another order, where another text has no ids: outputs that
-    were written as they came.
+    Warns if the ids of a table are row numbers out of order and another text has no ids: outputs may have been written
+    in the order in which they were finished.
 
-    :raises InputError: two have; the column is named.
+    :raises InputError: two tables do.
     """
     columns = list(columns)
     plain = next((column.name for column in columns if not (column.path and _has_names(column))), None)
@@ -98,28 +98,28 @@ def check_order(columns: Iterable[Column]) -> None:
             ):
                 warnings.warn(
                     InputWarning(
-                        f"{path}: its column {name!r} has the numbers of rows, in another order; {plain} has no ids, "
-                        "and its rows are taken in their order: sort the table if that is not the same"
+                        f"{path}: its column {name!r} has row numbers out of order; {plain} has no ids and is read in "
+                        "its own order: sort the table if the two orders differ"
                     ),
                     stacklevel=2,
                 )
             first, known = seen.setdefault(name, (path, ids))
             if ids != known and _turned(known, ids):
                 raise InputError(
-                    f"{path}: its column {name!r} has the values of that of {first} in another order, so that rows of "
-                    f"different examples would be put together; join them with {argument('ids', name)}"
+                    f"{path}: its column {name!r} has the values of {first} in another order, so rows of different "
+                    f"examples would be compared; join them with {argument('ids', name)}"
                 )
 
 
 def _has_names(column: Column) -> bool:
-    """Whether a text is of a table whose columns have names."""
+    """Whether a text is from a table with named columns."""
     path, wanted = split_name(column.name)
     kind = form(column.path or path)
     return kind != "plain" and not (kind in NUMBERED and wanted is not None and is_number(wanted))
 
 
 def _unique(path: Path, name: str) -> list[str] | None:
-    """The values of a column, if they are unique and every row has one."""
+    """The values of a column, if every row has one and they are unique."""
     try:
         values = read_column(f"{path}:{name}").values
     except InputError:
@@ -128,7 +128,7 @@ def _unique(path: Path, name: str) -> list[str] | None:
 
 
 def _turned(known: Sequence[str], ids: Sequence[str]) -> bool:
-    """Whether most of the values are in both, in another order."""
+    """Whether most values are in both, in another order."""
     ours, theirs = set(known), set(ids)
     common = ours & theirs
     if 2 * len(common) < len(ids):

@@ -1,10 +1,9 @@
-"""Names in logical forms replaced, so that a new variable, person or id is not a new word.
+"""Replace names in logical forms, so that a new variable, person or id is not a new word.
 
-A form says the same whatever its variables are called, and a name is copied from the sentence, not translated. What is
-counted by words (which are rare, which n-grams are known) sees both as words of their own. :func:`names_of` finds the
-names of a pair of sentence and form, each with what it is called instead, numbered in the order in which they are first
-mentioned, so that pairs that differ in names alone become equal. The mapping is one to one in a pair, and
-:meth:`Names.show` undoes it.
+The names of variables do not change the meaning of a form, and other names are copied from the sentence, not
+translated. Word counts (rare words, known n-grams) would treat both as distinct words. :func:`names_of` maps the names
+in a pair of sentence and form to new names, numbered by first mention, so that pairs which differ only in names become
+equal. The mapping is one to one within a pair, and :meth:`Names.show` undoes it.
 
 ========== ===================================================================== ===================================
 kind       what is replaced                                                      with
@@ -17,9 +16,9 @@ sparql     variables, ``?film``; entities, ``M3``, on both sides; ids,          
            ``ns:m.0f8l9c``, ``wd:Q42``, ``dbr:Berlin``                           ``id0``, ...
 ========== ===================================================================== ===================================
 
-In COGS the order alone would not do: forms have up to 9 variables in training and up to 27 in the generalisation set.
-So numbers are written in base 4, digits apart: four variables are enough to know the digits, five to know two in a row.
-Names in COGS (``Liam``) stay, because whether one was seen in a place is what that benchmark asks.
+In COGS, numbering alone is not enough: forms have up to 9 variables in training and up to 27 in the generalisation set.
+So numbers are written in base 4, digits separated: four variables are enough to learn the digits, five to learn two
+digits. Names in COGS (``Liam``) stay, because that benchmark tests whether a name was seen in a position.
 """
 
 from __future__ import annotations
@@ -35,36 +34,36 @@ from cgbench.text.plain_text import words_of
 Pair = tuple[str, str]
 KINDS = ("none", "cogs", "smcalflow", "sparql")
 
-BASE = 4  # of COGS' variables
+BASE = 4  # of the numbers of COGS variables
 
 _QUOTED = re.compile(r'(?<!\S)(PersonName|String|LocationKeyphrase) " ([^"]+) "(?!\S)')
 _CALLED = {"PersonName": "person", "String": "string", "LocationKeyphrase": "place"}
 _VARIABLE = re.compile(r"[?$]\w+")
 _ENTITY = re.compile(r"M[0-9]+")
-# Of Freebase, as published and as cgbench data writes it in CFQ; of Wikidata; of DBpedia.
+# Freebase, as published and as cgbench data writes it in CFQ; Wikidata; DBpedia.
 _ID = re.compile(r"(ns:)?[mg][._]0\w+|wd:Q[0-9]+|(dbr|res):\S+|<http://dbpedia\.org/resource/[^>\s]+>")
 
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a pair and what they are called instead: in the sentence, and in the form."""
+    """New names by old name, in the sentence and in the form of a pair."""
 
     source: Mapping[str, str]
     target: Mapping[str, str]
 
     def hide(self, source: str, target: str) -> Pair:
-        """The pair with its names replaced; a blank between words."""
+        """The pair with its names replaced, words separated by one blank."""
         return _replace(source, self.source), _replace(target, self.target)
 
     def show(self, source: str, target: str) -> Pair:
-        """The pair, or a sentence and what a model makes of it, with its names as they were."""
+        """The pair (or a sentence and a model's output for it) with its original names."""
         return _replace(source, _turned(self.source)), _replace(target, _turned(self.target))
 
 
 def check_kind(kind: str) -> None:
     """Check the name of a kind of form.
 
-    :raises InputError: it is none of :data:`KINDS`.
+    :raises InputError: it is not in :data:`KINDS`.
     """
     if kind not in KINDS:
         raise InputError(
@@ -96,7 +95,7 @@ def _of_cogs(form: str) -> dict[str, str]:
 
 
 def _digits(number: int) -> str:
-    """In base :data:`BASE`, a blank between digits."""
+    """A number in base :data:`BASE`, digits separated by blanks."""
     rest, last = divmod(number, BASE)
     return f"{_digits(rest)} {last}" if rest else str(last)
 
@@ -109,7 +108,7 @@ def _of_smcalflow(utterance: str, plan: str) -> Names:
     for text in sorted(found, key=lambda text: (said.index(f" {text} "), len(text))):
         names[text] = f"{found[text]}{numbers[found[text]]}"
         numbers[found[text]] += 1
-    # In a plan the quotation marks tell a name from a function that is called the same.
+    # In a plan, quotation marks distinguish a name from a function of the same name.
     return Names(names, {f'" {old} "': f'" {new} "' for old, new in names.items()})
 
 
@@ -135,7 +134,7 @@ def _turned(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _replace(line: str, names: Mapping[str, str]) -> str:
-    """Replace what ``names`` has, one word or several, the longest that begins at a word."""
+    """Replace names of one or more words, the longest match first."""
     words = words_of(line)
     longest = max((name.count(" ") + 1 for name in names), default=0)
     out, place = [], 0

@@ -1,7 +1,7 @@
-"""Tokenise and lower-case training text and pool alike, so that the same word is the same bytes everywhere.
+"""Tokenise and lowercase training text and pool in the same way, so that equal words have equal bytes everywhere.
 
-In this order: names in logical forms replaced (``anonymise``), what a tokeniser did undone (``detokenize``), words
-separated (``tokenize``), lower case.
+The steps are, in this order: replace names in logical forms (``anonymise``), undo tokenisation (``detokenize``),
+tokenise (``tokenize``), lowercase.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from cgbench.engines import Engine
 
 SIDES = ("source", "target")
-BLOCK = 2_000  # pairs handed to a worker process at a time
+BLOCK = 2_000  # pairs per task of a worker process
 
-# What a Moses tokeniser writes for characters that Moses itself uses. Text that holds them has been through one:
-# they are undone first, so that they are not escaped twice.
+# Escapes of the Moses tokeniser. They are undone first, so that tokenised text is not escaped twice.
 ESCAPES = {
     "&quot;": '"',
     "&apos;": "'",
@@ -43,10 +42,10 @@ ESCAPES = {
 class Normalisation:
     """How text is normalised.
 
-    ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: words are what blanks separate),
-    or one for each side that has one, by language or side: ``de=moses,zh=jieba``. ``languages`` are those of source
-    and target, which Moses needs. ``detokenize``: Moses' tokenisation is undone first. ``anonymise``: a kind of logical
-    form (:mod:`cgbench.text.logical_forms`), which the target is.
+    ``tokenize`` is the name of a tokeniser (:mod:`cgbench.text.tokenizers`; ``none``: split at blanks), or one per
+    language or side: ``de=moses,zh=jieba``. ``languages`` are those of source and target, which Moses needs.
+    ``detokenize``: undo Moses tokenisation first. ``anonymise``: the kind of logical form of the target
+    (:mod:`cgbench.text.logical_forms`).
 
     :raises InputError: there is no such tokeniser, language or form.
     """
@@ -63,7 +62,7 @@ class Normalisation:
 
     @property
     def is_identity(self) -> bool:
-        """Whether text stays as it is."""
+        """Whether text is left unchanged."""
         return not (self.tokenizes or self.lowercase or self.anonymise != "none")
 
     @property
@@ -73,12 +72,12 @@ class Normalisation:
 
     @property
     def tokenizes(self) -> bool:
-        """Whether words are separated anew, or joined: the slow case."""
+        """Whether text is tokenised or detokenised: the slow case."""
         return self.detokenize or self.tokenizers != ("none", "none")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The fields that matter for the result, as JSON; what came after ``moses`` only where it is asked for."""
+        """The fields that affect the result, as JSON; newer fields only where they are used."""
         first, second = self.tokenizers
         by_language = self.detokenize or "moses" in (first, second)
         used = versions((first, second))
@@ -92,12 +91,12 @@ class Normalisation:
         }
 
     def of(self, language: str) -> Normalisation:
-        """That of a text of ``language`` alone."""
+        """The normalisation of a monolingual text in ``language``."""
         name = self.tokenizers[self._side(language)]
         return replace(self, tokenize=name, languages=(language, language), anonymise="none")
 
     def signature(self, language: str) -> str:
-        """The words of a text of ``language``, for a signature: ``none``, ``moses-de``, ``detok+jieba``."""
+        """How text of ``language`` is split into words, for a signature: ``none``, ``moses-de``, ``detok+jieba``."""
         name = self.tokenizers[self._side(language)]
         shown = f"moses-{language}" if name == "moses" else name.replace(":", "-")
         return f"detok+{shown}" if self.detokenize else shown
@@ -129,7 +128,7 @@ class TextOptions(Normalising):
 
     @property
     def normalisation(self) -> Normalisation:
-        """The same, checked."""
+        """The checked normalisation."""
         return Normalisation(self.tokenize, self.lowercase, (self.language, self.language), self.detokenize)
 
 
@@ -143,7 +142,7 @@ class PairOptions(CorpusOptions, Normalising):
     )
 
     def normalisation_of(self, corpus: CorpusSpec) -> Normalisation:
-        """The same, checked; languages that are not given are those of the files' names."""
+        """The checked normalisation; missing languages come from the file names."""
         languages = languages_of(self.languages, corpus)
         return Normalisation(self.tokenize, self.lowercase, languages, self.detokenize, self.anonymise)
 
@@ -151,10 +150,10 @@ class PairOptions(CorpusOptions, Normalising):
 def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:
     """The tokenisers of source and target that ``tokenize`` names.
 
-    :raises InputError: there is no such tokeniser, or neither side is of that language.
+    :raises InputError: there is no such tokeniser, or neither side has that language.
     """
     if not isinstance(given, str):
-        raise InputError(f"{argument('tokenize', given)}: the name of a tokeniser is needed, such as moses")
+        raise InputError(f"{argument('tokenize', given)}: not the name of a tokeniser, such as moses")
     found = ["none", "none"]
     for part in given.split(",") if "=" in given else [f"={given}"]:
         key, _, name = part.partition("=")
@@ -173,9 +172,9 @@ def tokenizers_of(given: str, languages: tuple[str, str]) -> tuple[str, str]:
 
 @cache  # in each process
 def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], str]:
-    """A function that normalises a line of ``language``, all but the names in a logical form, which are a pair's.
+    """A function that normalises a line of ``language``, except for names in logical forms, which need both sides.
 
-    :raises InputError: the tokeniser is not installed, or needs the language to be known.
+    :raises InputError: the tokeniser is not installed, or needs a language code.
     """
     name = normalisation.tokenizers[normalisation._side(language)]
     lower = normalisation.lowercase
@@ -200,12 +199,12 @@ def normaliser(normalisation: Normalisation, language: str) -> Callable[[str], s
 def normalise_pairs(
     pairs: Iterator[Pair], normalisation: Normalisation, what: str, engine: Engine | None = None
 ) -> Iterator[Pair]:
-    """Normalise pairs in order; tokenisation, the slow case, side by side."""
+    """Normalise pairs in order; tokenisation, the slow case, runs in parallel."""
     if not normalisation.tokenizes:
         yield from _normalise(pairs, normalisation)
         return
     for language in normalisation.languages:
-        normaliser(normalisation, language)  # what is missing is said here, once
+        normaliser(normalisation, language)  # to report a missing package once
     yield from map_pairs(partial(_normalise_block, normalisation=normalisation), pairs, what, engine)
 
 
@@ -226,9 +225,9 @@ def _normalise(pairs: Iterator[Pair], normalisation: Normalisation) -> Iterator[
 def map_pairs(
     work: Callable[[list[Pair]], list[Pair]], pairs: Iterable[Pair], what: str, engine: Engine | None = None
 ) -> Iterator[Pair]:
-    """``work`` on blocks of pairs, in order, with a bar that names the text ``what``.
+    """Apply ``work`` to blocks of pairs, in order, with a progress bar for the text ``what``.
 
-    :param engine: where they are worked on side by side (default: in this process).
+    :param engine: runs the blocks in parallel (default: in this process).
     """
     from cgbench.engines import Local
 

@@ -1,8 +1,8 @@
-"""Columns of Parquet files, a batch at a time, read in a child process.
+"""Read columns of Parquet files batch by batch in a child process.
 
-PyArrow ends the process on some damaged files, and makes as much room as a file claims to need. A file of 100 kB can
-hold gigabytes: one long value, named a thousand times. So all reading is done by one child process, whose memory has a
-limit, for all files; what comes out of it is counted.
+PyArrow crashes on some damaged files, and allocates as much memory as a file claims to need. A file of 100 kB can hold
+gigabytes: one long value, referenced a thousand times. So one child process with limited memory reads all files, and
+its output is counted.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from cgbench.errors import InputError
 from cgbench.text.limits import PARQUET_FOOTER, PARQUET_MEMORY, PARQUET_MESSAGE, Budget
 
 ROWS = 1 << 14  # of a batch
-BATCH = 8 << 20  # bytes of a batch, by the mean of its row group
+BATCH = 8 << 20  # bytes of a batch, estimated from the mean of its row group
 BUFFER = 1 << 20
 
 
 @cache
 def _started(process: int) -> list[Child]:
-    """The child process of this process; a list, so that another one can take its place."""
+    """The child process of this process, in a list so that it can be replaced."""
     return [Child("cgbench.text.parquet:answers", PARQUET_MEMORY)]
 
 
 def _ask(question: dict[str, Any], path: Path, child: Child | None = None) -> tuple[Any, bytes, Child]:
-    """Ask the one child process that this process reads Parquet files with; a new one where that has ended."""
+    """Send a question to the child process, which is restarted if it has ended."""
     if child is None:
         held = _started(os.getpid())
         if not held[0].alive:
             held[0] = Child("cgbench.text.parquet:answers", PARQUET_MEMORY)
         child = held[0]
-    died = f"{path}: not a Parquet file that can be read (it ended the process that read it, or took too much memory)"
+    died = f"{path}: not a readable Parquet file (the process that read it crashed, or used too much memory)"
     return *child.ask({"path": str(path), "place": str(path.absolute()), **question}, died, most=PARQUET_MESSAGE), child
 
 
 class ParquetTable:
-    """A Parquet file: the ``names`` of its columns; ``nested`` are those within the struct ``translation``, if any.
+    """A Parquet file: ``names`` of its columns; ``nested``: fields of the struct ``translation``, if any.
 
-    :raises InputError: it is missing, or no Parquet file.
+    :raises InputError: it is missing, or not a Parquet file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,15 +53,15 @@ class ParquetTable:
         (self.names, self.nested, self.rows), _, _ = _ask({"do": "describe"}, path)
 
     def read(self, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """The rows, of each the values of ``columns`` (``translation.de`` is a field of the struct).
+        """The values of ``columns`` in each row (``translation.de`` is a field of the struct).
 
-        :raises InputError: the file is damaged, or grows beyond a limit.
+        :raises InputError: the file is damaged, or exceeds a limit.
         """
         budget, packed = Budget(self.path), self.path.stat().st_size
         known = {*self.names, *(f"translation.{name}" for name in self.nested)}
         if missing := [name for name in columns if name not in known]:
             raise InputError(f"{self.path}: no column {missing[0]!r}; it has {', '.join(self.names)}")
-        budget.check(self.rows, packed)  # each is a line, if an empty one
+        budget.check(self.rows, packed)  # each row is a line, even if empty
         for batch in _batches(self.path, columns)[1]:
             values = [_column(batch, name, self.path).to_pylist() for name in columns]
             for row in zip(*values, strict=True):
@@ -70,9 +70,9 @@ class ParquetTable:
 
 
 def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
-    """The schema of a file, and the record batches of these columns; none has more than about :data:`BATCH` bytes."""
+    """The schema of a file, and the record batches of these columns, of at most about :data:`BATCH` bytes."""
     number, schema, child = _ask({"do": "read", "columns": columns}, path)
-    import pyarrow  # while the child process starts, too
+    import pyarrow
 
     def read() -> Iterator[Any]:
         try:
@@ -86,16 +86,16 @@ def _batches(path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
 
 
 def read_table(path: Path, struct: str = "", *, leave_out: bool = False) -> Any:
-    """All of a Parquet file of numbers and text (a pyarrow table), in memory that follows the size of the file.
+    """A Parquet file of numbers and text as a pyarrow table, with memory limited by the size of the file.
 
-    :param struct: the one column that may be a struct of texts; with ``leave_out`` it is not read.
-    :raises InputError: it is no such file, or claims more rows than it has bytes, or more text than any table.
+    :param struct: the only column that may be a struct of texts; ``leave_out``: do not read it.
+    :raises InputError: it is not such a file, has more rows than bytes, or exceeds a limit.
     """
     import pyarrow
 
     table, packed = ParquetTable(path), path.stat().st_size
     if table.rows > packed:
-        raise InputError(f"{path}: {table.rows:,} rows in {packed:,} bytes: not a table of this kind")
+        raise InputError(f"{path}: {table.rows:,} rows in {packed:,} bytes: not a plausible table")
     names, _, _ = _ask({"do": "check", "struct": struct}, path)
     kept = [name for name in names if not (leave_out and name == struct)]
     schema, batches = _batches(path, kept)
@@ -122,7 +122,7 @@ def _column(batch: Any, name: str, path: Path) -> Any:
     try:
         return batch.column(parent).field(field)
     except (KeyError, AttributeError):  # the two descriptions of the columns in the footer differ
-        raise InputError(f"{path}: not a Parquet file that can be read (there are no values of {name!r})") from None
+        raise InputError(f"{path}: not a readable Parquet file (no values of {name!r})") from None
 
 
 def _is_text(kind: Any) -> bool:
@@ -138,11 +138,11 @@ def _is_number(kind: Any) -> bool:
     return bool(pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind) or pyarrow.types.is_boolean(kind))
 
 
-# What the child process does.
+# The child process.
 
 
 def answers() -> Answer:
-    """What answers the questions of :func:`_ask`."""
+    """A function that answers the questions of :func:`_ask`."""
     import pyarrow.parquet
 
     readings: dict[int, Iterator[Any]] = {}
@@ -168,7 +168,7 @@ def answers() -> Answer:
             return number, schema.serialize()
         except (pyarrow.ArrowException, OSError, ValueError, MemoryError) as error:
             said = " ".join(str(error).split()) or type(error).__name__
-            raise InputError(f"{path}: not a Parquet file that can be read ({said})") from None
+            raise InputError(f"{path}: not a readable Parquet file ({said})") from None
 
     return answer
 
@@ -187,16 +187,16 @@ def _describe(file: Any) -> tuple[list[str], list[str], int]:
 
 
 def _check(file: Any, path: Path, struct: str) -> list[str]:
-    """The names of the columns, all of which must be numbers or text."""
+    """The names of the columns; all must be numbers or text."""
     for name, kind in zip(file.schema_arrow.names, file.schema_arrow.types, strict=True):
         parts = _parts(kind) if name == struct else []
         if not (_is_text(kind) or _is_number(kind) or (parts and all(_is_text(part.type) for part in parts))):
-            raise InputError(f"{path}: not a table of numbers and text (its column {name!r})")
+            raise InputError(f"{path}: column {name!r} is neither numbers nor text")
     return list(file.schema_arrow.names)
 
 
 def _read(place: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterator[Any]]:
-    """The schema and the batches, after a look at what the file says of its sizes."""
+    """The schema and the batches, after checking the sizes stated in the file."""
     budget, groups = Budget(path), []
     file = _open(place)
     for number in range(file.metadata.num_row_groups):
@@ -206,9 +206,9 @@ def _read(place: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterato
             if any(chunk.path_in_schema == name or chunk.path_in_schema.startswith(f"{name}.") for name in columns):
                 size = max(chunk.total_uncompressed_size, 1)
                 budget.check(size, chunk.total_compressed_size)
-                # a text that is told from the one before may be as long as all that is there
-                told = "DELTA_BYTE_ARRAY" in chunk.encodings
-                rows = min(rows, BATCH * (1 if told else group.num_rows) // size)
+                # a delta-encoded text may be as long as the whole chunk
+                delta = "DELTA_BYTE_ARRAY" in chunk.encodings
+                rows = min(rows, BATCH * (1 if delta else group.num_rows) // size)
         groups.append((group.num_rows, max(rows, 1)))
 
     def batches() -> Iterator[Any]:
@@ -225,7 +225,7 @@ def _read(place: Path, path: Path, columns: Sequence[str]) -> tuple[Any, Iterato
 
 
 def _cut(batch: Any) -> Iterator[Any]:
-    """A batch without dictionaries, in parts if it is large: one long text may stand in all of its rows."""
+    """A batch without dictionaries, in parts if large: all its rows may refer to one long text."""
     import pyarrow
 
     if batch.num_rows > 1 and sum(map(_size, batch.columns)) > BATCH:
@@ -255,7 +255,7 @@ def _parts(kind: Any) -> list[Any]:
 
 
 def _packed(batch: Any) -> tuple[bool, Any]:
-    """Whether there is a batch, and its bytes."""
+    """Whether there is a batch, and its serialised bytes."""
     import pyarrow
 
     if batch is None:

@@ -1,6 +1,6 @@
-"""spaCy pipelines by the name of their package or folder, and what they say of sentences whose words are given.
+"""Load spaCy pipelines by package or folder name, and analyse tokenised sentences with them.
 
-Loading a spaCy pipeline runs the code that it was made with: load only those that you trust.
+Loading a spaCy pipeline can run any code: load only those that you trust.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from cgbench.errors import InputError, argument, require
 from cgbench.progress import bar
 from cgbench.text.conllu import Sentence
 
-VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories of what other components may listen to
-BATCH = 256  # sentences at once; fixed, because sums are rounded differently in batches of another size
+VECTORS = ("tok2vec", "transformer", "curated_transformer")  # factories that other components may depend on
+BATCH = 256  # sentences; fixed, because rounding depends on the batch size
 TAGGERS = ("tagger", "morphologizer")
 LEMMATIZERS = ("lemmatizer", "trainable_lemmatizer")
 
@@ -27,12 +27,12 @@ def load_pipeline(
     needed: Sequence[str] = ("tagger",),
     also: Collection[str] = (),
 ) -> Any:
-    """A spaCy pipeline by the name of its package or folder, with nothing but what is asked for.
+    """Load a spaCy pipeline by the name of its package or folder, with only the components needed.
 
-    :param trust: load it from a folder, too. Who installed a package has run its code already; a folder may be from
-        anybody, and its configuration names functions to call, its weights may be pickles.
-    :param needed: factories of components, one of which it must have; ``also``: others that stay.
-    :raises InputError: spaCy is not installed; there is no such pipeline, it cannot be loaded, or it has none of those.
+    :param trust: allow a folder. The code of an installed package has already run; a folder may come from anybody, its
+        configuration names functions to call, and its weights may be pickles.
+    :param needed: factories of components, of which it must have one; ``also``: other components to load.
+    :raises InputError: spaCy is not installed; the pipeline does not exist, cannot be loaded, or lacks the component.
     """
     spacy = require("spacy", "analysis")
     folder = find_pipeline(model, trust)
@@ -48,15 +48,15 @@ def load_pipeline(
         return spacy.load(folder, exclude=sorted(set(factories) - wanted))
     except InputError:
         raise
-    except Exception as error:  # spaCy and what it loads raise many kinds
+    except Exception as error:  # spaCy and its components raise many kinds
         line = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{model}: cannot be loaded as a spaCy pipeline ({line})") from None
 
 
 def find_pipeline(model: str, trust: bool = False) -> Path:
-    """The folder that a spaCy pipeline is in; nothing of it is run.
+    """The folder of a spaCy pipeline; runs none of its code.
 
-    :raises InputError: there is none, or it is a folder and not to be trusted.
+    :raises InputError: there is no such pipeline, or it is a folder that is not trusted.
     """
     spacy = require("spacy", "analysis")
     if Path(model).exists():
@@ -66,7 +66,7 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
         if not trust:
             raise InputError(
                 f"{model}: a spaCy pipeline in a folder can run any code when it is loaded; add "
-                f"{argument('trust')} if you made it, or trust whoever did"
+                f"{argument('trust')} if you trust its author"
             )
         return folder
     if spacy.util.is_package(model):
@@ -79,7 +79,7 @@ def find_pipeline(model: str, trust: bool = False) -> Path:
 
 
 def _folder_of_package(spacy: Any, name: str) -> Path:
-    """Where an installed pipeline has its data: ``NAME/NAME-VERSION``."""
+    """The data folder of an installed pipeline: ``NAME/NAME-VERSION``."""
     package = Path(spacy.util.get_package_path(name))
     if not (package / "meta.json").is_file():
         raise InputError(f"{name}: an installed package, but not a spaCy pipeline")
@@ -96,10 +96,11 @@ def hash_folder(folder: Path) -> str:
 
 
 def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterator[Sentence]:
-    """What a pipeline says of sentences, as CoNLL-U has it: lemmas, universal tags (its own where it has no others),
-    features, heads and relations, as far as it has components for these. Each distinct sentence is read once.
+    """Analyse sentences into CoNLL-U columns, as far as the pipeline has components for them.
 
-    :param where: what the text is called, while it is read.
+    Universal tags fall back to the pipeline's own. Each distinct sentence is analysed once.
+
+    :param where: name of the text in the progress bar.
     """
     from spacy.tokens import Doc
 
@@ -116,7 +117,7 @@ def analyse(nlp: Any, sentences: Sequence[Sequence[str]], where: str) -> Iterato
 
 
 def _fields(token: Any) -> list[str]:
-    """The ten columns of CoNLL-U, of a token."""
+    """The ten CoNLL-U columns of a token."""
     head = "0" if token.head.i == token.i else str(token.head.i + 1)
     tags = token.pos_ or token.tag_ or "_", token.tag_ or "_"
     return [

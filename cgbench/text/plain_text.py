@@ -1,9 +1,9 @@
-"""The text contract: UTF-8 without a byte order mark, a sentence a line, words separated by ASCII white space.
+"""The text contract: UTF-8 without a byte order mark, one sentence per line, words separated by ASCII white space.
 
-ASCII white space is blank, tab, CR, vertical tab and form feed (and the newline, which ends a line). Every other
-character, a no-break space or U+3000 too, is part of a word. ``str.split`` and ``str.strip`` know more kinds of white
-space and are no way to find words; ``bytes.split`` cuts as :func:`words_of` does, and so do the compiled loops
-(``text/word_kernels.py``).
+ASCII white space is blank, tab, CR, vertical tab and form feed (and the newline, which ends a line). All other
+characters, including no-break space and U+3000, are part of words. ``str.split`` and ``str.strip`` treat more
+characters as white space and must not be used to find words; ``bytes.split`` and the compiled loops
+(``text/word_kernels.py``) split as :func:`words_of` does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BLANKS = b"\t\n\v\f\r "
 """ASCII white space."""
 
 MARK = b"\xef\xbb\xbf"
-"""U+FEFF in UTF-8, which some editors put in front of a text: no part of it."""
+"""U+FEFF in UTF-8, the byte order mark that some editors write before a text."""
 
 _UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -26,32 +26,28 @@ _find_words = re.compile(r"\S+", re.ASCII).findall
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a line: what ASCII white space separates."""
+    """The words of a line, separated by ASCII white space."""
     return _find_words(line)
 
 
 def word_bytes(line: str) -> list[bytes]:
     """The same words as UTF-8, several times as fast.
 
-    :raises UnicodeEncodeError: the line holds half of a surrogate pair.
+    :raises UnicodeEncodeError: the line has a lone surrogate.
     """
     return line.encode().split()
 
 
 def skip_mark(data: bytes | memoryview, name: object) -> int:
-    """The number of bytes before the text at the beginning of a file: 3 for a byte order mark, else 0.
-
-    Warns of a mark (:class:`~cgbench.errors.InputWarning`), with the ``name`` of the file.
-    """
+    """The number of bytes before the text of a file: 3 for a byte order mark, with a warning, else 0."""
     if data[: len(MARK)] != MARK:
         return 0
-    warnings.warn(f"{name}: begins with a byte order mark, which is left out", InputWarning, stacklevel=2)
+    warnings.warn(f"{name}: begins with a byte order mark, which is ignored", InputWarning, stacklevel=2)
     return len(MARK)
 
 
 def not_utf8(data: bytes, name: object, number: int) -> InputError:
-    """What to say of lines, the first of which has this number, that cannot be decoded: where, what is wrong, how to
-    mend it."""
+    """The error for lines that are not UTF-8; ``number`` is that of the first line."""
     if number == 1:
         for found, marks in (("UTF-32", _UTF32), ("UTF-16", _UTF16)):
             if data.startswith(marks):

@@ -1,7 +1,7 @@
-"""What a sample of a text looks like: tokenised or raw, cased or not, escaped, its blanks, its words.
+"""Properties of a sample of a text: tokenised or raw, cased or lowercased, escaped, its blanks, its words.
 
-Every figure is a count over the lines of the sample. A property is only spoken of where there is enough to go by
-(:data:`ENOUGH`); else it is None, which differs from nothing.
+All values are counts over the lines of the sample. A property is None without enough evidence (:data:`ENOUGH`), and
+None never counts as a difference.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from cgbench.text.languages import UNSPACED, likeness, scripts
 from cgbench.text.plain_text import words_of
 
 ENOUGH = 20  # lines or marks
-BEGINNING = 2_000  # lines of a text of which one thing alone is asked
-MOST, FEW = 0.7, 0.2  # of the marks stand apart in tokenised text; in raw text
+BEGINNING = 2_000  # lines that :func:`is_unspaced` reads
+MOST, FEW = 0.7, 0.2  # share of marks that stand apart: at least, in tokenised text; at most, in raw text
 
 PERIODS = ".。।"
-COMMAS = ",，、،"  # noqa: RUF001 - of other scripts
+COMMAS = ",，、،"  # noqa: RUF001 - other scripts
 QUOTES = "\"'”’“»«)]」』"  # noqa: RUF001 - what may follow a final period
 _ESCAPE = re.compile("&(?:quot|apos|lt|gt|amp|#124|#91|#93|#39|nbsp);")
 _ODD_BLANK = re.compile("[\x85\xa0\u1680\u2000-\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]")
@@ -31,14 +31,14 @@ _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 @dataclass
 class Marks:
-    """How often a mark stands ``apart``, as a word of its own, and how often it is ``attached`` to a word."""
+    """How often a mark stands ``apart`` as a separate word, and how often it is ``attached`` to a word."""
 
     apart: int = 0
     attached: int = 0
 
     @property
     def share(self) -> float | None:
-        """The share that stands apart; None where there are too few to tell."""
+        """The share that stands apart; None if there are too few marks."""
         total = self.apart + self.attached
         return self.apart / total if total >= ENOUGH else None
 
@@ -51,18 +51,18 @@ class Profile:
     periods: Marks = field(default_factory=Marks)  # at the end of lines
     commas: Marks = field(default_factory=Marks)
     cased: int = 0  # lines with a letter that has two cases
-    upper: int = 0  # of these: with one in upper case
-    initial: int = 0  # of these: the first of them is in upper case
-    capitals: int = 0  # of these: all of them are in upper case
-    escaped: int = 0  # lines with &apos; and the like
-    odd_blanks: int = 0  # lines with a blank that separates no words
+    upper: int = 0  # of these: at least one in upper case
+    initial: int = 0  # of these: the first one is in upper case
+    capitals: int = 0  # of these: all are in upper case
+    escaped: int = 0  # lines with escapes such as &apos;
+    odd_blanks: int = 0  # lines with a blank that does not separate words
     odd_blank: str = ""  # the first such blank
-    words: Counter[str] = field(default_factory=Counter)  # in lower case, without marks at their ends
+    words: Counter[str] = field(default_factory=Counter)  # lowercased, without marks at their ends
     tokens: int = 0
 
     @property
     def tokenised(self) -> bool | None:
-        """Whether marks stand apart from words; None where there are too few, or where some do and some do not."""
+        """Whether marks stand apart from words; None if there are too few, or only some do."""
         shares = [marks.share for marks in (self.periods, self.commas) if marks.share is not None]
         if any(share >= MOST for share in shares):
             return True
@@ -70,13 +70,13 @@ class Profile:
 
     @property
     def mixed(self) -> bool:
-        """Whether a part of the lines is tokenised."""
+        """Whether only some lines are tokenised."""
         share = self.periods.share
         return share is not None and FEW < share < MOST
 
     @property
     def lower(self) -> bool | None:
-        """Whether all is in lower case; None where there are too few letters with two cases, or few in upper case."""
+        """Whether the text is lowercased; None if few letters have two cases, or few are in upper case."""
         if self.cased < max(ENOUGH, self.lines / 2):
             return None
         share = self.upper / self.cased
@@ -84,7 +84,7 @@ class Profile:
 
     @property
     def sentence_case(self) -> bool | None:
-        """Whether lines begin in upper case; None in text in lower case, and where some do."""
+        """Whether lines begin in upper case; None if the text is lowercased or only some do."""
         if self.lower is not False:
             return None
         share = self.initial / self.cased
@@ -92,7 +92,7 @@ class Profile:
 
     @cached_property
     def likely(self) -> dict[str, float]:
-        """How much speaks for each language (:func:`cgbench.text.languages.likeness`); empty of a text too short."""
+        """Score of each language (:func:`cgbench.text.languages.likeness`); empty if the text is too short."""
         return likeness(self.words) if self.tokens >= 10 * ENOUGH else {}
 
     @cached_property
@@ -102,18 +102,18 @@ class Profile:
 
     @cached_property
     def solid(self) -> str | None:
-        """The same of however few lines."""
+        """The same for any number of lines."""
         script, length = self._unspaced_letters
         return script if script and length >= UNSPACED[script] else None
 
     @property
     def script(self) -> str | None:
-        """The script of most of the text if its language puts no blanks between words, whether or not there are any."""
+        """The script of most of the text if it is usually written without blanks, whether or not there are any."""
         return self._unspaced_letters[0] if self.lines >= ENOUGH else None
 
     @property
     def letters_per_word(self) -> float:
-        """Letters of such scripts per word: 1 in text that is cut into characters."""
+        """Letters of such scripts per word: 1 in text split into characters."""
         return self._unspaced_letters[1]
 
     @cached_property
@@ -128,7 +128,7 @@ class Profile:
 
 
 def interval(count: int, lines: int) -> tuple[float, float]:
-    """The 95 % interval of the rate of which ``count`` of ``lines`` is a sample (Wilson 1927); 0 to 1 of no lines."""
+    """The 95 % confidence interval of the rate ``count / lines`` (Wilson 1927); 0 to 1 for no lines."""
     if not lines:
         return 0.0, 1.0
     square = 1.96**2
@@ -138,23 +138,23 @@ def interval(count: int, lines: int) -> tuple[float, float]:
 
 
 def much_rarer(count: int, lines: int, than: int, of: int) -> bool:
-    """Whether something is at most half as frequent in one text as in another, as far as samples of both can tell.
+    """Whether something is significantly less than half as frequent in one text as in another.
 
-    A short text in which it happens to be rare or missing is not evidence: its interval reaches far up.
+    A short text in which it happens to be rare is not evidence: its interval is wide.
     """
     return interval(count, lines)[1] < interval(than, of)[0] / 2
 
 
 def is_unspaced(lines: Iterable[str]) -> bool:
-    """Whether most of a text is in a script that has no blanks between words, and none have been put there.
+    """Whether most of a text is in a script without blanks between words, and is not segmented.
 
-    Reads :data:`BEGINNING` lines; text cut into words or characters is no such text.
+    Reads :data:`BEGINNING` lines.
     """
     return profile(islice(lines, BEGINNING)).solid is not None
 
 
 def profile(lines: Iterable[str]) -> Profile:
-    """Count what the lines look like."""
+    """Compute the profile of lines."""
     found = Profile()
     for line in lines:
         words = words_of(line)

@@ -70,8 +70,8 @@ def test_tabs_and_carriage_returns_are_warnings_with_their_line(build):
         pool=("a b c\na b\n", "x y z\r\nz y\n"),
         status=0,
     )
-    assert "train.en, line 9: a tab where none belongs" in message
-    assert "pool.en, line 1: a CR where none belongs" in message
+    assert "train.en, line 9: unexpected tab" in message
+    assert "pool.en, line 1: unexpected CR" in message
 
 
 def test_a_pool_that_is_too_small_says_what_was_left(build, run, corpora, tmp_path):

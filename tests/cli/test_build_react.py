@@ -280,7 +280,7 @@ def test_a_byte_order_mark_changes_nothing_of_a_release(run, tmp_path, monkeypat
         for name, text in texts.items():
             (tmp_path / name).write_text(mark + text, encoding="utf-8")
         result = run(*words, "--out", f"out{len(mark)}")
-        said = [f"warning: {name}: begins with a byte order mark, which is left out" for name in texts] if mark else []
+        said = [f"warning: {name}: begins with a byte order mark, which is ignored" for name in texts] if mark else []
         assert sorted(result.stderr.splitlines()) == sorted(said)
         made.append(release_bytes(tmp_path / f"out{len(mark)}"))
     manifests = [json.loads(files.pop("manifest.json")) for files in made]

@@ -68,7 +68,7 @@ def test_a_byte_order_mark_is_left_out_and_said_once(train, run, tmp_path):
         result = run("degree", "--train", tmp_path / "bom.en", **given)
         assert result.stdout == clean.stdout
         names = [f"{tmp_path}/bom.en"] + ["standard input"] * given["input"].startswith("\ufeff")
-        lines = [f"warning: {name}: begins with a byte order mark, which is left out" for name in names]
+        lines = [f"warning: {name}: begins with a byte order mark, which is ignored" for name in names]
         assert result.stderr.splitlines() == lines
 
 

@@ -86,7 +86,7 @@ def test_bad_calls_of_learn(train, run, tmp_path):
     for words, message in (
         ([tmp_path / "missing.tsv", *out], "missing.tsv: no such file"),
         ([tmp_path / "empty.tsv", *out], "no word on the source side"),
-        ([train, train, train, *out], "one file with both sides or two files, not 3"),
+        ([train, train, train, *out], "one file with both sides, or two files, not 3"),
         ([train, "--out", train], "this is an input"),
         ([train, "--out", tmp_path / "no" / "x.json"], "there is no folder"),
         ([train, *out, "--set", "epsilom=2"], "unknown setting epsilom; did you mean epsilon?"),
@@ -145,14 +145,14 @@ def test_corpora_leave_the_words_behind_them_to_train(train, run, tmp_path, monk
         run("augment", "geca", *options, *words)
         rows = list(zip(*(Path(name).read_text().splitlines() for name in ("a", "b")), strict=True))
         assert "".join("\t".join(row) + "\n" for row in rows) == expected
-    assert "only: one file must hold both sides" in run("augment", "geca", "--out", "only", train, status=2).stderr
+    assert "only: a single file must have both sides" in run("augment", "geca", "--out", "only", train, status=2).stderr
     assert "a file name is empty" in run("augment", "geca", "--out=", train, status=2).stderr
 
 
 def test_bad_calls_of_geca(train, run, tmp_path):
     out = ["--out", tmp_path / "new.tsv"]
     for words, message in (
-        ([train, "--out", tmp_path / "new.txt"], "one file must hold both sides"),
+        ([train, "--out", tmp_path / "new.txt"], "a single file must have both sides"),
         ([train, "--out", tmp_path / "new.jsonl"], "one file with both sides must end in .tsv"),
         ([train, "--out", tmp_path / "new.tsv.gz"], "one file with both sides must end in .tsv"),
         ([train, "--out", tmp_path / "a.gz", tmp_path / "b.gz"], "new pairs are written as plain text"),

@@ -32,7 +32,7 @@ def test_one_line_stops_and_its_remedies_work(run, texts):
 
 def test_chinese_stops_and_names_the_tokeniser(run, texts):
     words = ("score", "bleu", "--ref", texts / "zh", "--hyp", f"A={texts / 'zh'}")
-    assert "Remedy: --tokenize zh cuts both alike; --accept-text" in run(*words, status=2).stderr
+    assert "Remedy: --tokenize zh splits both in the same way; --accept-text" in run(*words, status=2).stderr
     assert run(*words, "--tokenize", "zh", "--value-only").stdout == "100.0\n"
 
 

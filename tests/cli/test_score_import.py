@@ -194,7 +194,7 @@ def test_rows_are_joined_by_their_ids(tmp_path, run):
     result = run(*words, "--by", "column:kind", "--format", "json")
     assert [one["value"] for one in json.loads(result.stdout)[1]["bins"]] == [10.0, 25.0]
     error = run(*words[:-2], status=2).stderr
-    assert "b.tsv: its column 'key' has the values of that of " in error
+    assert "b.tsv: its column 'key' has the values of " in error
 
 
 BAD = {
@@ -228,7 +228,7 @@ def test_bad_tables_are_one_line(tmp_path, run):
     (tmp_path / "c.tsv").write_text("key\tscore\nx\t1\nw\t2\n")
     (tmp_path / "d.tsv").write_text("key\tone\nx\t1\n")
     twice = run("score", "import", "--scores", tmp_path / "a.tsv", "--id", "key", status=2).stderr
-    assert "a.tsv:score, row 2: the id 'x' is in row 1 already" in twice
+    assert "a.tsv:score, row 2: the id 'x' is also in row 1" in twice
     words = ["score", "import", "--scores", tmp_path / "b.tsv", "--scores", tmp_path / "c.tsv", "--id", "key"]
     assert "b.tsv:score, row 2 (id y) has no row in " in run(*words, status=2).stderr
     which = run("score", "import", "--scores", tmp_path / "d.tsv", status=2).stderr

@@ -41,7 +41,7 @@ def test_a_pipeline_in_a_folder_needs_a_word(texts, run):
     pytest.importorskip("spacy")
     Path("mine").mkdir()
     Path("mine/config.cfg").write_text("[nlp\n")
-    assert "add --trust if you made it" in run(*texts, "--pos", "mine", status=2).stderr
+    assert "add --trust if you trust" in run(*texts, "--pos", "mine", status=2).stderr
     assert "cannot be loaded" in run(*texts, "--pos", "mine", "--trust", status=2).stderr
 
 
@@ -171,7 +171,7 @@ def test_both_sides_of_a_corpus_are_read(texts, run, more, packed):
     assert run("stats", "--train", *order(good, other), *test).stderr == ""
     message = run("stats", "--train", *order(good, short), *test, status=2).stderr
     assert f"{good} has 3 lines" in message or f"{short} has 1 lines" in message
-    assert "one line a pair" in message
+    assert "one line per pair" in message
     assert f"{latin}, line 2: not UTF-8" in run("stats", "--train", *order(good, latin), *test, status=2).stderr
     assert (
         f"{latin}, line 2: not UTF-8" in run("stats", "--train", good, "--test", *order(good, latin), status=2).stderr

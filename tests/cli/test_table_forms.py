@@ -66,7 +66,7 @@ def test_a_corpus_and_a_pool(tables, run, name):
 def test_a_csv_file_without_a_header_is_refused_as_a_corpus(tables, run):
     (tables / "bare.csv").write_text("a cat,eine Katze\na dog,ein Hund\n")
     error = run("lexicon", "learn", "--method", "simple", "--out", "a.json", "bare.csv", status=2).stderr
-    assert "'a cat' and 'eine Katze' are not known as a header" in error
+    assert "'a cat' and 'eine Katze' do not look like a header" in error
     assert "--columns" in error
 
 

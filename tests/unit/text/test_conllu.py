@@ -61,19 +61,19 @@ def test_compressed_and_with_carriage_returns(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1\tword\tNN", "line 1: 3 columns, where CoNLL-U has 10"),
-        (row(1, "a") + "\n" + row(3, "b"), "line 2: ID '3', where 2 is next"),
-        (row("x", "a"), "line 1: ID 'x', where 1 is next"),
+        ("1\tword\tNN", "line 1: 3 columns; CoNLL-U has 10"),
+        (row(1, "a") + "\n" + row(3, "b"), "line 2: ID '3'; 2 is next"),
+        (row("x", "a"), "line 1: ID 'x'; 1 is next"),
         (row("2-3", "a") + "\n" + row(1, "b"), "line 1: the range 2-3 does not begin at word 1"),
-        (row("1-2", "ab") + "\n" + row(1, "a"), "ends within a range that goes up to word 2"),
+        (row("1-2", "ab") + "\n" + row(1, "a"), "ends within a range that ends at word 2"),
         (row("1-2", "ab") + "\n" + row("1-3", "abc"), "line 2: the range 1-3"),
         (row("0.1", "e") + "\n\n", "line 1: a sentence without a word"),
         (row("2.1", "e"), "line 1: the empty node 2.1 does not follow word 0"),
         (row(1, " "), "line 1: no word in column 2"),
         (row(1, "a", "X", "_"), "line 1: no xpos tag; use tags='upos'"),
-        (row(1, "a", "X", "N N"), "line 1: the tag 'N N' holds a blank"),
-        ("# nothing but a comment\n", "there is no sentence in it"),
-        ("", "there is no sentence in it"),
+        (row(1, "a", "X", "N N"), "line 1: the tag 'N N' contains a blank"),
+        ("# nothing but a comment\n", "no sentences"),
+        ("", "no sentences"),
     ],
 )
 def test_bad_lines(write, text, message):

@@ -115,17 +115,17 @@ def test_one_file_of_any_name_is_tsv_if_it_has_tabs(tmp_path):
     (tmp_path / "head").write_text("de\ten\n" + text)
     assert list(read_pairs(CorpusSpec((tmp_path / "head",), ("en", "de")))) == PAIRS
     (tmp_path / "plain.txt").write_text("no tab\nhere\tone\n")
-    with pytest.raises(InputError, match=r"plain\.txt: one file must hold both sides .* with a tab in its first line"):
+    with pytest.raises(InputError, match=r"plain\.txt: a single file must have both sides .* a tab in its first line"):
         CorpusSpec((tmp_path / "plain.txt",))
 
 
 def test_the_first_row_of_a_csv_file_is_not_lost(tmp_path):
     """Where no column is named it has to be a header."""
     write_forms(tmp_path)
-    with pytest.raises(InputError, match="'ein Hund' and 'a dog' are not known as a header"):
+    with pytest.raises(InputError, match="'ein Hund' and 'a dog' do not look like a header"):
         list(read_pairs(CorpusSpec((tmp_path / "bare.csv",))))
     (tmp_path / "half.csv").write_text("source,tarjet\na,b\n")
-    with pytest.raises(InputError, match="'source' and 'tarjet' are not known as a header"):
+    with pytest.raises(InputError, match="'source' and 'tarjet' do not look like a header"):
         list(read_pairs(CorpusSpec((tmp_path / "half.csv",))))
     (tmp_path / "empty.csv").write_text("")
     assert list(read_pairs(CorpusSpec((tmp_path / "empty.csv",)))) == []

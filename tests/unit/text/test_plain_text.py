@@ -136,7 +136,7 @@ def test_a_byte_order_mark_is_no_part_of_a_text(marked, reader, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         expected = READERS[reader](marked / "plain")
-    with pytest.warns(InputWarning, match=rf"{name}: begins with a byte order mark, which is left out"):
+    with pytest.warns(InputWarning, match=rf"{name}: begins with a byte order mark, which is ignored"):
         assert READERS[reader](marked / name) == expected
 
 

@@ -122,7 +122,7 @@ def test_a_column_that_is_absent(tmp_path):
     parquet.write_table(pyarrow.table({"text": ["a", None, "b"]}), path)
     check(path, "row 2: no value in the field 'text'", ["a", "b"])
     path.write_bytes(path.read_bytes()[:-20])
-    check(path, "not a Parquet file that can be read", [])
+    check(path, "not a readable Parquet file", [])
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

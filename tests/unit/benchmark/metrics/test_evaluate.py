@@ -238,9 +238,9 @@ def test_pandas_texts_are_joined_by_their_index():
         ]
     assert exact_match(mixed.reset_index(drop=True), references.tolist()).score < 75.0  # rows as they are
     other = mine.set_axis(range(5, 25))
-    with pytest.raises(InputError, match="has no row in .*5 such rows.* pandas Series, their index"):
+    with pytest.raises(InputError, match="has no row in .*5 such rows.* pandas Series, by index"):
         exact_match(other, references)
-    with pytest.raises(InputError, match="the id '0' is in row 1 already"):
+    with pytest.raises(InputError, match="the id '0' is also in row 1"):
         exact_match(mine.set_axis([0] * 20), references)
 
 

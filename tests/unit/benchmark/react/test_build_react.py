@@ -121,7 +121,7 @@ def test_a_change_in_one_pool_leaves_the_scan_of_the_next_as_it_is(demo, tmp_pat
         ({"train": [["a"], [7]]}, "train: a corpus is a file, two files, or two lists"),
         ({"pools": []}, "pools: give at least one pool"),
         ({"pools": ["nowhere.de", "nowhere.en"]}, "nowhere.de: no such file"),
-        ({"pools": [("a.de", "a.en", "b.de")]}, "a corpus is one file with both sides or two files, not 3"),
+        ({"pools": [("a.de", "a.en", "b.de")]}, "a corpus is one file with both sides, or two files, not 3"),
         ({"languages": ("de", "de")}, "two different codes are needed"),
         ({"languages": ("../de", "en")}, "two different codes are needed"),
         ({"columns": (1, 2, 3)}, "columns"),
