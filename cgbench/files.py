@@ -199,7 +199,7 @@ def parse_json(
     except RecursionError:
         raise InputError(f"{where}: not JSON of any use: brackets in brackets without end") from None
     except UnicodeEncodeError:
-        raise InputError(f"{where}: holds half of a surrogate pair, which is not text") from None
+        raise InputError(f"{where}: contains a lone surrogate, which is not text") from None
     except ValueError as error:
         raise InputError(f"{where}: not valid JSON ({error}); the file may be cut short") from None
     return value

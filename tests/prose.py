@@ -19,7 +19,7 @@ DEFAULT = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs"
 # A word that can be the noun of "a sentence a line".
 _NOUN = (
     r"(?!(?:after|and|as|at|be|before|behind|but|by|fits|for|from|has|have|if|in|into|is|it|like|needs|not|of|on|or|over|per|so|than"
-    r"|that|times|to|under|was|when|where|which|with|without)\b)[\w-]+"
+    r"|that|times|to|under|was|when|where|which|with|within|without)\b)[\w-]+"
 )
 _NUMBER = r"(?:\d+(?:[.,]\d+)*|one|two|three|four|several|as many)"
 # A pattern, and what to write instead. A space is any white space; case is ignored.
@@ -37,7 +37,7 @@ WORDS = {
     r"\blikewise\b": "also, the same way",
     r"\b(?:is|are|was|were|be|been) (?:said|told)\b|\b(?:one|a) line says\b|\bsays so\b": "prints, reports, warns",
     r"\b(?:is|are|was|were) none of\b": "is not one of, is not a",
-    r"(?:\b(?:is|are|was|were)|:|¤) no (?:file|folder|line|list|name|part|record|row|table|text|word) of\b": "is not",
+    r"(?:\b(?:is|are|was|were)|:|¤) no (?:file|folder|line|list|name|part|record|row|table|word) of\b": "is not",
     r"\bmade to measure\b": "configurable",
     r"\b(?:its|their|the) seed alone\b": "only in the seed",
     r"\bholds? (?:its|the) level\b": "is calibrated",

@@ -1,7 +1,6 @@
 """Errors in the texts of a build, found on a sample of each: differences from the training text or from the options.
 
-Pure: samples in, findings out. Each finding is one line with its remedy; a finding that would spoil the benchmark
-stops the build.
+Pure: samples in, problems out. Each is one line with its remedy; one that would spoil the benchmark stops the build.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ Wrong: TypeAlias = Callable[[CorpusSample, int], bool]
 
 
 def inspect(train: CorpusSample, others: Sequence[CorpusSample], asked: Normalisation) -> list[Finding]:
-    """Check the training text and the other texts of a build (pools, exclusions); findings that stop come first."""
+    """Check the training text and the other texts of a build (pools, exclusions); those that stop it come first."""
     every = [train, *others]
     found = [
         *(fault for sample in every for fault in _columns(sample.spec, sample.pairs, asked.languages)),
@@ -153,7 +152,7 @@ def _columns(spec: CorpusSpec, pairs: Sequence[Pair], languages: tuple[str, str]
                 what = "column" if name.isdigit() else "the field"
                 has = f"it has {', '.join(names)}" if names else "columns are counted from 1"
                 text = f"{spec}: {what} {name} holds no words ({rows[0][:20]!r}); name the columns with --columns S,T"
-                return [Finding(f"{text} ({has})", True)]  # instead of the finding about a header
+                return [Finding(f"{text} ({has})", True)]  # instead of the one about a header
     return found
 
 

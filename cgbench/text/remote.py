@@ -1,11 +1,10 @@
-"""Texts that are on a server, by their addresses: the one door through which they come in.
+"""Download texts from servers, by address.
 
-An address names a file that is fetched into a cache of its own and then read like any other. ``hf://`` is the Hugging
-Face Hub, written as fsspec and pandas write it: ``hf://datasets/ORG/NAME[@REVISION]/path/file.parquet``, behind which
-``:COLUMN`` may stand. Its library does the fetching, so that its settings hold: ``HF_HOME``, ``HF_TOKEN``,
-``HF_ENDPOINT``, ``HF_HUB_OFFLINE=1``. ``s3://BUCKET/KEY`` and ``gs://BUCKET/KEY`` are objects that fsspec streams into
-a cache, once for each version that the store tells by its size and its etag; credentials and endpoints are its
-business: ``FSSPEC_S3_ENDPOINT_URL``, ``~/.aws``. Whoever adds another kind of address adds it to :data:`_FETCH`.
+A file is downloaded into a cache and then read like any other. ``hf://`` is the Hugging Face Hub, in the notation of
+fsspec and pandas: ``hf://datasets/ORG/NAME[@REVISION]/path/file.parquet``, optionally with ``:COLUMN``. Its library
+downloads, so its settings apply: ``HF_HOME``, ``HF_TOKEN``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE=1``. fsspec downloads
+``s3://BUCKET/KEY`` and ``gs://BUCKET/KEY``, once per version of an object (its size and etag), with its own credentials
+and endpoints: ``FSSPEC_S3_ENDPOINT_URL``, ``~/.aws``. New kinds of addresses are added to :data:`_FETCH`.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from cgbench.text.streams import form, split_name
 
 FORM = "hf://datasets/ORG/NAME/FILE, or hf://datasets/ORG/NAME@REVISION/FILE"
 _SCHEME = re.compile(r"(hf|s3|gs):/{1,2}(?!/)")  # a path has lost one of the two
-_PACKAGES = {"s3": "s3fs", "gs": "gcsfs"}  # that fsspec needs
-_VERSIONS = ("ETag", "etag", "md5Hash", "crc32c", "generation", "LastModified", "mtime")  # by falling exactness
+_PACKAGES = {"s3": "s3fs", "gs": "gcsfs"}  # needed by fsspec
+_VERSIONS = ("ETag", "etag", "md5Hash", "crc32c", "generation", "LastModified", "mtime")  # the most exact first
 _HUB = re.compile(r"datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/@]+))?/(.+)")
 
-_addresses: dict[str, str] = {}  # files that were fetched -> their addresses, with the commit
+_addresses: dict[str, str] = {}  # downloaded file -> its address with the commit
 
 
 def is_address(given: object) -> bool:
@@ -37,10 +36,9 @@ def is_address(given: object) -> bool:
 
 
 def local(given: str) -> str:
-    """A file that is here: what is given, or, of an address, where it has been fetched to (with its ``:COLUMN``).
+    """The local file of an address, downloaded if necessary (with its ``:COLUMN``); a local name is returned as it is.
 
-    :raises InputError: the address is malformed, there is no such file, it cannot be fetched, or the library that does
-        that is not installed.
+    :raises InputError: the address is malformed, there is no such file, the download fails, or a package is missing.
     """
     if not (scheme := _SCHEME.match(given)):
         return given
@@ -48,8 +46,7 @@ def local(given: str) -> str:
 
 
 def if_here(given: str) -> str:
-    """The same where no server is asked, of what a stranger's file names: an address that has not been fetched before
-    stays one."""
+    """The same from the cache only, for addresses in untrusted files; an address that is not cached is returned."""
     if not (scheme := _SCHEME.match(given)):
         return given
     try:
@@ -59,7 +56,7 @@ def if_here(given: str) -> str:
 
 
 def as_given(text: str) -> str:
-    """A text in which every file that was fetched is called by its address, with the commit that it is of."""
+    """A text with the names of downloaded files replaced by their addresses with commits."""
     for path, address in _addresses.items():
         text = text.replace(path, address)
     return text
@@ -69,7 +66,7 @@ def _from_hub(given: str, rest: str, here: bool) -> str:
     path, column = split_name(rest)
     found = _HUB.fullmatch(str(path))
     if found is None or {"", ".", ".."} & {*found[3].split("/")}:
-        raise InputError(f"{given}: no address of a file on the Hub; write {FORM}")
+        raise InputError(f"{given}: not the address of a file on the Hub; write {FORM}")
     hub = require("huggingface_hub", "hub")
     repository, revision, name = found.groups()
     try:
@@ -82,22 +79,22 @@ def _from_hub(given: str, rest: str, here: bool) -> str:
     commit = Path(file).parents[name.count("/")].name
     _addresses[file] = f"hf://datasets/{repository}@{commit}/{name}"
     if column and form(Path(file)) == "plain":
-        raise InputError(f"{given}: no table, and only of a table a column can be named")
+        raise InputError(f"{given}: not a table, so no column can be named")
     return f"{file}:{column}" if column else file
 
 
 def _reason(error: Exception, repository: str, revision: str | None, name: str) -> str | None:
-    """Why a file could not be fetched; None if that is no matter of the Hub. By names: versions differ in classes."""
+    """Why a download failed; None if the Hub is not the cause. By class names, since classes differ by version."""
     kinds = [kind.__name__ for kind in type(error).__mro__]
     where = f"https://huggingface.co/datasets/{repository}"
     for kind, reason in (
-        ("GatedRepoError", f"access has to be asked for at {where}; then log in (hf auth login) or set HF_TOKEN"),
+        ("GatedRepoError", f"request access at {where}; then log in (hf auth login) or set HF_TOKEN"),
         ("RepositoryNotFoundError", f"there is no data set {repository}; a private one needs a login (hf auth login)"),
         ("RevisionNotFoundError", f"the data set has no revision {revision}"),
         ("LocalEntryNotFoundError", "not in the cache, and the Hub cannot be reached (or HF_HUB_OFFLINE is set)"),
         ("OfflineModeIsEnabled", "not in the cache, and HF_HUB_OFFLINE is set"),
         ("EntryNotFoundError", f"the data set has no file {name}; {where}/tree/{revision or 'main'} lists them"),
-        ("HFValidationError", f"no name of a data set ({error})"),
+        ("HFValidationError", f"not the name of a data set ({error})"),
     ):
         if kind in kinds:
             return reason
@@ -111,7 +108,7 @@ def _from_store(given: str, rest: str, here: bool) -> str:
     path, column = split_name(rest)
     key = PurePosixPath(str(path))
     if len(key.parts) < 2 or {".", ".."} & {*key.parts}:
-        raise InputError(f"{given}: no address of an object; write {scheme}://BUCKET/PATH/FILE")
+        raise InputError(f"{given}: not the address of an object; write {scheme}://BUCKET/PATH/FILE")
     address = f"{scheme}://{key}"
     folder = cache_folder("objects") / hashlib.sha256(address.encode()).hexdigest()[:16]
     if not here:
@@ -131,7 +128,7 @@ def _fetched(given: str, address: str, folder: Path, name: str) -> Path:
         system.invalidate_cache()
         info = system.info(path)
         if info.get("type") == "directory":
-            raise InputError(f"{given}: a folder, where a file is needed")
+            raise InputError(f"{given}: a folder, not a file")
         file = folder / _version(info) / name
         if not file.is_file():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +137,7 @@ def _fetched(given: str, address: str, folder: Path, name: str) -> Path:
                     shutil.copyfileobj(source, out)
                 written = temporary.stat().st_size
                 if written != info["size"]:
-                    raise InputError(f"{given}: {written:,} of {info['size']:,} bytes arrived; give the command again")
+                    raise InputError(f"{given}: {written:,} of {info['size']:,} bytes arrived; run the command again")
     except InputError:
         raise
     except ImportError:
@@ -157,11 +154,11 @@ def _fetched(given: str, address: str, folder: Path, name: str) -> Path:
 
 
 def _version(info: dict[str, Any]) -> str:
-    """What tells the versions of an object apart, as a name."""
+    """A name for this version of an object."""
     found = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
     return hashlib.sha256(f"{info['size']} {found}".encode()).hexdigest()[:16]
 
 
 _FETCH: dict[str, Callable[[str, str, bool], str]] = {"hf": _from_hub, "s3": _from_store, "gs": _from_store}
-"""What fetches an address, by what stands before its ``://``: called with all of it, with what is behind that, and with
-whether it may only be what was fetched before."""
+"""The download function of each scheme, called with the address, its part after ``://``, and whether to use only the
+cache."""

@@ -1,8 +1,8 @@
 """The rows of a table: TSV, CSV, JSON (also .gz, .zst) or Parquet.
 
-TSV has no quotes: a tab ends a field, a newline a row. CSV has them (RFC 4180): a quoted field may hold commas, quotes
-and newlines. ``.jsonl`` is one object per line, ``.json`` the same or an array of objects. A row has the number that it
-has in the file, from 1.
+TSV has no quotes: a tab ends a field, a newline ends a row. In CSV (RFC 4180) a quoted field may contain commas, quotes
+and newlines. ``.jsonl`` has one object per line, ``.json`` the same or an array of objects. Rows are numbered as in
+the file, from 1.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from cgbench.text.parquet import ParquetTable
 from cgbench.text.plain_text import MARK
 from cgbench.text.streams import CHUNK, form, open_bytes, read_lines
 
-_BLANKS = re.compile(r"[ \t\r\n]*")  # of JSON
+_BLANKS = re.compile(r"[ \t\r\n]*")  # in JSON
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Row = tuple[int, tuple[Any, ...]]
-"""The number of a row, and the values of the columns that were asked for; None where it has none."""
+"""The number of a row, and its values in the requested columns; None for a missing value."""
 
 
 class Table:
-    """A table that is open: the ``names`` of its columns, and its rows, which can be read once.
+    """An open table: the ``names`` of its columns, and its rows, which can be read once.
 
     Hugging Face's ``{"translation": {"de": ..., "en": ...}}`` is a table with the columns ``de`` and ``en``.
 
-    :param named: ``names`` are those of the first row of a TSV or CSV file; else it has none, and columns are numbers.
+    :param named: the first row of a TSV or CSV file is a header; else columns are numbers.
     :raises InputError: the file is missing, damaged or not UTF-8.
     """
 
     def __init__(self, path: Path, named: bool) -> None:
         self.path = path
         self.names: list[str] = []
-        self.nested: list[str] = []  # those of them that are fields of ``translation``
+        self.nested: list[str] = []  # names that are fields of ``translation``
         self._parquet = self._objects = self._lines = None
         self._begin = 1
         kind = form(path)
@@ -60,11 +60,11 @@ class Table:
             self._begin = 2 if named else 1
             names = next(self._lines, []) if named else []
         self.filled = bool(names)
-        """Whether the table has columns: an empty file has none."""
+        """Whether the table has columns; an empty file has none."""
         self.names = [*self.nested, *(name for name in names if not self.nested or name != "translation")]
 
     def read(self, columns: Sequence[str]) -> Iterator[Row]:
-        """The rows; ``columns`` are names, or numbers from 1 where the table has no names.
+        """The rows; ``columns`` are names, or numbers from 1 in a table without names.
 
         :raises InputError: a row is damaged or too short.
         """
@@ -72,7 +72,7 @@ class Table:
             inner = [f"translation.{name}" if name in self.nested else name for name in columns]
             return enumerate(self._parquet.read(inner), 1)
         if self._begin == 2 and not self.filled:
-            return iter(())  # a header is needed, and the file is empty
+            return iter(())  # the file is empty
         return self._read_objects(columns) if self._objects else self._read_fields(columns)
 
     def _read_objects(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -91,9 +91,9 @@ class Table:
 
 
 def _read_csv(path: Path) -> Iterator[list[str]]:
-    """The records of a CSV file (RFC 4180), all of the same number of fields.
+    """The records of a CSV file (RFC 4180), which must have the same number of fields.
 
-    A blank line is a record with one empty field where the first record has one field; else it is left out.
+    A blank line is an empty field in a file with one field per record; else it is skipped.
     """
     csv.field_size_limit(max(csv.field_size_limit(), limit("CGBENCH_MAX_LINE")))
     reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
@@ -103,8 +103,8 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
             row = next(reader, None)
         except csv.Error as error:
             raise InputError(
-                f"{path}, line {reader.line_num}: no CSV ({error}); a field with a comma, a quote or a newline stands "
-                'in quotes, and a quote in it is doubled ("")'
+                f"{path}, line {reader.line_num}: not CSV ({error}); quote fields that contain a comma, a quote or a "
+                'newline, and double a quote inside a field ("")'
             ) from None
         if row is None:
             return
@@ -115,26 +115,26 @@ def _read_csv(path: Path) -> Iterator[list[str]]:
         row = row or [""]
         if len(row) != width:
             raise InputError(
-                f"{path}, row {number} has {len(row)} fields and the first row has {width}; a field with a comma "
-                "stands in quotes"
+                f"{path}, row {number} has {len(row)} fields but the first row has {width}; quote fields that contain "
+                "a comma"
             )
         yield [field.replace("\r\n", "\n") for field in row]
 
 
 def is_number(column: str) -> bool:
-    """Whether a column of a TSV or CSV file is named by its number (which may be 0, and wrong)."""
+    """Whether a column of a TSV or CSV file is given by number (including the invalid 0)."""
     return re.fullmatch("[0-9]{1,9}", column) is not None
 
 
 def as_text(value: Any, column: str, path: Path, number: int) -> str:
-    """A value of a table, in row ``number`` of its column, as text on one line; a number as JSON has it.
+    """A value in row ``number`` of a column, as text on one line; numbers as in JSON.
 
-    :raises InputError: there is none, or it is neither text nor a number.
+    :raises InputError: it is missing, or neither text nor a number.
     """
     if isinstance(value, str):
         if not value.isascii() and _SURROGATE.search(value):
             raise InputError(
-                f"{path}, row {number}: the text of {column!r} is not Unicode (it holds half of a surrogate pair)"
+                f"{path}, row {number}: the text of {column!r} is not Unicode (it contains a lone surrogate)"
             )
         return value.replace("\n", " ")
     if not isinstance(value, (bool, int, float)):
@@ -149,12 +149,12 @@ def _read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         row = parse_json(line, f"{path}, row {number}")
         if not isinstance(row, dict):
-            raise InputError(f"{path}, row {number}: an object is needed, with a field a column")
+            raise InputError(f"{path}, row {number}: not an object with one field per column")
         yield number, row
 
 
 def is_array(path: Path) -> bool:
-    """Whether a file of JSON begins an array; else it has one object per line.
+    """Whether a JSON file is an array; else it has one object per line.
 
     :raises InputError: the file is missing or damaged.
     """
@@ -163,7 +163,7 @@ def is_array(path: Path) -> bool:
 
 
 def _read_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of an array, one after another: the array itself is never in memory."""
+    """The objects of an array, one by one: the whole array is never in memory."""
     try:
         with io.TextIOWrapper(open_bytes(path), "utf-8-sig") as file:
             yield from _elements(path, file)
@@ -174,7 +174,7 @@ def _read_array(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _elements(path: Path, file: io.TextIOWrapper) -> Iterator[tuple[int, dict[str, Any]]]:
     decoder, most = json.JSONDecoder(), limit("CGBENCH_MAX_LINE")
     text, place, number = "", 0, 0
-    wanted = "["  # what comes next: the array, "{" an object (or its end, "]"), "," or the end, "" nothing
+    wanted = "["  # next: "[" the array, "{" an object (or "]"), "," (or "]"), "" nothing
     while True:
         place = _BLANKS.match(text, place).end()  # type: ignore[union-attr]  # it matches everywhere
         error: Exception | None = None
@@ -194,10 +194,10 @@ def _elements(path: Path, file: io.TextIOWrapper) -> Iterator[tuple[int, dict[st
                 place += 1
                 continue
             elif wanted == "{":
-                raise InputError(f"{path}, row {number + 1}: an object is needed, with a field per column")
+                raise InputError(f"{path}, row {number + 1}: not an object with one field per column")
             else:
                 raise InputError(
-                    f"{path}, after row {number}: no JSON array ({mark!r} where {wanted or 'its end'!r} is needed)"
+                    f"{path}, after row {number}: not a JSON array ({mark!r} instead of {wanted or 'its end'!r})"
                 )
         text, place = text[place:], 0
         if error and len(text) > most:

@@ -1,8 +1,7 @@
-"""A sample of a text, spread evenly over it: the same lines whatever file the text is in, and every time.
+"""Draw an evenly spread, reproducible sample of a text.
 
-Which lines are taken depends on their numbers alone, so that a plain file, its ``.gz`` and a table of the same text
-have one sample. A compressed text cannot be read from the middle, so every text is read from its beginning, up to
-:data:`READ` lines.
+The sample depends only on line numbers, so a plain file, its ``.gz`` and a table of the same text give the same sample.
+A compressed text cannot be read from the middle, so every text is read from its beginning, up to :data:`READ` lines.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from cgbench.text.columns import read_text
 from cgbench.text.formats import CorpusSpec, Pair, read_pairs
 from cgbench.text.streams import is_stdin
 
-RUN = 16  # lines in a row, so that neighbours are seen, too
-RUNS = 128  # at least so many of a long text, less than twice as many
+RUN = 16  # consecutive lines, so that neighbours are included
+RUNS = 128  # minimum number of runs of a long text, and half the maximum
 READ = 1 << 18
-CHARACTERS = 64 << 20  # about so many are read of a text with long lines
-LONGEST = 2_000  # characters of a line are looked at
+CHARACTERS = 64 << 20  # approximate maximum for a text with long lines
+LONGEST = 2_000  # characters kept of a line
 
 Item = TypeVar("Item", str, Pair)
 
 
 def spread(items: Iterator[Item]) -> list[Item]:
-    """Every 2^k-th run of :data:`RUN` items, with the least k that leaves fewer than 2 x :data:`RUNS` runs.
+    """Every 2^k-th run of :data:`RUN` items, with the smallest k that leaves fewer than 2 x :data:`RUNS` runs.
 
-    Less than all is read of what is longer than :data:`READ` items, or :data:`CHARACTERS` by what the sample shows.
+    Reading stops after :data:`READ` items, or an estimated :data:`CHARACTERS` characters.
     """
     kept: list[list[Item]] = []
     step, size = 1, 0
@@ -55,16 +54,16 @@ def _cut(item: Item) -> Item:
 
 
 def sample_pairs(spec: CorpusSpec) -> list[Pair]:
-    """A sample of the pairs of a corpus; none of one that comes from standard input, which can be read once.
+    """A sample of the pairs of a corpus; empty for standard input, which can be read once.
 
-    :raises InputError: as :func:`cgbench.text.formats.read_pairs`, of what was read.
+    :raises InputError: as :func:`cgbench.text.formats.read_pairs`, for the lines read.
     """
     return [] if any(map(is_stdin, spec.files)) else spread(read_pairs(spec))
 
 
 def sample_text(given: str | Path) -> list[str]:
-    """A sample of the lines of a text as a user names it; none of standard input.
+    """A sample of the lines of a text; empty for standard input.
 
-    :raises InputError: as :func:`cgbench.text.columns.read_text`, of what was read.
+    :raises InputError: as :func:`cgbench.text.columns.read_text`, for the lines read.
     """
     return [] if is_stdin(given) else spread(iter(read_text(given)))

@@ -1,8 +1,8 @@
-"""A corpus of any number of files, in shards that are read apart from each other.
+"""A corpus of any number of files, in shards that can be read independently.
 
-Plain files (and JSON lines) that are not compressed are cut into ranges of bytes where lines end; any other file is a
-shard of its own. A line, or a row of a table, is a document; one that is not text can be left out and counted. Memory
-is that of a block, however long a file is.
+Uncompressed plain files (and JSON lines) are split into byte ranges at line ends; any other file is one shard. A line,
+or a row of a table, is a document; documents that are not text can be skipped and counted. Memory use is that of one
+block, however long a file is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cgbench.text.rows import Table, as_text, is_array, is_number
 from cgbench.text.streams import COMPRESSED, NUMBERED, form, is_stdin, open_raw, split_name
 
 SHARD = 64 << 20
-"""Bytes of a shard of a file that can be cut."""
+"""Bytes per shard of a file that can be split."""
 JSON_LINES = (".jsonl", ".json", ".ndjson")
 
 Change = Callable[[str], str]
@@ -33,9 +33,9 @@ Change = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Shard:
-    """Whole lines of a file: bytes ``begin`` to ``end``; ``end`` is None for a file that is read as a whole.
+    """Whole lines of a file: bytes ``begin`` to ``end``; ``end`` is None for a whole file.
 
-    ``column`` is that of a table which holds the text.
+    ``column`` is the text column of a table.
     """
 
     path: Path
@@ -50,7 +50,7 @@ class Shard:
 
 
 class Faults:
-    """What is wrong with a shard: the first fault ends the reading, or each is counted and left out (``skip``)."""
+    """Errors in a shard: the first one is raised, or all are counted and skipped (``skip``)."""
 
     def __init__(self, skip: bool) -> None:
         self.skip, self.count, self.first = skip, 0, ""
@@ -58,17 +58,17 @@ class Faults:
     def note(self, error: InputError) -> None:
         """Raise an error, or count it.
 
-        :raises InputError: unless faults are skipped.
+        :raises InputError: unless errors are skipped.
         """
         if not self.skip:
-            raise InputError(f"{error.message} (or leave such text out: {argument('skip_bad')})") from None
+            raise InputError(f"{error.message} (or skip such text: {argument('skip_bad')})") from None
         self.first = self.first or str(error)
         self.count += 1
 
 
 def kind_of(path: Path) -> str:
-    """What a file of a corpus is, by its name; unlike :func:`~cgbench.text.streams.form` it takes web corpora's
-    ``.json.gz`` for what it is, JSON lines, unless it begins an array."""
+    """The format of a corpus file, as :func:`~cgbench.text.streams.form`; but ``.json`` is JSON lines, as in web
+    corpora, unless it is an array."""
     name = path.with_suffix("") if path.suffix in COMPRESSED else path
     if name.suffix not in JSON_LINES:
         return form(path)
@@ -76,29 +76,29 @@ def kind_of(path: Path) -> str:
 
 
 def find_files(given: Iterable[str | Path], column: str = "text") -> list[Shard]:
-    """The files of a corpus, each as one shard: as they are given, those of a folder or a pattern by their names.
+    """The files of a corpus, each as one shard, in the order given; folders and patterns are sorted by name.
 
-    :param given: files, ``TABLE:COLUMN``, folders (all files in them, hidden ones apart) and patterns (``*``, ``**``).
-    :param column: of tables where none is named.
-    :raises InputError: there is no such file, a pattern or a folder has none, or a file is named twice.
+    :param given: files, ``TABLE:COLUMN``, folders (all files except hidden ones) and patterns (``*``, ``**``).
+    :param column: the text column of tables where none is named.
+    :raises InputError: there is no such file, a pattern or folder has none, or a file is named twice.
     """
     found: list[Shard] = []
     for one in given:
         name = str(one)
         path, named = split_name(name)
         if is_stdin(name):
-            raise InputError("standard input (-) is no corpus that can be read side by side; write it to a file")
+            raise InputError("standard input (-) cannot be read in parallel; write it to a file")
         if path.is_dir():
             paths = _inside(path)
             if not paths:
-                raise InputError(f"{path}: there is no file in this folder")
+                raise InputError(f"{path}: no files in this folder")
         elif path.exists():
             paths = [path]
         elif glob.has_magic(name):
-            names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob takes none that is absolute
+            names = sorted(glob.glob(str(path), recursive=True))  # noqa: PTH207 - Path.glob refuses absolute patterns
             paths = [Path(each) for each in names if Path(each).is_file()]
             if not paths:
-                raise InputError(f"{name}: no file fits this pattern")
+                raise InputError(f"{name}: no file matches this pattern")
         else:
             raise InputError(f"{path}: no such file")
         for each in paths:
@@ -124,7 +124,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def cut_files(files: Iterable[Shard], size: int = SHARD) -> list[Shard]:
-    """The shards of files: those that can be cut in pieces of about ``size`` bytes, at ends of lines."""
+    """Split files into shards of about ``size`` bytes at line ends, where possible."""
     shards: list[Shard] = []
     for file in files:
         if file.kind not in ("plain", "jsonl") or file.path.suffix in COMPRESSED:
@@ -150,7 +150,7 @@ def cut_files(files: Iterable[Shard], size: int = SHARD) -> list[Shard]:
 
 
 def hash_shard(shard: Shard, digest: Any) -> str:
-    """The digest of a shard's bytes, in hex; ``digest`` is a new one of hashlib."""
+    """The checksum of a shard's bytes in hex; ``digest`` is a new hashlib object."""
     with shard.path.open("rb") as file:
         file.seek(shard.begin)
         left = (shard.end if shard.end is not None else shard.path.stat().st_size) - shard.begin
@@ -161,12 +161,12 @@ def hash_shard(shard: Shard, digest: Any) -> str:
 
 
 def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lower: bool = False) -> Iterator[Block]:
-    """The documents of a shard in blocks, a line each; one that is left out is an empty line.
+    """The documents of a shard in blocks, one line each; a skipped one is an empty line.
 
-    :param change: what a line becomes; ``lower``: text in lower case, much faster than a ``change`` that does that.
-    :raises InputError: the file is damaged, cut short or not UTF-8, a row is not what it should be, or there is no such
-        column: the message names the file and the byte (of a table: the row). With ``faults.skip`` these are counted,
-        and of what cannot be read on, the rest of the file is left out.
+    :param change: is applied to each line; ``lower``: lowercase text, much faster than a ``change`` that does so.
+    :raises InputError: the file is damaged, cut short or not UTF-8, a row is malformed, or there is no such column; the
+        message names the file and the byte (in a table: the row). With ``faults.skip`` these are counted, and the rest
+        of a file that cannot be read further is skipped.
     """
     blocks = _plain(shard, faults) if shard.kind == "plain" else join_blocks(_texts(shard, faults))
     for block in blocks:
@@ -180,7 +180,7 @@ def read_shard(shard: Shard, faults: Faults, change: Change | None = None, *, lo
 
 
 def _pieces(shard: Shard, faults: Faults, size: int = BLOCK) -> Iterator[tuple[np.ndarray, int, int]]:
-    """Whole lines: a padded buffer, how much of it is filled, and the offset of its first byte in the file's text."""
+    """Whole lines: padded buffer, bytes filled, offset of its first byte in the text of the file."""
     left = None if shard.end is None else shard.end - shard.begin
     stream: Any = open_raw(shard.path) if shard.end is None else shard.path.open("rb", buffering=0)
     reached = shard.begin
@@ -192,7 +192,7 @@ def _pieces(shard: Shard, faults: Faults, size: int = BLOCK) -> Iterator[tuple[n
                 reached = shard.begin + place + filled
                 yield buffer, filled, shard.begin + place
         except InputError as error:
-            faults.note(InputError(f"{error.message}, behind byte {reached:,} of its text"))
+            faults.note(InputError(f"{error.message}, after byte {reached:,} of its text"))
 
 
 def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
@@ -200,7 +200,7 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
 
     for buffer, size, offset in _pieces(shard, faults):
         if not offset and buffer[: min(size, len(MARK))].tobytes() == MARK:
-            buffer[: len(MARK)] = 32  # blanks: offsets stay what they are
+            buffer[: len(MARK)] = 32  # blanks, so that offsets do not change
         if buffer[size - 1] != 10:
             buffer[size] = 10
             size += 1
@@ -211,7 +211,7 @@ def _plain(shard: Shard, faults: Faults) -> Iterator[Block]:
 
 
 def _blank_bad_lines(buffer: np.ndarray, size: int, offset: int, path: Path, faults: Faults) -> None:
-    """Fill the lines that are not UTF-8 with blanks."""
+    """Overwrite lines that are not UTF-8 with blanks."""
     begin = 0
     for line in buffer[: size - 1].tobytes().split(b"\n"):
         try:
@@ -225,7 +225,7 @@ def _blank_bad_lines(buffer: np.ndarray, size: int, offset: int, path: Path, fau
 
 
 def _texts(shard: Shard, faults: Faults) -> Iterator[str]:
-    """The values of a table's column, in lines without newlines; the empty string for what is left out."""
+    """The values of a column without newlines; the empty string for skipped ones."""
     assert shard.column is not None
     if shard.kind == "jsonl":
         yield from _json_texts(shard, shard.column, faults)
@@ -256,7 +256,7 @@ def _rows(path: Path, column: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
     table = Table(path, named=not numbered)
     if table.names and column not in table.names:
         raise InputError(
-            f"{path}: no column {column!r}; it has {', '.join(table.names)}: name one with {argument('column')}"
+            f"{path}: no column {column!r}; it has {', '.join(table.names)}; name one with {argument('column')}"
         )
     return iter(table.read((column,)) if table.filled or numbered else ())
 
@@ -279,9 +279,8 @@ def _json_texts(shard: Shard, column: str, faults: Faults) -> Iterator[str]:
 
 
 def _field(line: bytes, column: str, where: str) -> str:
-    """The text of a line of JSON."""
     row = parse_json(line, where)
     if not isinstance(row, dict) or not isinstance(row.get(column), str):
-        has = f"it has {', '.join(map(str, row))[:200]}" if isinstance(row, dict) else "it is no object"
-        raise InputError(f"{where}: no text in the field {column!r}; {has}: name another with {argument('column')}")
+        has = f"it has {', '.join(map(str, row))[:200]}" if isinstance(row, dict) else "it is not an object"
+        raise InputError(f"{where}: no text in the field {column!r}; {has}; name another with {argument('column')}")
     return str(row[column]).replace("\n", " ")

@@ -1,7 +1,7 @@
-"""The bytes and the lines of a text file: plain, .gz, .zst, or standard input.
+"""Read bytes and lines of a text file: plain, .gz, .zst, or standard input.
 
-Whoever reads text, reads it from here. What a compressed file claims is not believed: it is decompressed piece by
-piece, and refused when it grows beyond limits that no text reaches (:mod:`cgbench.text.limits`).
+All text is read from here. Compressed files are decompressed piece by piece, and refused when they exceed limits that
+no text reaches (:mod:`cgbench.text.limits`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cgbench.text.plain_text import MARK, not_utf8, skip_mark
 COMPRESSED = (".gz", ".zst")
 TABLES = (".tsv", ".csv", ".jsonl", ".json", ".parquet")
 NUMBERED = ("tsv", "csv")
-"""Forms of tables whose columns may be named by their numbers, where no row is a header."""
+"""Forms of tables whose columns may be given by number if there is no header."""
 STDIN = "-"
 CHUNK = 1 << 20
 
@@ -33,9 +33,9 @@ def form(path: Path) -> str:
 
 
 def split_name(given: str | Path) -> tuple[Path, str | None]:
-    """``TABLE:COLUMN`` as its parts; the column is None where none is named.
+    """Split ``TABLE:COLUMN``; the column is None if none is named.
 
-    A colon in a path is no separator unless the file before it is a table (:data:`TABLES`; also .gz, .zst).
+    A colon separates only after the name of a table (:data:`TABLES`; also .gz, .zst).
     """
     path, sign, column = str(given).rpartition(":")
     if sign and column and form(Path(path)) != "plain" and not is_there(Path(given)):
@@ -44,7 +44,7 @@ def split_name(given: str | Path) -> tuple[Path, str | None]:
 
 
 def is_there(path: Path) -> bool:
-    """Whether a path exists; false for what no path can be (too long)."""
+    """Whether a path exists; false for an invalid path (too long)."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -52,12 +52,12 @@ def is_there(path: Path) -> bool:
 
 
 def is_stdin(given: str | Path) -> bool:
-    """Whether this is how standard input is named."""
+    """Whether this names standard input."""
     return str(given) == STDIN
 
 
 def is_plain_file(given: str | Path) -> bool:
-    """Whether this is a plain, uncompressed text file, which can be read where it is, and twice."""
+    """Whether this is a plain, uncompressed text file, which can be read in place and more than once."""
     return not is_stdin(given) and not is_table(given) and Path(given).suffix not in COMPRESSED
 
 
@@ -67,7 +67,7 @@ def is_table(given: str | Path) -> bool:
 
 
 def shown(given: str | Path) -> str:
-    """How a message names a text."""
+    """The name of a text in messages."""
     return "standard input" if is_stdin(given) else str(given)
 
 
@@ -77,7 +77,7 @@ class _Readable(Protocol):
 
 
 class _Text(io.RawIOBase):
-    """A file as a stream of bytes whose every fault is an :class:`InputError`."""
+    """A file as a byte stream whose errors are all :class:`InputError`."""
 
     def __init__(self, path: Path, file: BinaryIO, plain: _Readable) -> None:
         self.path, self.file, self.plain = path, file, plain
@@ -107,13 +107,13 @@ class _Text(io.RawIOBase):
 
 
 class _Stdin(io.RawIOBase):
-    """Standard input, handed on as it comes."""
+    """Standard input, which can be read once."""
 
-    used: Any = None  # the stream that was read last: it can be read once
+    used: Any = None  # the stream that was read last
 
     def __init__(self) -> None:
         if _Stdin.used is sys.stdin:
-            raise InputError("standard input is named twice (-), and can be read once; write one of the two to a file")
+            raise InputError("standard input is named twice (-) but can be read once; write one of the two to a file")
         _Stdin.used = sys.stdin
 
     def readable(self) -> bool:
@@ -126,18 +126,18 @@ class _Stdin(io.RawIOBase):
 
 
 class _Zstd:
-    """The text of a .zst file, all its frames, a block of at most 128 KiB at a time.
+    """The text of all frames of a .zst file, in blocks of at most 128 KiB.
 
-    The library's own readers give all that a piece of the file becomes at once (64 KiB may be gigabytes), or take a
-    cut end for the end. The blocks of a frame can be told apart by their headers (RFC 8878, 3.1.1): each is handed to
-    the library alone.
+    The library's own readers decompress a whole piece of the file at once (64 KiB may become gigabytes), or do not
+    notice a truncated end. So each block of a frame is found by its header (RFC 8878, 3.1.1) and decompressed
+    separately.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self.library = require("zstandard", "text")
         self.file = io.BufferedReader(cast(io.RawIOBase, file), 1 << 17)
         self.ready = memoryview(b"")
-        self.frame: Any = None  # the decompressor of the frame that is being read
+        self.frame: Any = None  # the decompressor of the current frame
         self.checksum = 0
 
     def readinto(self, buffer: Any) -> int:
@@ -153,14 +153,14 @@ class _Zstd:
     def _take(self, size: int) -> bytes:
         data = self.file.read(size)
         if len(data) < size:
-            raise EOFError("the compressed data end in the middle of a frame")
+            raise EOFError("the compressed data end inside a frame")
         return data
 
     def _begin(self) -> bool:
         """Read the header of the next frame; false at the end of the file."""
         if not (magic := self.file.read(4)):
             return False
-        while 0x184D2A50 <= int.from_bytes(magic, "little") <= 0x184D2A5F:  # a frame to be skipped
+        while 0x184D2A50 <= int.from_bytes(magic, "little") <= 0x184D2A5F:  # skippable frames
             size = int.from_bytes(self._take(4), "little")
             while size:
                 size -= len(self._take(min(size, CHUNK)))
@@ -177,7 +177,7 @@ class _Zstd:
         return True
 
     def _block(self) -> bytes:
-        """The text of the next block; the last one's ends the frame."""
+        """The text of the next block; the last block ends the frame."""
         head = self._take(3)
         bits = int.from_bytes(head, "little")
         last, kind, size = bits & 1, bits >> 1 & 3, bits >> 3
@@ -189,28 +189,27 @@ class _Zstd:
 
 
 def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading bytes, decompressed by its suffix (.gz, .zst); ``-`` is standard input.
+    """Open a file for reading bytes, decompressed according to its suffix (.gz, .zst); ``-`` is standard input.
 
-    Reading takes no more memory than what is asked for, whatever the file claims (a .zst's window, at most 128 MiB,
-    apart).
+    Reading takes only the memory requested, plus the window of a .zst file (at most 128 MiB).
 
-    :raises InputError: it is missing or a folder; when it is read, it is damaged, cut short or beyond a limit.
+    :raises InputError: the file is missing or a folder; while reading: it is damaged, cut short or exceeds a limit.
     """
     return cast(BinaryIO, io.BufferedReader(open_raw(path), 1 << 17))
 
 
 def open_raw(path: Path) -> io.RawIOBase:
-    """The same without a buffer: reading may give less than was asked for, and nothing at the end alone."""
+    """The same without a buffer: a read may return fewer bytes than requested, and none only at the end."""
     if is_stdin(path):
         return _Stdin()
     try:
         if path.is_dir():
-            raise InputError(f"{path}: a folder, where a text file is needed")
+            raise InputError(f"{path}: a folder, not a text file")
         file = cast(BinaryIO, path.open("rb", buffering=0))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except ValueError as error:  # a NUL byte in the name
-        raise InputError(f"{path}: no name of a file ({error})") from None
+        raise InputError(f"{path}: not a valid file name ({error})") from None
     if path.suffix == ".gz":
         return _Text(path, file, cast(_Readable, gzip.GzipFile(fileobj=file, mode="rb")))
     if path.suffix == ".zst":
@@ -219,9 +218,9 @@ def open_raw(path: Path) -> io.RawIOBase:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a plain text file (.gz, .zst too; ``-`` is standard input), ended by ``\\n`` alone.
+    """The lines of a plain text file (also .gz, .zst; ``-`` is standard input), split at ``\\n`` only.
 
-    They come without line ends, the first without a byte order mark.
+    They have no line ends, and the first has no byte order mark.
 
     :raises InputError: as :func:`open_bytes` does; a line is not UTF-8 or longer than ``CGBENCH_MAX_LINE``.
     """
@@ -239,7 +238,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines of a plain text file (.gz, .zst too).
+    """The number of lines of a plain text file (also .gz, .zst).
 
     :raises InputError: as :func:`open_bytes` does.
     """
@@ -248,18 +247,18 @@ def count_lines(path: Path) -> int:
 
 
 def begins_with_mark(path: Path) -> bool:
-    """Whether the text of a file begins with a byte order mark; false for what cannot be read."""
+    """Whether a file begins with a byte order mark; false if it cannot be read."""
     if form(path) == "parquet":
         return False
     try:
         with open_bytes(path) as file:
             return file.read(len(MARK)) == MARK
-    except InputError:  # whoever reads the file says what is wrong with it
+    except InputError:  # reported when the file is read
         return False
 
 
 def _whole_lines(file: io.RawIOBase, name: str) -> Iterator[bytes]:
-    """Pieces of about :data:`CHUNK` bytes that end where a line does."""
+    """Pieces of about :data:`CHUNK` bytes that end at line ends."""
     size = min(CHUNK, limit("CGBENCH_MAX_LINE"))  # a line within a piece cannot be too long
     held: list[bytes] = []
     length = count = 0

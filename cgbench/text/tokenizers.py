@@ -1,6 +1,6 @@
-"""Tokenisers by name, each from the library that the field uses: a function from a line to words, blanks between.
+"""Tokenisers by name, from the libraries of the field: functions from a line to words separated by blanks.
 
-Moses' is sacremoses, a port of the Moses scripts: escapes as Moses writes them, hyphens kept; it can be undone.
+``moses`` is sacremoses, a port of the Moses scripts: it escapes characters, keeps hyphens, and can be undone.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ SACREBLEU = {
     "ja": ("tokenizer_ja_mecab", "TokenizerJaMecab"),
     "char": ("tokenizer_char", "TokenizerChar"),
 }
-"""Names of sacrebleu's tokenisers, with their modules and classes."""
+"""sacrebleu tokenisers: module and class by name."""
 NAMES = ("none", "moses", *SACREBLEU, "jieba")
 SPACY = "spacy:"
-# What blank pipelines of spaCy need besides spaCy.
+# Packages that blank spaCy pipelines need besides spaCy.
 SPACY_NEEDS = {"ja": "'spacy[ja]'", "ko": "'spacy[ko]'", "th": "pythainlp", "vi": "pyvi"}
 
 
 def check_tokenizer(name: str) -> str | None:
-    """What is wrong with the name of a tokeniser, or None."""
+    """The error message for an unknown tokeniser, or None."""
     if name in NAMES or (name.startswith(SPACY) and name[len(SPACY) :].isalpha()):
         return None
     return f"there is no tokeniser {name!r}{did_you_mean(name, (*NAMES, 'spacy:LANG'))}"
 
 
 def versions(names: Iterable[str]) -> dict[str, str]:
-    """The versions of the libraries that decide where words end.
+    """The versions of the libraries of these tokenisers, by package.
 
     :raises InputError: a library is not installed.
     """
@@ -57,15 +57,14 @@ def versions(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-@cache  # in each process: making one takes up to seconds
+@cache  # creating one can take seconds
 def tokenizer(name: str, language: str = "") -> Tokenizer:
     """The tokeniser ``name``.
 
-    ``moses`` is sacremoses' with the rules of ``language``; ``13a``, ``zh``, ``ja`` (MeCab) and ``char`` are
-    sacrebleu's; ``jieba`` is jieba's default mode; ``spacy:LANG`` is the tokeniser of spaCy's blank pipeline. Text in
-    which words are already apart is taken as it is, blanks and all.
+    ``moses`` is sacremoses with the rules of ``language``; ``13a``, ``zh``, ``ja`` (MeCab) and ``char`` are from
+    sacrebleu; ``jieba`` is the default mode of jieba; ``spacy:LANG`` is the tokeniser of a blank spaCy pipeline.
 
-    :raises InputError: there is none of that name, or its library is not installed.
+    :raises InputError: there is no such tokeniser, or its library is not installed.
     """
     if wrong := check_tokenizer(name):
         raise InputError(f"{argument('tokenize')}: {wrong}")
@@ -80,11 +79,11 @@ def tokenizer(name: str, language: str = "") -> Tokenizer:
 
 @cache
 def detokenizer(language: str) -> Tokenizer:
-    """What undoes Moses tokenisation of a line of ``language``: words joined, escapes undone.
+    """A function that undoes Moses tokenisation of a line of ``language``: it joins words and undoes escapes.
 
-    A blank is put where words of the language have one: it need not be where the text once had it.
+    Blanks follow the rules of the language and may differ from the original text.
 
-    :raises InputError: the language is not known, or sacremoses is not installed.
+    :raises InputError: the language is unknown, or sacremoses is not installed.
     """
     join = _moses("MosesDetokenizer", language, argument("detokenize"))
     return lambda line: str(join(words_of(line)))
@@ -92,7 +91,7 @@ def detokenizer(language: str) -> Tokenizer:
 
 def _moses(kind: str, language: str, option: str) -> Callable[[Any], Any]:
     if language in ("", "source", "target"):
-        raise InputError(f"{option} has rules of each language: name both with {argument('languages')}, such as de,en")
+        raise InputError(f"{option} depends on the language: name both with {argument('languages')}, such as de,en")
     made = getattr(require("sacremoses", "text"), kind)(lang=language)
     return made.detokenize if kind == "MosesDetokenizer" else partial(made.tokenize, return_str=True)
 
@@ -109,28 +108,27 @@ def _import(name: str, module: str, package: str) -> Any:
 
 
 def _joined(words: Callable[[str], Iterable[str]]) -> Tokenizer:
-    """A line from words, of which none is blank or holds a blank."""
     return lambda line: " ".join(" ".join(words(line)).split())
 
 
 def _sacrebleu(name: str) -> Tokenizer:
-    if name == "ja":  # sacrebleu imports without it, and fails with a text of several lines
+    if name == "ja":  # sacrebleu imports without these, and then fails with a message of several lines
         for needed in ("MeCab", "ipadic"):
             _import(name, needed, "'sacrebleu[ja]'")
     module, kind = SACREBLEU[name]
     made = getattr(_import(name, f"sacrebleu.tokenizers.{module}", "sacrebleu"), kind)()
-    # Past sacrebleu's cache of 65,536 lines, which a corpus only fills.
+    # Bypass sacrebleu's cache of 65,536 lines, useless for a corpus.
     call = getattr(type(made).__call__, "__wrapped__", type(made).__call__)
     return _joined(lambda line: [call(made, line)])
 
 
 def _jieba() -> Tokenizer:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own syntax, and of pkg_resources
+        warnings.simplefilter("ignore")  # about its syntax and pkg_resources
         jieba = _import("jieba", "jieba", "jieba")
     jieba.setLogLevel(logging.WARNING)
     made = jieba.Tokenizer()
-    # Filled here: on its first call it would read a cache in the temporary folder, whoever wrote that.
+    # Filled here, because on its first call jieba would read a cache from the temporary folder, which is not trusted.
     made.FREQ, made.total = made.gen_pfdict(made.get_dict_file())
     made.initialized = True
     return _joined(made.cut)
@@ -144,7 +142,7 @@ def _spacy(language: str) -> Tokenizer:
     except ImportError as error:
         if "E048" in str(error):
             raise InputError(f"{argument('tokenize', name)}: spaCy has no language {language!r}") from None
-        needed = SPACY_NEEDS.get(language, "what spaCy says: " + " ".join(str(error).split()))
+        needed = SPACY_NEEDS.get(language, "the package that spaCy names: " + " ".join(str(error).split()))
         raise InputError(
             f"{argument('tokenize', name)}: spaCy needs another package for {language}; run: pip install {needed}"
         ) from None

@@ -1,4 +1,4 @@
-"""A question to a server as JSON, and its reply: bounded in bytes and in time, whatever the server does."""
+"""Post JSON to a server and read its reply, limited in size and time whatever the server does."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from cgbench.errors import InputError, printable, require
 from cgbench.files import parse_json
 
 LARGEST = 1 << 22  # bytes of a reply
-_OF_ERROR = 2000  # bytes read of the page of an error
-_ERROR_SECONDS = 5.0  # that this page may take: the status has said enough
+_OF_ERROR = 2000  # bytes read of an error page
+_ERROR_SECONDS = 5.0  # limit for reading it
 _SHOWN = 200  # characters of it in a message
 _AGAIN = frozenset((408, 409, 425, 429))
 
 
 class NoReply(Exception):  # noqa: N818 - a reason to ask again
-    """There was no usable reply this time. ``after``: seconds the server asks to be left alone."""
+    """There was no usable reply this time. ``after``: seconds to wait, as requested by the server."""
 
     def __init__(self, reason: str, after: float | None = None) -> None:
         super().__init__(reason)
@@ -35,13 +35,13 @@ class NoReply(Exception):  # noqa: N818 - a reason to ask again
 
 @dataclass(frozen=True)
 class Reply:
-    """``status`` and what came with it: ``body`` is all of it for a status below 400, of an error the beginning."""
+    """A reply; ``body`` is complete for a status below 400, and the beginning of the page of an error."""
 
     status: int
     body: bytes
 
     def json(self) -> Any:
-        """The value the body holds.
+        """The body as a value.
 
         :raises NoReply: it is not JSON.
         """
@@ -59,10 +59,10 @@ class Reply:
 
 
 def check_url(url: str, where: str, form: str, secret: str = "") -> None:
-    """Refuse an address that no request can be sent to.
+    """Check the address of a server.
 
-    :param where: what the message begins with; ``form``: of a right address; ``secret``: where a password goes.
-    :raises InputError: it is not http or https, has no host, or holds a password, a blank or a fragment.
+    :param where: beginning of the message; ``form``: an example address; ``secret``: hint where a password goes.
+    :raises InputError: it is not http or https, has no host, or contains a password, a blank or a fragment.
     """
     try:
         parts = urllib.parse.urlsplit(url)
@@ -81,13 +81,12 @@ def post_json(
 ) -> Reply:
     """Post ``question`` and return the reply.
 
-    Proxies are those of the environment; a password in ``~/.netrc`` is not used, and no redirect is followed: a key and
-    a text are for the server that was named.
+    Proxies are taken from the environment. Passwords in ``~/.netrc`` are not used and redirects are not followed, so
+    that key and text only reach the named server.
 
-    :param seconds: for everything from the connection to the last byte; also the longest silence between two bytes.
-    :raises NoReply: no connection, no end in time, a broken reply, or a status that says to ask again (408, 409, 425,
-        429, and 5xx).
-    :raises InputError: the server redirects, or the address cannot be asked.
+    :param seconds: timeout from the connection to the last byte.
+    :raises NoReply: no connection, a timeout, a broken reply, or a status to retry (408, 409, 425, 429, and 5xx).
+    :raises InputError: the server redirects, or the address is invalid.
     """
     requests = require("requests", "data")
     from urllib3.exceptions import HTTPError
@@ -109,7 +108,7 @@ def post_json(
                     if len(body) <= LARGEST and response.raw.length_remaining:
                         raise NoReply("a reply that breaks off")
                 else:
-                    for _ in range(_OF_ERROR):  # byte by byte: what has come is used
+                    for _ in range(_OF_ERROR):  # byte by byte, so that a partial page is used
                         body.extend(response.raw.read(1, decode_content=False))
             outcomes.put(None)
         except Exception as error:
@@ -122,7 +121,7 @@ def post_json(
         except queue.Empty:
             raise NoReply(f"no whole reply within {seconds:g} s") from None
         if isinstance(found, requests.exceptions.InvalidURL):
-            raise InputError(f"{url}: cannot be asked ({_reason(found)})")
+            raise InputError(f"{url}: not a valid address ({_reason(found)})")
         if isinstance(found, requests.Timeout):
             raise NoReply(f"no whole reply within {seconds:g} s")
         if isinstance(found, (requests.RequestException, HTTPError, OSError, http.client.HTTPException, ValueError)):
@@ -131,7 +130,7 @@ def post_json(
             raise found
         return found
 
-    # A server may drip for ever, in headers as in the body, and nothing but the end of a thread's patience stops that.
+    # A server may send headers or body byte by byte for ever; only giving up on the thread stops that.
     threading.Thread(target=exchange, daemon=True).start()
     deadline = time.monotonic() + seconds
     response = outcome(deadline)
@@ -139,8 +138,8 @@ def post_json(
     if 300 <= status < 400:
         where = printable(response.headers.get("Location") or "nowhere")[:_SHOWN]
         raise InputError(
-            f"{url}: the server redirects (status {status}) to {where}, and nothing is sent there; name that address, "
-            "if it is the right one"
+            f"{url}: the server redirects (status {status}) to {where}, which is not followed; give that address if it "
+            "is the right one"
         )
     if status >= 400:
         with contextlib.suppress(NoReply):
@@ -158,11 +157,11 @@ def post_json(
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
-    """A body that is packed although it was asked for as it is, up to one byte more than may be."""
+    """A body that is compressed although that was not requested, up to one byte more than allowed."""
     if encoding in ("", "identity"):
         return body
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise NoReply(f"a reply in an encoding that was not asked for ({printable(encoding)[:40]})")
+        raise NoReply(f"a reply in an encoding that was not requested ({printable(encoding)[:40]})")
     unpacker = zlib.decompressobj(47)  # the header says whether gzip or zlib
     try:
         found = unpacker.decompress(body, LARGEST + 1)
@@ -174,12 +173,12 @@ def _decoded(body: bytes, encoding: str) -> bytes:
 
 
 def _seconds(found: str | None) -> float | None:
-    """``Retry-After``, where it is a number."""
+    """``Retry-After``, if it is a number."""
     return float(found) if found and re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", found, re.ASCII) else None
 
 
 def _reason(error: Exception) -> str:
-    """What has gone wrong, in a few words: the innermost cause has them."""
+    """The message of the innermost cause."""
     inner: BaseException = error
     while (cause := getattr(inner, "reason", None)) is not None or inner.args:
         nested = cause if isinstance(cause, BaseException) else inner.args[0] if inner.args else None

@@ -1,4 +1,4 @@
-"""A vocabulary that grows while text is read, and the text as its ids: known n-grams and language models start here."""
+"""A vocabulary that grows while text is read, and the text as word ids."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SAMPLE = 1 << 20  # bytes
 
 
 class WordCounter:
-    """A growing vocabulary and, where wanted, the text as its ids.
+    """A growing vocabulary and, optionally, the text as word ids.
 
-    ``tokens`` int32, of which ``filled`` are there: ids in the order in which words first came, each line ended by
-    ``line_end``; without words below ``first_kept``, and without empty lines but with ``keep_empty``.
-    The bytes of word ``i`` are ``arena[starts[i]:starts[i + 1]]``, ``counts[i]`` its occurrences; ``table`` is the hash
-    table of ``word_kernels.py``. There are ``words`` of them; the arrays have room for more.
+    ``tokens`` int32, of which ``filled`` are used: ids in the order of first occurrence, each line ended by
+    ``line_end``; without words below ``first_kept``, and without empty lines unless ``keep_empty``. There are ``words``
+    words: the bytes of word ``i`` are ``arena[starts[i]:starts[i + 1]]``, and ``counts[i]`` is its frequency. ``table``
+    is the hash table of ``word_kernels.py``. The arrays have room for more.
     """
 
     def __init__(self, *, line_end: int = -1, first_kept: int = 0, keep_empty: bool = False) -> None:
@@ -34,7 +34,7 @@ class WordCounter:
         self.words = 0
 
     def read(self, block: Block, keep: bool) -> None:
-        """Count the words of a block; with ``keep`` its text goes behind what is held.
+        """Count the words of a block; ``keep``: append its ids to ``tokens``.
 
         :raises InputError: there are more than 2^31 - 2 words and line ends.
         """
@@ -42,7 +42,7 @@ class WordCounter:
 
         room = self.filled + block.size + 1
         if keep and room > len(self.tokens):
-            # In place, so that the system moves pages instead of copying them.
+            # In place, so that the system can remap pages instead of copying them.
             self.tokens.resize(max(room, len(self.tokens) * 5 // 4), refcheck=False)
         i = 0
         while i < block.size:
@@ -55,12 +55,10 @@ class WordCounter:
             if i < block.size:
                 self.make_room(block.size)
         if self.filled > LARGEST:
-            raise InputError(
-                f"the training text has more than {LARGEST:,} words and line ends; learn from a part of it"
-            )
+            raise InputError(f"the training text has more than {LARGEST:,} words and line ends; use a part of it")
 
     def make_room(self, word: int) -> None:
-        """Enlarge what is nearly full; ``word`` is the length of the longest word that may come, in bytes."""
+        """Enlarge arrays that are nearly full; ``word``: maximum length of the next word, in bytes."""
         from cgbench.text import word_kernels
 
         if 2 * self.words > len(self.starts):
@@ -74,7 +72,7 @@ class WordCounter:
 
 
 def estimate_words(given: str | Path) -> int | None:
-    """About how many words and line ends a text has, from its size and samples; None for what is no plain file."""
+    """Estimated number of words and line ends, from the file size and samples; None unless it is a plain file."""
     path = Path(given)
     if not is_plain_file(given) or not path.is_file():
         return None

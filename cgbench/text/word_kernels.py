@@ -1,16 +1,16 @@
 """The compiled loops over text: bytes -> words -> ids, the rare-word filter, hashes of lines.
 
-Everything here works on flat numpy arrays and releases the interpreter lock; nothing allocates Python objects. Each
-loop has a slow, obvious twin in ``tests/helpers/twins.py`` that defines what it must give.
+All loops work on flat numpy arrays and release the interpreter lock; none allocates Python objects. Each has a slow,
+simple twin in ``tests/helpers/twins.py`` that defines its result.
 
 Conventions
-    text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD bytes that are newlines.
+    text buffer    uint8 ``[n + PAD]``: whole lines, each ended by a newline, then PAD newlines.
     words          (arena uint8, starts int64 ``[words + 1]``, table uint64 ``[rows, 3]``): the bytes of word ``i`` are
-                   ``arena[starts[i]:starts[i + 1]]``; the table, open addressing, has a row a word: (24 bits of its
-                   hash, min(its bytes, 255), i + 1), its first 8 bytes, its next 8 bytes.
-    ids            int32; UNKNOWN stands for a word that is not in the vocabulary.
+                   ``arena[starts[i]:starts[i + 1]]``; the table (open addressing) has one row per word: (24 bits of
+                   its hash, min(its length, 255), i + 1), its first 8 bytes, its next 8 bytes.
+    ids            int32; UNKNOWN for a word outside the vocabulary.
 
-The text ``to be``, an empty line, ``or to``, its ids in the order in which words first came::
+The text ``to be``, an empty line, ``or to``, with ids in the order of first occurrence::
 
     buffer  to be//or to/
     arena   tobeor
@@ -18,7 +18,7 @@ The text ``to be``, an empty line, ``or to``, its ids in the order in which word
     tokens  0 1 / 2 0 /
     counts  2 1 1
 
-Compiled code is cached beside this file; the first use after installation compiles for some seconds.
+Compiled code is cached next to this file; the first use after installation compiles for a few seconds.
 """
 
 # mypy: ignore-errors
@@ -38,7 +38,7 @@ PAD = 16
 UNKNOWN = 0x7FFFFFFE
 KEEP_NONE = 0x7FFFFFFF
 LINE_END = -1
-"""Ends a line, or a run of words, among ids; written ``/`` in examples."""
+"""Marks the end of a line, or of a run of words, among ids; written ``/`` in examples."""
 
 TAB, CARRIAGE_RETURN, NOT_UTF8 = 1, 2, 4
 """Flags that :func:`inspect` returns."""
@@ -55,11 +55,11 @@ _FOLD = np.uint64(0xD6E8FEB86659FD93)
 _0, _1, _8, _29, _32, _40 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(29), np.uint64(32), np.uint64(40)
 _LOW = np.uint64(0xFFFFFFFF)
 _NEWLINE, _BLANK = 10, 32
-_FIRST = np.int64(0)  # a plain 0 is a type of its own for Numba, for which it would compile what it is given to again
+_FIRST = np.int64(0)  # a plain 0 is another type for Numba and would cause a second compilation
 _FIRST_CONTROL, _LAST_CONTROL = 9, 13  # tab, newline, vertical tab, form feed, carriage return
-_IN_TABLE = 16  # so many bytes of a word stand in its row of the table
-_LONGEST_TOLD = 255  # a longer word has this length in its row
-_FULL_IN_FIFTHS = 4  # of the rows, before a table needs room
+_IN_TABLE = 16  # bytes of a word in its row of the table
+_LONGEST_TOLD = 255  # maximum length in a row
+_FULL_IN_FIFTHS = 4  # maximum share of used rows, in fifths
 # Bytes as uint8, so that the comparisons below stay 8 bits wide.
 _TAB, _CARRIAGE_RETURN = np.uint8(9), np.uint8(13)
 _80, _8F, _90, _9F, _A0 = np.uint8(0x80), np.uint8(0x8F), np.uint8(0x90), np.uint8(0x9F), np.uint8(0xA0)
@@ -69,7 +69,7 @@ _F4, _F5 = np.uint8(0xF4), np.uint8(0xF5)
 
 @intrinsic
 def load64(context: Any, array: Any, index: Any) -> Any:
-    """Read the 8 bytes of a uint8 array that begin at ``index``, aligned or not, little end first."""
+    """Read 8 bytes of a uint8 array at ``index``, aligned or not, as little-endian."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -81,7 +81,7 @@ def load64(context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def load8(context: Any, array: Any, index: Any) -> Any:
-    """Byte ``index`` of a uint8 array, without the test whether it counts from the end."""
+    """Byte ``index`` of a uint8 array, without the test for a negative index."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
@@ -104,7 +104,7 @@ def trailing_zeros(context: Any, value: Any) -> Any:
 
 
 def inspect(buffer, size):
-    """What is odd in ``buffer[:size]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
+    """Flags of ``buffer[:size]``: a sum of TAB, CARRIAGE_RETURN and NOT_UTF8."""
     head = np.full(6, _NEWLINE, np.uint8)  # as if three newlines came before
     head[3 : 3 + min(3, size)] = buffer[: min(3, size)]
     return _inspect(head, head.size) | _inspect(buffer, size)
@@ -112,11 +112,11 @@ def inspect(buffer, size):
 
 @kernel
 def _inspect(text, size):
-    """What is odd in ``text[3:size]``.
+    """Flags of ``text[3:size]``.
 
-    One branch-free pass that the compiler turns into vector code. A byte must be a continuation byte exactly where
-    one of the three bytes before it asks for one; the other terms are the forbidden bytes and the overlong,
-    surrogate and out-of-range pairs of RFC 3629, section 4.
+    One branch-free pass that the compiler can vectorise. A byte must be a continuation byte exactly if one of the three
+    bytes before it requires one; the other terms are the forbidden bytes and the overlong, surrogate and out-of-range
+    pairs of RFC 3629, section 4.
     """
     tab = carriage_return = bad = False
     for i in range(3, size):
@@ -129,7 +129,7 @@ def _inspect(text, size):
 
 @part
 def _utf8_error(byte, first, second, third):
-    """Is ``byte`` wrong after the bytes first (just before it), second and third?"""
+    """Whether ``byte`` is invalid after the bytes first (just before it), second and third."""
     continues = (byte & _C0) == _80
     expected = (first >= _C0) | (second >= _E0) | (third >= _F0)
     forbidden = (byte == _C0) | (byte == _C1) | (byte >= _F5)
@@ -145,7 +145,7 @@ def _separates(byte):
 
 @part
 def _low_bytes(eight):
-    """The high bit of each byte below 33 (exact up to the first of them): separators and what may be one."""
+    """The high bit of each byte below 33 (exact up to the first of them), which may be a separator."""
     return (eight - _CONTROLS) & ~eight & _HIGHS
 
 
@@ -158,13 +158,13 @@ def _word_end(buffer, i):
         if found < 8:
             if _separates(load8(buffer, i)):
                 return i
-            i += 1  # one of the control bytes that separate nothing
+            i += 1  # a control byte that is not a separator
 
 
 @part
 def _shift(eight, length):
     """The first ``length`` (0 to 8) of eight bytes, moved to the high end; zeros below."""
-    half = np.uint64(4 * (8 - length))  # in two steps, because a shift by 64 is not defined
+    half = np.uint64(4 * (8 - length))  # in two steps, because a shift by 64 is undefined
     return (eight << half) << half
 
 
@@ -183,7 +183,7 @@ def _hash_word(buffer, i, length):
 def _read_word(buffer, i):
     """The word that begins at ``i``: (end, its first 8 bytes, its next 8 bytes, 64-bit hash).
 
-    Words of up to 16 bytes, nearly all, take no branch that depends on their length.
+    Words of up to 16 bytes (nearly all) take no branch that depends on their length.
     """
     one, two = load64(buffer, i), load64(buffer, i + 8)
     length = trailing_zeros(_low_bytes(one)) >> 3
@@ -207,7 +207,7 @@ def _line_end(buffer, i):
 
 @part
 def _word_start(buffer, i):
-    """The first byte at or after ``i`` that is a newline or no separator."""
+    """The first byte at or after ``i`` that is a newline or not a separator."""
     while load8(buffer, i) != _NEWLINE and _separates(load8(buffer, i)):
         i += 1
     return i
@@ -221,7 +221,7 @@ def _mix(value):
 
 @part
 def _fold(code, word_hash):
-    """Take one more word into the hash of a line."""
+    """Add a word to the hash of a line."""
     code = (code ^ word_hash) * _FOLD
     return code ^ (code >> _29)
 
@@ -234,7 +234,7 @@ def _tag(code, length):
 
 @part
 def _home_row(code, table):
-    """Where the search for a word begins: its hash scaled to the table, so any size will do (Lemire 2019)."""
+    """The first row to search: the hash scaled to the table, which may have any size (Lemire 2019)."""
     return ((code & _LOW) * np.uint64(table.shape[0])) >> _32
 
 
@@ -246,7 +246,7 @@ def _next_row(at, table):
 
 @part
 def _find_word(buffer, start, end, one, two, code, arena, starts, table):
-    """The id of a word that :func:`_read_word` has read, or -1. Bytes are compared: no collisions."""
+    """The id of a word from :func:`_read_word`, or -1. Bytes are compared, so there are no collisions."""
     length = end - start
     tag = _tag(code, length)
     at = _home_row(code, table)
@@ -271,7 +271,7 @@ def _same_bytes(buffer, start, end, arena, there, there_end):
 
 @part
 def _enter_word(table, arena, start, end, word):
-    """Add a word of the arena, which has PAD bytes after it."""
+    """Add a word of the arena, which has PAD bytes at its end."""
     length = end - start
     code, one, two = _hash_word(arena, start, length)
     at = _home_row(code, table)
@@ -287,11 +287,11 @@ def read_words(buffer, i, size, first_kept, line_end, keep_empty, tokens, filled
     """Count the words of whole lines and append their ids to ``tokens``, each line ended by ``line_end``.
 
     ``tokens`` needs room for ``size - i + 1`` more; ``words`` is the number of words in the vocabulary's arrays.
-    Stops where one of these is full: give it room (:func:`enter_words`) and go on from there. That is not done here,
-    because arrays that a loop replaces cost it their reference counts.
+    Stops when one of these is full: enlarge it (:func:`enter_words`) and call again. Replacing arrays inside the loop
+    would cost it their reference counts.
 
-    :param first_kept: words with a lower id are counted, but left out of ``tokens``; all are with KEEP_NONE.
-    :param keep_empty: a line without a word is kept as its ``line_end``; else nothing of it is.
+    :param first_kept: words with a lower id are counted, but not added to ``tokens``; KEEP_NONE adds none.
+    :param keep_empty: a line without words is kept as its ``line_end``; else it is dropped.
     :returns: (byte reached, tokens filled, words)
     """
     while i < size:
@@ -334,11 +334,11 @@ def enter_words(table, arena, starts, words):
 
 
 def order_words(arena, starts, order):
-    """The words ``order`` in that order, as (arena, starts, table)."""
+    """The words with ids ``order``, in that order, as (arena, starts, table)."""
     new_starts = np.zeros(order.size + 1, np.int64)
     np.cumsum(np.diff(starts)[order], out=new_starts[1:])
     new_arena = np.zeros(int(new_starts[-1]) + PAD, np.uint8)
-    # Frequent words come first, and so stand where their search begins; a full table stays in the cache.
+    # Frequent words are entered first, so they are found in the first row; a small table stays in the cache.
     table = np.zeros((order.size * 4 // 3 + 1, 3), np.uint64)
     _copy_words(arena, starts, order, new_arena, new_starts)
     enter_words(table, new_arena, new_starts, order.size)
@@ -356,7 +356,7 @@ def _copy_words(arena, starts, order, new_arena, new_starts):
 
 @kernel
 def read_ids(buffer, size, arena, starts, table, ids, lengths):
-    """The ids of all words of whole lines, into ``ids`` (room for ``size / 2``), and the words a line."""
+    """Write the ids of all words of whole lines to ``ids`` (room for ``size / 2``), and the words per line."""
     i = _FIRST
     line = 0
     filled = 0
@@ -379,8 +379,7 @@ def read_ids(buffer, size, arena, starts, table, ids, lengths):
 def gather_lines(buffer, line_starts, out, bounds, codes):
     """Copy the lines that begin at ``line_starts`` to ``out``, their words joined by one blank.
 
-    ``bounds`` int64 ``[lines + 1]`` gets their limits in ``out``, ``codes`` their hashes as :func:`hash_lines` gives
-    them.
+    ``bounds`` int64 ``[lines + 1]`` receives their limits in ``out``, ``codes`` their hashes (:func:`hash_lines`).
     """
     filled = 0
     for line in range(line_starts.size):
@@ -403,7 +402,7 @@ def gather_lines(buffer, line_starts, out, bounds, codes):
 
 @kernel
 def hash_lines(buffer, size, offsets, codes):
-    """The byte offset and the hash of each line's words (0: no word), as :func:`filter_lines` gives them."""
+    """Byte offset and hash of the words (0: no word) of each line, as in :func:`filter_lines`."""
     i = _FIRST
     line = 0
     while i < size:
@@ -427,12 +426,12 @@ def hash_lines(buffer, size, offsets, codes):
 def filter_lines(buffer, size, arena, starts, table, usable, states, ids, offsets, lengths, codes):
     """Find the lines without a rare word on one side of a corpus; called for one side, then for the other.
 
-    One side is read as a whole before the other, so that one vocabulary at a time takes the processor's cache.
+    One side is read completely before the other, so that only one vocabulary occupies the processor's cache.
 
-    :param usable: ids below it are not rare; 2^31 - 1 takes every word.
-    :param states: uint8 ``[lines]`` in and out: KEPT, EMPTY (either side has no word) or RARE. Words are looked up in
-        lines that are still KEPT.
-    :param ids: int32 out, the words of the lines that stay KEPT, one line after another; empty if not wanted.
+    :param usable: ids below it are not rare; 2^31 - 1 accepts every word.
+    :param states: uint8 ``[lines]`` in and out: KEPT, EMPTY (either side has no word) or RARE. Only lines that are
+        still KEPT are read.
+    :param ids: int32 out, the words of the lines that stay KEPT, line by line; empty if not wanted.
     :param offsets: int64 ``[lines]`` out, byte offset in the buffer; ``lengths`` int32, words; ``codes`` uint64, hash
         of the words; the last two for the lines that stay KEPT.
     :returns: (lines read, ids filled)

@@ -90,9 +90,9 @@ def test_what_is_wrong(texts, run):
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
         ((test, "--corpus", corpus, "--safe-tsv"), "--safe-tsv belongs to --per-example"),
         ((test, "--corpus", test, "--per-example", test), "test.en: this is an input"),
-        ((test, "--corpus", texts / "bad.txt"), "(or leave such text out: --skip-bad)"),
+        ((test, "--corpus", texts / "bad.txt"), "(or skip such text: --skip-bad)"),
         ((test, "--corpus", corpus, "--column", "body"), "b.jsonl, byte 0: no text in the field 'body'; it has text"),
-        ((test, "--corpus", texts / "none*"), "none*: no file fits this pattern"),
+        ((test, "--corpus", texts / "none*"), "none*: no file matches this pattern"),
     ):
         assert said in run("overlap", *words, "--jobs", 1, status=2).stderr
     assert "left out: 1 lines" in run("overlap", test, "--corpus", texts / "bad.txt", "--skip-bad", "--jobs", 1).stdout

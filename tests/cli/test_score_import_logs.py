@@ -191,7 +191,7 @@ def test_headers_of_inspect_of_other_types(tmp_path, run, header, message):
         (SAMPLE | {"id": True}, "sample 1: no id that is a whole number or text"),
         (SAMPLE | {"scores": {"match": {"value": {"x": 1, "y": 2}}}}, "which metric? Write "),
         (SAMPLE | {"scores": {"match": {"value": "A"}}}, "'A' is no score"),
-        ('{"input": "\\ud800"}', "half of a surrogate pair"),
+        ('{"input": "\\ud800"}', "lone surrogate"),
         (SAMPLE | {"scores": {"match": {"value": float("nan")}}}, "are missing or infinite"),
     ],
 )

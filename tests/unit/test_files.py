@@ -18,7 +18,7 @@ from cgbench.files import atomic_path, read_json
         ("[NaN]", "NaN is no number"),
         ("[-Infinity]", "-Infinity is no number"),
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "'c' is there twice"),
-        (r'["\ud800"]', "half of a surrogate pair"),
+        (r'["\ud800"]', "lone surrogate"),
         (r'["\UD800"]', "not valid JSON"),
         ('{"a": 1', "may be cut short"),
         ("", "may be cut short"),
@@ -60,7 +60,7 @@ def test_a_full_disk_has_a_name(tmp_path):
         ('{"text": "a", "text": "b", "score": 1}', "'text' is there twice"),
         ('{"text": "a", "score": NaN}', "NaN is no number of JSON"),
         ('{"text": "a", "score": 1e999}', "too large a number"),
-        (r'{"text": "\ud800", "score": 1}', "half of a surrogate pair"),
+        (r'{"text": "\ud800", "score": 1}', "lone surrogate"),
         ("[" * 100_000, "brackets without end"),
     ],
 )

@@ -98,9 +98,9 @@ def test_rows_that_lack_a_side(tmp_path):
     jsonl.write_text('{"de": "a", "en": "b"}\n{"de": "a"}\n')
     assert "x.jsonl, row 2: no text field 'en'" in error_of(lambda: CorpusSpec((jsonl,), ("de", "en")))
     jsonl.write_text('{"de": "a", "en": "b"}\n[]\nnull\n')
-    assert "x.jsonl, row 2: an object is needed" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 2: not an object" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text('{"de": "a", "en": "\\ud800"}\n')
-    assert "x.jsonl, row 1: holds half of a surrogate pair, which is not text" in error_of(lambda: CorpusSpec((jsonl,)))
+    assert "x.jsonl, row 1: contains a lone surrogate, which is not text" in error_of(lambda: CorpusSpec((jsonl,)))
     jsonl.write_text("not json\n")
     assert "x.jsonl, row 1: not valid JSON" in error_of(lambda: CorpusSpec((jsonl,)))
 

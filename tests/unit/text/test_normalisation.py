@@ -119,7 +119,7 @@ def test_moses_is_undone():
     again = Normalisation("moses", False, ("en", "zh"), detokenize=True)
     assert normaliser(again, "en")(tokenised) == tokenised
     assert again.signature("en") == "detok+moses-en"
-    with pytest.raises(InputError, match="^detokenize has rules of each language: name both with languages, such"):
+    with pytest.raises(InputError, match="^detokenize depends on the language: name both with languages, such"):
         normaliser(Normalisation(detokenize=True, languages=("source", "target")), "source")
 
 

@@ -89,7 +89,7 @@ def test_the_command_line_takes_addresses(store, run):
         ("s3://bucket", r"no address of an object; write s3://BUCKET/PATH/FILE"),
         ("gs://bucket/../x", r"no address of an object; write gs://"),
         ("s3://bucket/none.txt", r"s3://bucket/none\.txt: there is no such object"),
-        ("s3://bucket/data", r"a folder, where a file is needed"),
+        ("s3://bucket/data", r"a folder, not a file"),
     ],
 )
 def test_what_is_wrong_is_a_line(store, address, expected):

@@ -72,10 +72,10 @@ def test_what_is_no_corpus(tmp_path):
     (tmp_path / "empty").mkdir()
     for names, said in (
         ([tmp_path / "b.txt"], "b.txt: no such file"),
-        ([tmp_path / "empty"], "empty: there is no file in this folder"),
-        ([f"{tmp_path}/x*"], r"x\*: no file fits this pattern"),
+        ([tmp_path / "empty"], "empty: no files in this folder"),
+        ([f"{tmp_path}/x*"], r"x\*: no file matches this pattern"),
         ([tmp_path / "a.txt", tmp_path], "a.txt: named twice"),
-        (["-"], r"standard input \(-\) is no corpus"),
+        (["-"], r"standard input \(-\) cannot be read in parallel"),
     ):
         with pytest.raises(InputError, match=said):
             find_files(names)
@@ -108,8 +108,8 @@ def test_json_that_is_none(tmp_path):
         (b'{"text": "\xff"}', "byte 16: not valid JSON .*invalid start byte"),
         (b'{"body": "b", "id": 1}', "byte 16: no text in the field 'text'; it has body, id: name another with column"),
         (b'{"text": null}', "byte 16: no text in the field"),
-        (b"[1]", "byte 16: no text in the field 'text'; it is no object"),
-        (b'{"text": "\\ud800"}', "byte 16: holds half of a surrogate pair"),
+        (b"[1]", "byte 16: no text in the field 'text'; it is not an object"),
+        (b'{"text": "\\ud800"}', "byte 16: contains a lone surrogate"),
     ):
         path.write_bytes(b'{"text": "a b"}\n' + bad + b'\n\n{"text": "c"}\n')
         check(path, said, ["a b", "c"])
@@ -134,7 +134,7 @@ def test_cut_short(tmp_path, suffix):
     path = tmp_path / f"a.txt{suffix}"
     path.write_bytes(packed[: len(packed) // 2])
     shard = Shard(path, None)
-    with pytest.raises(InputError, match=r"cannot be read .* behind byte [0-9,]+ of its text"):
+    with pytest.raises(InputError, match=r"cannot be read .* after byte [0-9,]+ of its text"):
         texts([shard])
     faults = Faults(True)
     found = texts([shard], faults=faults)

@@ -59,7 +59,7 @@ def test_forms_of_a_good_reply(sent):
         (answer(b"not gzip", "Content-Encoding: gzip"), "a damaged reply .gzip"),
         (answer(gzip.compress(BODY)[:-9], "Content-Encoding: gzip"), "a reply that breaks off .gzip"),
         (answer(gzip.compress(bytes(web.LARGEST + 9)), "Content-Encoding: gzip"), "more than 4 MB"),
-        (answer(BODY, "Content-Encoding: br"), "an encoding that was not asked for .br"),
+        (answer(BODY, "Content-Encoding: br"), "an encoding that was not requested .br"),
         (answer(bytes(web.LARGEST + 1)), "more than 4 MB"),
         (answer(b"busy\x1b[2J", status="503 No"), r"status 503: busy\\x1b\[2J"),
         (answer(b"busy", status="429 No")[:-2], "status 429"),
