@@ -3,7 +3,7 @@
 Knowledge uncertainty ranks pairs by the disagreement of members. Members that cannot translate also disagree, about
 which word to repeat. So a build records the validation loss of each member, chrF and BLEU on pairs that no member has
 seen, and the shape of the translations. It warns if these show that the uncertainties mean nothing
-(docs/build-react.md, "How well the ensemble translates").
+(docs/reference/build-react.md, "How well the ensemble translates").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Measures of a pair as a whole, computed from those of its two sides. They detect noise best (docs/noise.md).
+"""Measures of a pair as a whole, computed from those of its two sides. They detect noise best (docs/how-to/noise.md).
 
 ``dual_cross_entropy`` is the dual conditional cross-entropy of Junczys-Dowmunt, "Dual Conditional Cross-Entropy
 Filtering of Noisy Parallel Corpora" (WMT 2018), section 2: how unlikely the sides are given each other, and how far the

@@ -1,6 +1,6 @@
 """How uncertain an ensemble is about each candidate: translate the source, then score the translation.
 
-The reference is scored in the same way: the least likely ones are mostly noise (docs/noise.md). A second ensemble,
+The reference is scored in the same way: the least likely ones are mostly noise (docs/how-to/noise.md). A second ensemble,
 for the reverse direction, scores each source given its target; this gives the dual conditional cross-entropy of the
 pair (:mod:`cgbench.benchmark.candidates.pair_measures`).
 

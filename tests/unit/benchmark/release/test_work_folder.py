@@ -12,8 +12,8 @@ from cgbench.benchmark.release.work_folder import (
     find_work,
     keep_private,
     open_work,
-    shown_names,
     record_digest,
+    shown_names,
 )
 from cgbench.errors import InputError, InputWarning
 from cgbench.locks import BusyError, locked
