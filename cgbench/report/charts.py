@@ -45,8 +45,8 @@ class Scale:
         span = self.high - self.low
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            for factors, step in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), len(powers) // most + 1)):
-                values = [factor * 10.0**power for power in powers[::step] for factor in factors]
+            for factors, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), len(powers) // most + 1)):
+                values = [factor * 10.0**power for power in powers[::every] for factor in factors]
                 found = [value for value in values if self.low <= value <= self.high]
                 if len(found) <= most:
                     break

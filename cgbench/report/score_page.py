@@ -132,9 +132,9 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
             str(result.runs),
             _number(one.value, form) + (" ★" if one.value is not None and one.value == best else ""),
             _number(one.stdev, form),
-            span(one.ci_low, one.ci_high, form) or NONE,
+            span(one.ci_low, one.ci_high, max(2, scored.metric.width)) or NONE,
             _number(one.difference, signed, ""),
-            span(one.difference_low, one.difference_high, signed),
+            span(one.difference_low, one.difference_high, max(2, scored.metric.width), "+"),
             _p(one.p_value) if compared else "",
             _p(one.p_holm) if compared else "",
         ]
@@ -167,8 +167,11 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     for number, result in enumerate(scored.results):
         one = scored.drops[result.system][figure]
         cells = [_number(value, form) for value in (one.control, result.whole.figures[figure].value, one.value)]
-        cells += [span(one.ci_low, one.ci_high, form) or NONE, _number(one.difference, signed, "")]
-        cells += [span(one.difference_low, one.difference_high, signed), _p(one.p_holm)]
+        cells += [
+            span(one.ci_low, one.ci_high, max(2, scored.metric.width)) or NONE,
+            _number(one.difference, signed, ""),
+        ]
+        cells += [span(one.difference_low, one.difference_high, max(2, scored.metric.width), "+"), _p(one.p_holm)]
         rows.append([result.system, *cells])
         marks.append(_whisker(result.system, one, number))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]

@@ -294,7 +294,7 @@ class _Scanner:
             read_range(files[side], buffer, start, stop, text.path)
             blocks.append(check_text(buffer, stop - start, lines[0], text.path))
         for name, flag in (("tab", word_kernels.TAB), ("CR", word_kernels.CARRIAGE_RETURN)):
-            odd[name] = [list(b.lines_with(_ODD[name])) if b.flags & flag else [0, -1] for b in blocks]
+            stray[name] = [list(b.lines_with(_STRAY[name])) if b.flags & flag else [0, -1] for b in blocks]
 
         count = lines[1] - lines[0]
         states = buffers.array("states", count, np.uint8)[:count]

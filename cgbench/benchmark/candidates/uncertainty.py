@@ -1,8 +1,8 @@
 """How uncertain an ensemble is about each candidate: translate the source, then score the translation.
 
-The reference is scored in the same way: the least likely ones are mostly noise (docs/how-to/noise.md). A second ensemble,
-for the reverse direction, scores each source given its target; this gives the dual conditional cross-entropy of the
-pair (:mod:`cgbench.benchmark.candidates.pair_measures`).
+The reference is scored in the same way: the least likely ones are mostly noise (docs/how-to/noise.md). A second
+ensemble, for the reverse direction, scores each source given its target; this gives the dual conditional cross-entropy
+of the pair (:mod:`cgbench.benchmark.candidates.pair_measures`).
 
 Shards go to worker processes. A finished shard is a file, so a stopped build loses only the shards in progress. The
 content of a shard depends only on the candidates and the ensemble, not on the number of workers.

@@ -96,9 +96,8 @@ def _grow_words(arrays: Sequence[np.ndarray], low: int, high: int, known_words: 
     free, touched = np.zeros(known_words, np.int32), np.empty(known_words, np.int32)
     word, depth, filled = low, 0, 0
     while word < high:
-        word, depth, filled = trie_kernels.grow_trie(
-            *arrays, word, high, min_count, nodes, filled, stack, depth, tally, free, touched
-        )
+        state = word, high, min_count, nodes, filled, stack, depth, tally, free, touched
+        word, depth, filled = trie_kernels.grow_trie(*(*arrays, *state))
         # A node has at most known_words children: with this much room the next call makes progress.
         if word < high and len(nodes) < filled + known_words + trie_kernels.SHORTEST_TAIL:
             nodes = longer(nodes, 2 * filled + known_words + trie_kernels.SHORTEST_TAIL)

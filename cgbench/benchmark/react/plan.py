@@ -69,8 +69,8 @@ class Plan:
 @dataclass(frozen=True)
 class Built:
     """The results of a build: its texts, the folder of the candidates' text, the candidates with all measures (a
-    pyarrow table by falling degree, see docs/reference/formats.md), the number of pairs left at each stage, the quality of the
-    ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the control set if there is one."""
+    pyarrow table by falling degree, see docs/reference/formats.md), the number of pairs left at each stage, the quality
+    of the ensemble (:mod:`cgbench.benchmark.candidates.ensemble_quality`), and the control set if there is one."""
 
     plan: Plan
     train: ParallelText

@@ -34,7 +34,7 @@ def held_signals() -> Iterator[list[int]]:
     try:
         yield received
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for caught, handler in before.items():
+            signal.signal(caught, handler)
     if received:
         signal.raise_signal(received[0])
