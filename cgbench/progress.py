@@ -22,10 +22,13 @@ EVERY = "CGBENCH_LOG_EVERY"
 """Seconds from one line to the next, in the environment, so that worker processes have it, too; 0: no lines."""
 
 USUAL = 30.0
+_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}, {rate_fmt}]"
+"""What is said behind the figures comes before the rate: a narrow terminal cuts the end."""
 
 T = TypeVar("T")
 
 _open: list[Bar | Work] = []  # the innermost last
+_steps: list[str] = []  # of the build that runs
 
 
 class Work:
@@ -44,7 +47,7 @@ class Work:
 
     def line(self) -> str:
         """What there is to say."""
-        return f"{self.description}: {_clock(time.monotonic() - self.began)} so far"
+        return f"{_place(self)}{self.description}: {_clock(time.monotonic() - self.began)} so far"
 
 
 class Bar(Work):
@@ -91,7 +94,7 @@ class Bar(Work):
             parts.append(f"{_clock((self.total - self.n) / rate)} left")
         else:
             parts.append(f"{_clock(passed)} so far")
-        return f"{self.description}: " + ", ".join([*parts, *([self.postfix] if self.postfix else [])])
+        return f"{_place(self)}{self.description}: " + ", ".join([*parts, *([self.postfix] if self.postfix else [])])
 
 
 def bar(total: float | None, description: str, unit: str = "it", show: bool = True, **options: Any) -> Bar:
@@ -106,14 +109,9 @@ def bar(total: float | None, description: str, unit: str = "it", show: bool = Tr
 
     hidden = None if show else True
     drawn = tqdm(
-        total=total,
-        desc=printable(description),
-        unit=unit,
-        unit_scale=True,
-        disable=hidden,
-        dynamic_ncols=True,
-        **options,
-    )
+        total=total, desc=printable(_place() + description), unit=unit, unit_scale=True, disable=hidden,
+        dynamic_ncols=True, bar_format=_FORMAT if total is not None else None, **options,
+    )  # fmt: skip
     made = Bar(drawn, total, description, unit, options.get("initial", 0))
     if not show:
         Work.close(made)  # another process speaks of it
@@ -126,6 +124,28 @@ def track(items: Iterable[T], total: int | None, description: str, unit: str = "
         for item in items:
             yield item
             progress.update(1)
+
+
+@contextlib.contextmanager
+def numbered(steps: Iterable[str]) -> Iterator[None]:
+    """Put ``step 5 of 9`` before what is shown of these steps, which :func:`working` names."""
+    _steps[:] = steps
+    try:
+        yield
+    finally:
+        _steps.clear()
+
+
+def number_of(step: str) -> str:
+    """``step 5 of 9``; empty for a step that has no number."""
+    return f"step {_steps.index(step) + 1} of {len(_steps)}" if step in _steps else ""
+
+
+def _place(shown: Work | None = None) -> str:
+    """The step that runs; its name too, where ``shown`` is a line about something inside it."""
+    step = next((work for work in reversed(_open) if work.description in _steps), None)
+    inside = f", {step.description}" if step and shown not in (None, step) else ""
+    return f"{number_of(step.description)}{inside}: " if step else ""
 
 
 @contextlib.contextmanager

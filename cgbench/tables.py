@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+import shutil
+import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from cgbench.errors import printable
 
@@ -24,6 +27,7 @@ _LATEX = {
     "μ": r"$\mu$",
 }
 _SIGNED = re.compile(r"(?<!\S)([-+])(?=[0-9.]+[*\s]|[0-9.]+\Z)")
+_SHORT = 24  # characters of a cell that stays on one line
 _RANGE = re.compile(r"([0-9.]+)-([0-9.]+)\Z")
 
 
@@ -57,8 +61,18 @@ def safe_tsv(table: str) -> str:
     return "\n".join("\t".join(map(safe_cell, line.split("\t"))) for line in table.split("\n"))
 
 
-def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text") -> str:
-    """A table in one of :data:`FORMS`; the first column to the left; one that is empty throughout is left out."""
+def columns() -> int:
+    """The width of the terminal, or 80."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text", left: int = 1) -> str:
+    """A table in one of :data:`FORMS`; a column that is empty throughout is left out.
+
+    As text it is as wide as the terminal: long cells are wrapped, and columns that do not fit follow below.
+
+    :param left: the number of columns that are aligned to the left; the others are numbers.
+    """
     lines = [[_plain(cell) for cell in line] for line in ((head, *rows) if head else rows)]
     body = lines[1:] if head else lines
     keep = [
@@ -67,7 +81,9 @@ def render(head: Sequence[str], rows: Sequence[Sequence[str]], form: str = "text
         if not column or form == "tsv" or not body or any(row[column] for row in body)
     ]
     lines = [[line[column] for column in keep] for line in lines]
-    return {"text": _text, "markdown": _markdown, "latex": _latex, "html": _html, "tsv": _tsv}[form](lines)
+    if form == "text":
+        return _text(lines, left)
+    return {"markdown": _markdown, "latex": _latex, "html": _html, "tsv": _tsv}[form](lines)
 
 
 def _plain(cell: str) -> str:
@@ -76,14 +92,46 @@ def _plain(cell: str) -> str:
     return printable(cell.replace("\t", " ").replace("\n", " "))
 
 
-def _text(lines: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
+def _text(lines: Sequence[Sequence[str]], left: int) -> str:
+    room = columns()
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    least = [0] * len(widths)
+    for number, line in enumerate(lines):
+        for place, cell in enumerate(line):
+            wraps = cell.split() and (not number or 0 < place < left or len(cell) > _SHORT)
+            least[place] = max(least[place], max(map(len, cell.split())) if wraps else len(cell))
+    while sum(widths) + 2 * (len(widths) - 1) > room and (
+        wide := [place for place, width in enumerate(widths) if width > least[place]]
+    ):
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    wrapped = [
+        [
+            [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False)
+            for cell, width in zip(line, widths, strict=True)
+        ]
         for line in lines
+    ]
+    widths = [max(len(part) for cell in column for part in cell) for column in zip(*wrapped, strict=True)]
+    blocks, used = [[0]], widths[0]
+    for place, width in enumerate(widths[1:], 1):
+        if used + 2 + width > room and len(blocks[-1]) > 1:
+            blocks.append([0])
+            used = widths[0]
+        blocks[-1].append(place)
+        used += 2 + width
+
+    def row(cells: Sequence[str], block: Sequence[int]) -> str:
+        return "  ".join(
+            cells[place].ljust(widths[place]) if place < left else cells[place].rjust(widths[place]) for place in block
+        ).rstrip()
+
+    return "\n\n".join(
+        "\n".join(
+            row(cells, block)
+            for line in wrapped
+            for cells in zip_longest(*(cell if place in block else [] for place, cell in enumerate(line)), fillvalue="")
+        )
+        for block in blocks
     )
 
 

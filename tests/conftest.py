@@ -8,6 +8,8 @@ from cgbench.cli import main
 
 # No lines of progress on standard error: what a command says must not depend on how busy the machine is.
 os.environ.setdefault("CGBENCH_LOG_EVERY", "0")
+# Tables are as wide as the terminal.
+os.environ["COLUMNS"] = "80"
 # Nor estimates, which time this machine.
 os.environ["CGBENCH_ESTIMATE"] = "0"
 

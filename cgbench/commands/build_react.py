@@ -19,6 +19,7 @@ from cgbench.commands.options import (
     grouped,
     log_every_option,
     note,
+    print_cost,
     say_if,
 )
 from cgbench.commands.requests import takes
@@ -60,12 +61,11 @@ def build_react_command(request: BuildRequest, dry_run: bool, explain: bool, for
             click.echo(json.dumps({"steps": lines, **found}, indent=1))
             return
         click.echo("\n".join([*lines, *([f"\n{cost}"] if cost else [])]))
-    elif cost:
-        note(f"\n{cost}\n")
-    if cost and cost.advice:
-        note(f"warning: {cost.advice}")
-    if dry_run:
+        if cost and cost.advice:
+            note(f"warning: {cost.advice}")
         return
+    if cost:
+        print_cost(cost)
     release = build.run_build(plan, engine, say_if(explain))
     if form == "json":
         shown = {"out": str(request.out), **release.manifest}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,7 @@ from cgbench.commands.options import Command, Group, Resumable, engine_options, 
 from cgbench.commands.requests import takes
 from cgbench.data_recipes.prepared import DataRequest
 from cgbench.requests import changed
-from cgbench.tables import render
+from cgbench.tables import columns, render
 
 if TYPE_CHECKING:
     from cgbench.data_recipes.recipe import Source
@@ -36,12 +37,8 @@ def list_command(form: str) -> None:
         rows = [{key: recipe.describe()[key] for key in keys} for recipe in recipes().values()]
         click.echo(json.dumps(rows, ensure_ascii=False, indent=1))
         return
-    # one column a fact, to the left: words, not figures
-    table = [(r.name, r.size, r.download or "?", r.licence, r.summary) for r in recipes().values()]
-    head = ("name", "size", "download", "licence", "what")
-    widths = [max(map(len, column)) for column in zip(head, *table, strict=True)]
-    for row in (head, *table):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    table = [(r.name, r.summary, r.size, r.download or "?", r.licence) for r in recipes().values()]
+    click.echo(render(("name", "contents", "size", "download", "licence"), table, left=5))
 
 
 @data_group.command("describe", cls=Command, example="cgbench data describe scan")
@@ -64,10 +61,8 @@ def describe_command(name: str, form: str) -> None:
         ("files", "<split>." + ", <split>.".join(recipe.sides)),
     )
     click.echo(f"{recipe.name}: {recipe.summary}\n")
-    for fact, text in facts:
-        click.echo(f"{fact:10}{text}")
-    for text in recipe.notes:
-        click.echo(f"{'note':10}{text}")
+    for fact, text in (*facts, *(("note", text) for text in recipe.notes)):
+        click.echo(textwrap.fill(f"{fact:10}{text}", columns(), subsequent_indent=" " * 10, break_long_words=False))
     click.echo()
     click.echo(render(("split", "rows"), _by_folder({split.name: split.rows for split in recipe.splits})))
     direct = [source for source in recipe.sources if not source.archive]

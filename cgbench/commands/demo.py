@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgbench.commands.options import Resumable, engine_options, format_option, grouped
+from cgbench.commands.options import Resumable, engine_options, format_option, grouped, print_cost
 
 if TYPE_CHECKING:
     from cgbench.engines import Engine
@@ -35,7 +35,7 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
     from cgbench.report.release_page import release_page
     from cgbench.settings import parse_assignments
 
-    demo = run_demo(out, seed, parse_assignments(assignments), engine)
+    demo = run_demo(out, seed, parse_assignments(assignments), engine, print_cost)
     page = out / "report.html"
     write_atomic(page, release_page(demo.release))
     if form == "json":
@@ -46,4 +46,4 @@ def demo_command(out: Path, seed: int, assignments: tuple[str, ...], engine: Eng
         from cgbench.commands.build_report import kinds_table, noise_table, report
 
         tables = [kinds_table(demo.kinds), noise_table(demo.noise)]
-        click.echo("\n\n".join([report(demo.release), *tables, f"a page to look at: {page}"]))
+        click.echo("\n\n".join([report(demo.release), *tables, f"report: {page}"]))

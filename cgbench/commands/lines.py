@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any, TextIO, cast
 
 import click
@@ -56,19 +60,26 @@ class Failure(click.ClickException):
         text = (
             self.message if len(self.message) <= LONGEST else f"{self.message[: LONGEST - 300]} … {self.message[-300:]}"
         )
-        click.echo(f"error: {printable(text)}", file=file or sys.stderr)
+        stream = file or sys.stderr
+        label = click.style("error:", fg="red") if has_colours(stream) else "error:"
+        click.echo(f"{label} {printable(text)}", file=stream)
 
 
 class _Plain:
-    """Standard output to a terminal, without what a terminal obeys."""
+    """Standard output to a terminal, without control characters for as long as a command runs."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream, self.plain = stream, True
 
     def write(self, text: str) -> int:
         # click writes b"" to learn what a stream takes; the stream itself refuses it
-        self._stream.write(printable(text, "\t\n") if isinstance(text, str) else text)
+        self._stream.write(printable(text, "\t\n") if self.plain and isinstance(text, str) else text)
         return len(text)
+
+    def coloured(self, text: str, colour: str) -> str:
+        """Write a text of our own in colour."""
+        self._stream.write(click.style(printable(text), fg=colour))
+        return ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -80,8 +91,53 @@ def text_alone() -> Iterator[None]:
     if not sys.stdout.isatty():
         yield
         return
-    with contextlib.redirect_stdout(cast(TextIO, _Plain(sys.stdout))):
+    stream = _Plain(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(cast(TextIO, stream)):
+            yield
+    finally:
+        stream.plain = False  # colorama, which numba starts, keeps the stream and resets its colours at exit
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Whether a stream shows colours: a terminal, unless NO_COLOR or TERM=dumb is set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str) -> str:
+    """A word for the beginning of a line on standard output: in colour, it is written at once and empty here."""
+    stream: Any = sys.stdout
+    return stream.coloured(text, colour) if isinstance(stream, _Plain) and has_colours(stream) else text
+
+
+_INTERRUPTED = threading.Event()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _INTERRUPTED.set()
+    signal.default_int_handler(number, frame)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the work inside as a KeyboardInterrupt, whatever error a library makes of it.
+
+    PyTorch catches the exception while it is imported, and fails later for what is missing.
+    """
+    own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    own = own and threading.current_thread() is threading.main_thread()
+    if own:
+        _INTERRUPTED.clear()
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
         yield
+    except Exception as error:
+        if _INTERRUPTED.is_set() and not isinstance(error, Stopped):
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def as_options(message: str, context: click.Context | None = None) -> str:
@@ -136,5 +192,8 @@ def with_file(message: str, context: click.Context) -> str:
 
 
 def note(line: str) -> None:
-    """Print a line on standard error; what it quotes of files and servers is no terminal's business."""
-    click.echo(printable(line, "\t\n"), err=True)
+    """Print a line on standard error, without control characters from files and servers."""
+    line = printable(line, "\t\n")
+    if line.startswith("warning:") and has_colours(sys.stderr):
+        line = click.style("warning:", fg="yellow") + line.removeprefix("warning:")
+    click.echo(line, err=True)

@@ -50,37 +50,27 @@ def _show_catalogue(found: dict[str, Any]) -> None:
     from cgbench.tables import render
 
     for kind in ("architectures", "methods"):
-        width = max(len(row["name"]) for row in found[kind])
-        click.echo(kind)
-        for row in found[kind]:
-            click.echo(f"  {row['name']:{width}}  {row['summary']} ({row['paper']})")
-        click.echo()
-    # Text columns are padded here: a table has its figures to the right.
-    rows = found["presets"]
-    widths = {key: max(len(row[key]) for row in rows) for key in ("architecture", "paper")}
-    words = ("architecture".ljust(widths["architecture"]), "from".ljust(widths["paper"]))
-    head = ("presets", words[0], "parameters", "without dictionaries", words[1])
-    lines = []
-    for row in rows:
-        total, _, rest = _counts(row)
-        architecture, paper = (row[key].ljust(width) for key, width in widths.items())
-        lines.append((row["name"], architecture, total, rest, paper))
-    click.echo(render(head, lines))
+        rows = [(row["name"], f"{row['summary']} ({row['paper']})") for row in found[kind]]
+        click.echo(render((kind, "summary"), rows, left=2) + "\n")
+    head = ("presets", "architecture", "paper", "parameters", "without vocabulary")
+    rows = [(row["name"], row["architecture"], row["paper"], *_counts(row)[::2]) for row in found["presets"]]
+    click.echo(render(head, rows, left=3))
     click.echo("\nnext:  cgbench models NAME, for its settings")
 
 
 def _show_model(found: dict[str, Any]) -> None:
-    import shutil
     import textwrap
 
+    from cgbench.tables import columns
+
     click.echo(f"{found['kind']} {found['name']}" + (f" ({found['paper']})" if found["paper"] else ""))
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    width = min(columns(), 120)
     if found["comment"]:
         click.echo(textwrap.fill(found["comment"].replace("``", ""), width))
     if found.get("parameters_without_vocabulary"):
         total, sizes, rest = _counts(found)
-        counts = f"{total} with dictionaries of {sizes}; " if total else ""
-        click.echo(f"parameters: {counts}{rest} without dictionaries")
+        counts = f"{total} with vocabularies of {sizes}; " if total else ""
+        click.echo(f"parameters: {counts}{rest} without")
     for row in found["settings"]:
         changed = "" if row["value"] == row["default"] else f"   (default: {row['default']})"
         click.echo(f"\n{row['name']}={row['value']}{changed}")

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from cgbench.commands.lines import FROM_FILE, Failure, Stopped, as_options, text_alone, warnings_as_lines, with_file
+from cgbench.commands.lines import (
+    FROM_FILE,
+    Failure,
+    Stopped,
+    as_options,
+    interruptible,
+    text_alone,
+    warnings_as_lines,
+    with_file,
+)
 from cgbench.commands.lines import note as note  # read from here by many
 from cgbench.commands.removed import removed
 from cgbench.errors import InputError, InputWarning, argument, missing_package, printable
@@ -27,6 +36,7 @@ from cgbench.text.remote import as_given, is_address, local
 from cgbench.text.streams import STDIN, form
 
 if TYPE_CHECKING:
+    from cgbench.benchmark.cost import Forecast
     from cgbench.text.inspection import Finding
 
 SEPARATOR = "\0"  # cannot occur in a file name
@@ -189,7 +199,7 @@ class Command(Documented):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; where no bar can be seen, lines say how far it is."""
         root = ctx.find_root().command_path
-        with said_aloud(ctx.command_path.removeprefix(root).strip() or str(ctx.info_name)):
+        with interruptible(), said_aloud(ctx.command_path.removeprefix(root).strip() or str(ctx.info_name)):
             return super().invoke(ctx)
 
 
@@ -239,14 +249,14 @@ def _fetched(word: str) -> str:
 
 
 class Resumable(Command):
-    """A command that goes on where it was stopped."""
+    """A command that resumes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise Stopped("stopped; the same command, given again, goes on from what is saved") from None
+            raise Stopped("stopped; the same command resumes from what is saved") from None
 
 
 class Group(Documented, click.Group):
@@ -280,7 +290,7 @@ class Group(Documented, click.Group):
         if sys.stdout is None:  # as the shell's >&- leaves it; the next file opened would take its place
             raise Failure("standard output is closed; write it to a file, or to /dev/null")
         try:
-            with warnings_as_lines(), text_alone():
+            with warnings_as_lines(), text_alone(), interruptible():
                 return super().invoke(ctx)
         except click.UsageError as error:
             said = error.format_message()
@@ -304,19 +314,16 @@ class Group(Documented, click.Group):
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 where = error.filename or "standard output or a temporary file"
-                raise Failure(
-                    f"{where}: the disk is full; free some space and give the same command again to go on"
-                ) from error
+                raise Failure(f"{where}: the disk is full; free some space, then the same command resumes") from error
             if error.errno == errno.EFBIG:
                 raise Failure(
-                    f"{error.filename or 'output'}: a file would become larger than is allowed here (ulimit -f); raise "
-                    "the limit and give the same command again to go on"
+                    f"{error.filename or 'output'}: a file would exceed the size limit (ulimit -f); raise it, then the "
+                    "same command resumes"
                 ) from error
             if found := re.search("[0-9]+ requested and [0-9]+ written", str(error.args)):  # numpy does not say why
                 raise Failure(
-                    f"{error.filename or 'output'}: not all of an array could be written ({found[0]}): the disk "
-                    "is full, or a limit on the size of files (ulimit -f) is reached; mend it and give the same "
-                    "command again to go on"
+                    f"{error.filename or 'output'}: an array was written in part ({found[0]}): the disk is full or the "
+                    "file size limit (ulimit -f) is reached; fix this, then the same command resumes"
                 ) from error
             if error.strerror is None:
                 raise  # no error of the system
@@ -454,6 +461,11 @@ def changed_settings(config: Path | None, assignments: tuple[str, ...], **given:
     if context := click.get_current_context(silent=True):
         context.meta[FROM_FILE] = {key: config for key in read if key not in changed}
     return {**read, **changed}
+
+
+def print_cost(cost: Forecast) -> None:
+    """Print on standard error what a build will cost."""
+    note(f"\n{cost}\n" + (f"\nwarning: {cost.advice}" if cost.advice else ""))
 
 
 def say_if(wanted: bool) -> Callable[[str], None] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ def list_command(name: str | None, form: str) -> None:
     """List the tables and what cannot be run, or with TABLE all rows of one table."""
     from cgbench.reproduction.plan import hub_name
     from cgbench.reproduction.tables import all_tables, named_table
+    from cgbench.tables import columns
 
     if name and form == "text":
         click.echo(_details(named_table(name)))
@@ -54,29 +56,32 @@ def list_command(name: str | None, form: str) -> None:
         click.echo(json.dumps([_as_json(table) for table in tables], ensure_ascii=False, indent=1))
         return
     width = max(len(table.name) for table in tables)
-    paper = ""
+    paper, indent = "", " " * (width + 4)
+
+    def say(line: str) -> None:
+        click.echo(textwrap.fill(line, columns(), initial_indent=indent, subsequent_indent=f"{indent}  "))
+
     for table in tables:
         if table.paper != paper:
             paper = table.paper
-            click.echo(f"\n{paper}" if table is not tables[0] else paper)
-        click.echo(f"  {table.name:{width}}  {table.title}")
-        indent = " " * (width + 4)
+            click.echo(("" if table is tables[0] else "\n") + textwrap.fill(paper, columns()))
+        click.echo(textwrap.fill(f"  {table.name:{width}}  {table.title}", columns(), subsequent_indent=f"{indent}  "))
         if table.why:
-            click.echo(f"{indent}not run: {table.why}")
+            say(f"not run: {table.why}")
             continue
         rows = table.rows
         known = len([row for row in rows if not row.why])
         if known:
             parts = (_short(table.benchmarks), f"{known} of {_count(len(rows), 'row')}", _seed_counts(table))
-            click.echo(f"{indent}{'; '.join(parts)}")
+            say("; ".join(parts))
         for init in dict.fromkeys(row.init for row in rows if row.init and not row.why):
             names = list(dict.fromkeys(row.system for row in rows if row.init == init and not row.why))
-            click.echo(f"{indent}with --init {hub_name(init)}: {', '.join(names)}")
+            say(f"with --init {hub_name(init)}: {', '.join(names)}")
         for why in dict.fromkeys(row.why for row in rows if row.why):
             names = list(dict.fromkeys(table.left(row) for row in rows if row.why == why))
-            click.echo(f"{indent}not run: {', '.join(names)}: {why}")
+            say(f"not run: {', '.join(names)}: {why}")
         if table.note:
-            click.echo(f"{indent}{table.note}")
+            say(table.note)
     click.echo(
         "\nnext:  cgbench reproduce list lexicon-8, for its rows\n"
         "       cgbench reproduce run lexicon-8 --seeds 5 --out DIR"
@@ -133,7 +138,7 @@ def _details(table: PublishedTable) -> str:
         )
         for row in table.rows
     ]
-    lines += ["", render(("benchmark", "system", "figures", "runs"), rows)]
+    lines += ["", render(("benchmark", "system", "scores", "runs"), rows, left=4)]
     known = [name for benchmark in table.benchmarks for name in all_benchmarks()[benchmark].systems]
     if others := [name for name in dict.fromkeys(known) if name not in table.systems and name != "test set"]:
         lines += ["", "not in the table, can be run by name"] + [f"  {name}" for name in others]

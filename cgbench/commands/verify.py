@@ -9,6 +9,7 @@ import click
 
 from cgbench.benchmark.release.verify import VerifyRequest, verify
 from cgbench.commands.completion import files
+from cgbench.commands.lines import paint
 from cgbench.commands.options import Command, format_option
 from cgbench.commands.requests import takes
 from cgbench.errors import printable, printable_json
@@ -25,9 +26,9 @@ def verify_command(request: VerifyRequest, form: str) -> None:
         rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
         click.echo(printable_json(json.dumps({"ok": checks.ok, "checks": rows}, ensure_ascii=False, indent=1)))
     else:
-        words = {True: "ok", False: "DIFFERS", None: "skipped"}
+        words = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("skipped", "yellow")}
         for check in checks:
-            click.echo(
-                f"{words[check.ok]:8}{printable(check.name)}" + (f": {printable(check.detail)}" if check.detail else "")
-            )
+            word, colour = words[check.ok]
+            detail = f": {printable(check.detail)}" if check.detail else ""
+            click.echo(f"{paint(f'{word:8}', colour)}{printable(check.name)}{detail}")
     sys.exit(0 if checks.ok else 1)

@@ -11,8 +11,9 @@ SETS = [
 
 def test_list_shows_every_set_with_size_and_licence(run):
     lines = run("data", "list").stdout.splitlines()
-    assert lines[0].split() == ["name", "size", "download", "licence", "what"]
-    assert [line.split()[0] for line in lines[1:]] == SETS
+    assert lines[0].split() == ["name", "contents", "size", "download", "licence"]
+    assert [line.split()[0] for line in lines[1:] if line[:1] != " "] == SETS
+    assert max(map(len, lines)) <= 80
     rows = json.loads(run("data", "list", "--format", "json").stdout)
     assert [row["name"] for row in rows] == SETS and all(row["licence"] and row["size"] for row in rows)
 
@@ -102,5 +103,5 @@ def test_a_full_disk_is_one_line(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(prepared, "sync_file", full)
     result = run("data", "get", "colors", "--out", tmp_path / "colors", "--offline", status=2)
-    assert "the disk is full; free some space and give the same command again" in result.stderr
+    assert "the disk is full; free some space, then the same command resumes" in result.stderr
     assert os.listdir(tmp_path) == ["downloads"]

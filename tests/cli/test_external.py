@@ -101,7 +101,7 @@ def test_an_uncertainty_that_is_stopped_goes_on(models, source, run, tmp_path, m
 
     monkeypatch.setattr(token_space, "_force", stop)
     error = run(*command, "-o", tmp_path / "stopped", status=130).stderr
-    assert "given again, goes on" in error
+    assert "the same command resumes" in error
     run(*command, "-o", tmp_path / "stopped")
     assert len(calls) == 7 and calls[4] == calls[5]
     assert (tmp_path / "stopped").read_bytes() == (tmp_path / "whole").read_bytes()

@@ -218,7 +218,7 @@ def test_ctrl_c_says_that_the_command_goes_on(run, tmp_path, monkeypatch):
 
     monkeypatch.setattr(running, "prepare", stopped)
     error = run(*RUN, "--out", tmp_path, status=130).stderr
-    assert "the same command, given again, goes on" in error
+    assert "the same command resumes" in error
 
 
 def test_a_run_that_another_process_makes_is_not_made_twice(folder, tmp_path):

@@ -160,7 +160,7 @@ def test_the_list_of_models(run):
     tiny = next(row for row in found["presets"] if row["name"] == "tiny")
     assert tiny["parameters"] is None and tiny["parameters_without_vocabulary"] > 1000
     words = run("models", "tiny", "--source-size", "100", "--target-size", "50").stdout
-    assert f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with dictionaries of 100 / 50" in words
+    assert f"{tiny['parameters_without_vocabulary'] + 150 * 32:,} with vocabularies of 100 / 50" in words
     assert "model.width=32   (default: 512)" in words
     assert "projection_width" in run("models", "creg").stdout
     assert "did you mean creg" in run("models", "cregg", status=2).stderr

@@ -59,6 +59,31 @@ def test_without_a_terminal_a_line_says_how_far_the_innermost_work_is(monkeypatc
     )
 
 
+def test_a_line_names_the_step_and_its_number(monkeypatch, capsys):
+    monkeypatch.setattr(progress.time, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    with progress.numbered(["known", "scan-1"]), progress.working("scan-1"):
+        progress.say_line()
+        with bar(2, "scan pool.en", "pair"):
+            monkeypatch.setattr(progress._open[-1], "visible", False)
+            progress.say_line()
+        assert progress.number_of("known") == "step 1 of 2"
+    shown = stream.getvalue()
+    assert "step 2 of 2: scan-1: 0:00 so far\n" in shown
+    assert "step 2 of 2: scan pool.en:   0%|" in shown
+    assert "step 2 of 2, scan-1: scan pool.en: 0 of 2 pairs, 0:00 so far\n" in shown
+    assert progress.number_of("known") == ""
+
+
+def test_what_is_said_of_the_work_comes_before_its_rate(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream := Terminal())
+    with bar(3, "train", "update", ncols=200) as shown:
+        shown.update(1)
+        shown.set_postfix_str("loss 3.1")
+    last = stream.getvalue().split("\r")[-1]
+    assert last.index("loss 3.1") < last.index("update/s")
+
+
 def test_bytes_are_megabytes_and_what_has_no_end_has_the_time_so_far(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])

@@ -35,3 +35,34 @@ def test_no_escape_code_and_no_row_that_latex_reads_as_an_option():
     assert render(("a",), [("\x1b[31mred",)]) == "a\n\\x1b[31mred"
     assert "{}[x]" in render(("a",), [("y",), ("[x]",)], "latex")
     assert "\\[x\\](y)" in render(("a",), [("[x](y)",)], "markdown")
+
+
+def test_text_is_as_wide_as_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    rows = [("scan", "commands and their actions, in order", "20,910"), ("cogs", "forms", "1")]
+    shown = render(("name", "contents", "number of rows"), rows, left=2)
+    assert shown.splitlines() == [
+        "name  contents       number of",
+        "                          rows",
+        "scan  commands and      20,910",
+        "      their",
+        "      actions, in",
+        "      order",
+        "cogs  forms                  1",
+    ]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert render(("name", "contents", "number of rows"), rows, left=2).splitlines()[1].split("  ")[0] == "scan"
+
+
+def test_columns_that_do_not_fit_follow_below(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    shown = render(("system", "one", "two", "three"), [("first", "1.25", "2.25", "3.25"), ("b", "1", "2", "3")])
+    assert shown.splitlines() == [
+        "system   one   two",
+        "first   1.25  2.25",
+        "b          1     2",
+        "",
+        "system  three",
+        "first    3.25",
+        "b           3",
+    ]

@@ -59,7 +59,7 @@ from cgbench.models.training.ensemble import (
     warn_of_length,
 )
 from cgbench.models.training.held_out import PARTS, texts_in
-from cgbench.progress import working
+from cgbench.progress import numbered, working
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Workspace
 from cgbench.text.corpus import ParallelText, odd_characters, warn_of
@@ -94,7 +94,7 @@ def run_build(plan: Plan, engine: Engine, say: Callable[[str], None] | None = No
     workspace = Workspace(beside / STEPS, say)
     if plan.ensemble:
         check_beside(workspace)
-    with locked(workspace.root / "lock", wait=False):
+    with locked(workspace.root / "lock", wait=False), numbered(step.name for step in plan.steps):
         keep_private(beside)
         built = find_pairs(plan, workspace, engine=engine)
         release = write_release(built, out, workspace, plan.notes)

@@ -37,7 +37,7 @@ from cgbench.models.training.held_out import PARTS, hold_out, texts_in
 from cgbench.models.training.launcher import train_together
 from cgbench.models.training.request import Beginning, EnsembleRequest, begin, planned_texts
 from cgbench.models.training.single import check_whole, learn_subwords, subwords_step
-from cgbench.progress import bar
+from cgbench.progress import bar, number_of
 from cgbench.requests import accepts
 from cgbench.steps import STEPS, Step, Workspace, check_folder, hash_file
 from cgbench.text.corpus import ParallelText, PlannedText
@@ -159,7 +159,11 @@ def train_members(
     for step in pending:
         workspace.say(workspace.why(step))  # workers have no terminal
     engine.share(workspace.root)
-    tasks = [(workspace.root, step, plan, subwords, texts, valid_texts, train.hashes) for step in pending]
+    places = {} if engine.here else {step.name: f" ({number})" for step in pending if (number := number_of(step.name))}
+    tasks = [
+        (workspace.root, step, plan, subwords, texts, valid_texts, train.hashes, places.get(step.name, ""))
+        for step in pending
+    ]
     elsewhere = bool(pending) and not engine.here  # local members have their own progress bars
     with (
         saying_where(engine, "members", workspace.say),
@@ -213,9 +217,10 @@ def _train_one(
     train: tuple[Path, Path],
     valid: tuple[Path, Path] | None,
     digests: dict[str, str],
+    place: str,
 ) -> None:
     workspace = Workspace(root)
-    title = f"member {plan.members.index(step) + 1} of {len(plan.members)}"
+    title = f"member {plan.members.index(step) + 1} of {len(plan.members)}{place}"
 
     def make(out: Path) -> None:
         if not (out / STATE).is_file() and (shorter := workspace.smaller(step)):

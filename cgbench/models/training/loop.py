@@ -144,7 +144,7 @@ class TrainingRun:
         if ended or update % config.log_every == 0:
             loss = self._log_training()
             speed = self.tokens / max(time.monotonic() - self.began, 1e-9)
-            shown.set_postfix_str(f"{speed:,.0f} tokens/s, loss {loss:.3f}, rate {self._rate():.1e}", False)
+            shown.set_postfix_str(f"loss {loss:.3f}, {speed:,.0f} tokens/s, rate {self._rate():.1e}", False)
         if self.validation and self._validation_due(ended):
             self._validate(self.validation)
             ended = self._ended()  # patience may be exhausted
