@@ -72,7 +72,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Whisker:
-    """A figure with its interval, if it has one, and its runs; ``group`` stands above the first of a group."""
+    """A value with its interval, if it has one, and those of its runs."""
 
     name: str
     value: float | None
@@ -80,7 +80,13 @@ class Whisker:
     high: float | None = None
     runs: tuple[float, ...] = ()
     colour: int = 0
-    group: str = ""
+
+    def said(self, places: int) -> str:
+        """All of it in words."""
+        text = f"{self.name}: {self.value:.{places}f}"
+        if self.low is not None and self.high is not None:
+            text += f", 95 %: {self.low:.{places}f} to {self.high:.{places}f}"
+        return text + ("; runs: " + ", ".join(f"{run:.{places}f}" for run in self.runs) if len(self.runs) > 1 else "")
 
 
 def number(value: float) -> str:
@@ -201,24 +207,9 @@ def histograms(series: Sequence[Series], label: str, title: str, bins: int = 40,
 
 def curves(series: Sequence[Series], label: str, up: str, title: str) -> Markup:
     """One line of shares per series over 1, 2, 3, ..., with its own dashes and its name at the end."""
-    steps = max(len(one.values) for one in series)
-    x, y = Scale(1, max(steps, 2), 40.0, WIDTH - 96.0), Scale(0, 1, 210.0, 22.0)
-    parts = _y_axis(y, 40, WIDTH - 96, up)
-    parts += [_text(x(step), 226, str(step), text_anchor="middle", class_="tick") for step in range(1, steps + 1)] + [
-        _text(WIDTH - 96, 242, label, text_anchor="end", class_="label")
-    ]
-    ends = _apart([y(one.values[-1]) for one in series], 13.0)
-    for one, end in zip(series, ends, strict=True):
-        points = [(x(step), y(value)) for step, value in enumerate(one.values, 1)]
-        line = " ".join(f"{_n(a)},{_n(b)}" for a, b in points)
-        parts.append(
-            _element("polyline", points=line, class_=f"line c{one.colour}", stroke_dasharray=DASHES[one.colour])
-        )
-        for step, ((a, b), value) in enumerate(zip(points, one.values, strict=True), 1):
-            said = _element("title", f"{one.name}, {label} {step}: {value:.3f}")
-            parts.append(_element("circle", said, cx=a, cy=b, r=3.0, class_=f"dot c{one.colour}"))
-        parts.append(_text(points[-1][0] + 8, end + 4, one.name, class_=f"name c{one.colour}"))
-    return _svg(parts, 248, title)
+    rows = [[Whisker(one.name, value, colour=one.colour) for value in one.values] for one in series]
+    bins: list[tuple[str, int | None]] = [(str(step), None) for step in range(1, max(map(len, rows)) + 1)]
+    return lines(rows, bins, (label, up), title, places=3, ends=(0.0, 1.0))
 
 
 def _apart(places: Sequence[float], least: float) -> list[float]:
@@ -231,13 +222,18 @@ def _apart(places: Sequence[float], least: float) -> list[float]:
 
 
 def scatter(
-    behind: tuple[np.ndarray, np.ndarray], points: tuple[np.ndarray, np.ndarray], labels: tuple[str, str], title: str
-) -> Markup:
+    behind: tuple[np.ndarray, np.ndarray], points: tuple[np.ndarray, np.ndarray], labels: tuple[str, str], title: str,
+    *, pair: str = "",
+) -> Markup:  # fmt: skip
     """A grid of cells, darker where there are more points, with some points as dots in front.
 
     The attributes ``data-x`` and ``data-y`` hold the values at the edges of the plot, for the brush in the script.
+
+    :param pair: for the scores of two systems, their numbers: both axes have one scale, and a diagonal.
     """
     (low, high), (bottom, top) = (range_of(np.concatenate([behind[side], points[side]]).tolist()) for side in (0, 1))
+    if pair:
+        low, high = bottom, top = min(low, bottom), max(high, top)
     x, y = Scale(low, high, 44.0, WIDTH - 10.0), Scale(bottom, top, 270.0, 20.0)
     parts = [*_y_axis(y, 44, WIDTH - 10, labels[1]), *_x_axis(x, 270, labels[0])]
     across, down = 48, 32
@@ -252,9 +248,11 @@ def scatter(
         )
     dots = [_element("circle", cx=float(x(a)), cy=float(y(b)), r=2.2) for a, b in zip(*points, strict=True)]
     parts.append(_element("g", Markup("").join(dots), class_="dots c0"))
+    if pair:
+        parts.append(_element("line", x1=x(low), x2=x(high), y1=y(low), y2=y(high), class_="median"))
     parts.append(
         _element("rect", x=44.0, y=20.0, width=WIDTH - 54.0, height=250.0, class_="plot",
-                 data_x=f"{low!r} {high!r}", data_y=f"{bottom!r} {top!r}")
+                 data_x=f"{low!r} {high!r}", data_y=f"{bottom!r} {top!r}", data_pair=pair)
     )  # fmt: skip
     return _svg(parts, 302, title)
 
@@ -269,12 +267,7 @@ def whiskers(rows: Sequence[Whisker], label: str, title: str, places: int = 1) -
     y = 14.0
     parts: list[Markup] = []
     for row in rows:
-        if row.group:
-            y += 8
-            parts.append(_text(2, y + 4, row.group, class_="name"))
-            y += 18
-        name = row.name if len(row.name) <= 18 else row.name[:17] + "…"
-        parts.append(_text(left - 8, y + 4, name, text_anchor="end", class_="tick"))
+        parts.append(_text(left - 8, y + 4, cut(row.name), text_anchor="end", class_="tick"))
         if row.value is not None:
             parts += _whisker(row, x, y, max(2, places))
         parts.append(_text(WIDTH - 2, y + 4, "–" if row.value is None else f"{row.value:.{places}f}",  # noqa: RUF001
@@ -286,16 +279,66 @@ def whiskers(rows: Sequence[Whisker], label: str, title: str, places: int = 1) -
 def _whisker(row: Whisker, x: Scale, y: float, places: int) -> list[Markup]:
     assert row.value is not None
     parts = []
-    said = f"{row.name}: {row.value:.{places}f}"
     if row.low is not None and row.high is not None:
-        said += f", 95 %: {row.low:.{places}f} to {row.high:.{places}f}"
         parts.append(_element("line", x1=x(row.low), x2=x(row.high), y1=y, y2=y, class_=f"interval c{row.colour}"))
     if len(row.runs) > 1:
-        said += "; runs: " + ", ".join(f"{value:.{places}f}" for value in row.runs)
         parts += [_element("circle", cx=x(value), cy=y, r=2.4, class_=f"run c{row.colour}") for value in row.runs]
     mark = f"M{_n(x(row.value))} {_n(y - 6)}v12"
-    parts.append(_element("path", _element("title", said), d=mark, class_=f"mark c{row.colour}"))
+    parts.append(_element("path", _element("title", row.said(places)), d=mark, class_=f"mark c{row.colour}"))
     return parts
+
+
+def lines(
+    series: Sequence[Sequence[Whisker]], bins: Sequence[tuple[str, int | None]], labels: tuple[str, str], title: str,
+    *, places: int = 1, joined: bool = True, ends: tuple[float, float] | None = None,
+) -> Markup:  # fmt: skip
+    """Bins from left to right and a line per system: a :class:`Whisker` for each bin, its interval as a bar.
+
+    :param bins: label and number of examples, if any.
+    :param labels: of the bins, and of the values.
+    :param ends: of the scale; by default those of the values.
+    """
+    every = [one for row in series for one in row]
+    low, high = range_of([end for one in every for end in (one.value, one.low, one.high) if end is not None])
+    room, right = 0.06 * (high - low), WIDTH - 12 - 6.1 * max(len(cut(one.name)) for one in every)
+    x, y = Scale(-0.5, len(bins) - 0.5, 44.0, right), Scale(*(ends or (low - room, high + room)), 210.0, 20.0)
+    parts, lasts = _y_axis(y, 44, right, labels[1]), []
+    longest = max(len(cut(label)) for label, _ in bins)
+    slanted = 5.9 * longest > (right - 44) / len(bins) - 4
+    for place, (label, count) in enumerate(bins):
+        at = x(place)
+        if slanted:
+            turned = f"rotate(-40 {_n(at)} 224)"
+            parts.append(_text(at + 4, 224, cut(label), text_anchor="end", class_="tick", transform=turned))
+        else:
+            parts.append(_text(at, 225, label, text_anchor="middle", class_="tick"))
+            if count is not None:
+                parts.append(_text(at, 239, f"({count:,})", text_anchor="middle", class_="tick"))
+    for number, row in enumerate(series):
+        shift = 0.4 * ((number + 0.5) / len(series) - 0.5) if any(one.low is not None for one in every) else 0.0
+        points = [(x(place + shift), y(one.value), one) for place, one in enumerate(row) if one.value is not None]
+        look = f"c{row[0].colour}"
+        for at, _, one in points:
+            if one.low is not None and one.high is not None:
+                parts.append(_element("line", x1=at, x2=at, y1=y(one.low), y2=y(one.high), class_=f"interval {look}"))
+        if joined:
+            path = " ".join(f"{_n(at)},{_n(up)}" for at, up, _ in points)
+            dashes = DASHES[row[0].colour]
+            parts.append(_element("polyline", points=path, class_=f"line {look}", stroke_dasharray=dashes))
+        for at, up, one in points:
+            said = _element("title", one.said(max(2, places)))
+            parts.append(_element("circle", said, cx=at, cy=up, r=3.2, class_=f"dot {look}"))
+        lasts.append(points[-1][1] if points else 210.0)
+    for row, last in zip(series, _apart(lasts, 13.0), strict=True):
+        parts.append(_text(right + 4, last + 4, cut(row[0].name), class_=f"name c{row[0].colour}"))
+    down = 232 + 3.8 * longest if slanted else 243
+    parts.append(_text(right, down + 14, labels[0], text_anchor="end", class_="label"))
+    return _svg(parts, down + 20, title)
+
+
+def cut(name: str, most: int = 18) -> str:
+    """A name as a chart has room for."""
+    return name if len(name) <= most else name[: most - 1] + "…"
 
 
 def bar(parts: Sequence[tuple[float, int]], title: str) -> Markup:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cgbench import __version__
 from cgbench.errors import printable
 from cgbench.report.names import with_meanings
+from cgbench.tables import Ready, latex_cell, render
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 MOST_EXAMPLES = 5_000
 """Maximum number of examples on a page; more are sampled."""
 NONE = "–"  # noqa: RUF001 - an empty cell of a table
+BEST = " ★"  # after the best value of a column
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
@@ -49,9 +51,16 @@ def render_page(template: str, context: dict[str, Any], data: dict[str, Any]) ->
         raise KeyError(error.message) from None
 
 
-def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any]) -> dict[str, Any]:
-    """The argument of ``table`` and ``matrix`` in ``parts.html``."""
-    return {"label": label, "caption": caption, "head": head, "rows": rows}
+def as_table(label: str, caption: str, head: Sequence[str], rows: Sequence[Any], latex: str = "") -> dict[str, Any]:
+    """The argument of ``table`` and ``matrix`` in ``parts.html``; ``latex``: by default made from the cells."""
+    cells = [[row[0], *(cell for cell, _ in row[1])] if isinstance(row[1], list) else row for row in rows]
+    marked = [[_bold(cell) if cell.endswith(BEST) else cell for cell in row] for row in cells]
+    return {"label": label, "caption": caption, "head": head, "rows": rows,
+            "latex": latex or render(head, marked, "latex")}  # fmt: skip
+
+
+def _bold(cell: str) -> Ready:
+    return Ready(rf"\textbf{{{latex_cell(cell.removesuffix(BEST))}}}")
 
 
 def as_script_data(value: Any) -> Any:

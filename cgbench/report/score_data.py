@@ -1,17 +1,22 @@
-"""What a report shows of scores beside the figures: pairs and clusters, bins, examples, compounds."""
+"""What the score page computes: intervals, breakdowns, the outputs of each example, compounds never right."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from cgbench.benchmark.metrics.bins import Bin, make_bins
 from cgbench.benchmark.metrics.comparison import CALIBRATED, SubsetScores, parts_of
 from cgbench.benchmark.metrics.cter import Cter
+from cgbench.benchmark.metrics.differences import outputs_of
 from cgbench.benchmark.metrics.features import make_feature
+from cgbench.benchmark.metrics.metric import Metric
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
+from cgbench.benchmark.metrics.scored import ScoredSystems
 from cgbench.errors import InputError
 
 FEATURES = ("length", "degree", "uncertainty", "perplexity", "frequency", "one-shot")
@@ -43,27 +48,11 @@ def wholes(evaluation: Evaluation, asked: EvaluationInputs) -> list[SubsetScores
     ]
 
 
-@dataclass(frozen=True)
-class Breakdown:
-    """The figures of every system in the bins of a feature: ``parts`` a list a bin, of a part a system."""
-
-    name: str
-    bins: list[Bin]
-    parts: list[list[SubsetScores]]
-
-    def has(self, figure: str) -> bool:
-        """Whether the figure is defined anywhere: CTER aggregate is not where bins divide groups."""
-        return any(part.figures[figure].value is not None for parts in self.parts for part in parts)
-
-
-def breakdowns(evaluation: Evaluation, asked: EvaluationInputs) -> list[Breakdown]:
-    """By the feature that was asked for, and by every other that can be made from what was given."""
-    scored, found = evaluation.scored, []
+def breakdowns(evaluation: Evaluation, asked: EvaluationInputs) -> list[ScoredSystems]:
+    """The systems in the bins that were asked for, and in those of every other feature that the inputs allow."""
+    scored = evaluation.scored
     comparison = replace(asked.comparison, paired=None, baseline=None, all_pairs=False, confidence=True)
-    if scored.by:
-        bins = [one for one, _ in scored.results[0].bins]
-        parts = [[result.bins[place][1] for result in scored.results] for place in range(len(bins))]
-        found.append(Breakdown(scored.by, bins, parts))
+    found = [scored] if scored.by else []
     names = (*OF_COMPOUNDS, "length") if isinstance(scored.metric, Cter) else FEATURES
     for name in names:
         if name == scored.by:
@@ -73,29 +62,51 @@ def breakdowns(evaluation: Evaluation, asked: EvaluationInputs) -> list[Breakdow
         except InputError:
             continue  # nothing to make it from was given
         if len(bins) > 1:
-            found.append(Breakdown(name, bins, parts_of(scored.metric, scored.results, comparison, bins)))
+            parts = parts_of(scored.metric, scored.results, comparison, bins)
+            results = [
+                replace(result, bins=tuple(zip(bins, of_system, strict=True)))
+                for result, of_system in zip(scored.results, zip(*parts, strict=True), strict=True)
+            ]
+            found.append(replace(scored, by=name, results=tuple(results)))
     return found
 
 
+def has(scored: ScoredSystems, figure: str) -> bool:
+    """Whether any bin has the figure: CTER aggregate is undefined where bins divide groups."""
+    return any(part.figures[figure].value is not None for result in scored.results for _, part in result.bins)
+
+
+def outputs(evaluation: Evaluation, scores: Sequence[np.ndarray], place: int) -> list[list[list[Any]]]:
+    """The different outputs of each system for an example, worst first: ``[text, seeds, score, reason]``.
+
+    :param scores: of every example, ``[runs, n]`` per system.
+    """
+    metric, systems, found = evaluation.scored.metric, evaluation.systems, []
+    flip = -1 if metric.lower_is_better and not isinstance(metric, Cter) else 1
+    for system, texts, of_runs in zip(systems, outputs_of(metric, systems), scores, strict=True):
+        runs = texts or system.runs  # external scores are shown as they are where there are no texts
+        own: dict[tuple[str, float], list[int]] = {}
+        for run, score in enumerate(of_runs[:, place].tolist()):
+            own.setdefault((runs[min(run, len(runs) - 1)][place], round(score, 2)), []).append(run + 1)
+        rows = sorted(own.items(), key=lambda one: (flip * one[0][1], one[1]))
+        found.append([[text, seeds, score, _reason(metric, place, text)] for (text, score), seeds in rows])
+    return found
+
+
+def _reason(metric: Metric, place: int, text: str) -> str:
+    """Why CTER counts an output as wrong."""
+    return "; ".join(metric.judge(metric.compounds[place], text).reasons) if isinstance(metric, Cter) else ""
+
+
 def most_telling(scores: np.ndarray, most: int) -> np.ndarray:
-    """The examples on which systems differ most, at most so many, in their order; none that lacks a score."""
+    """The examples on which systems differ most, at most ``most``, in their order; none that lacks a score."""
     known = np.flatnonzero(np.isfinite(scores).all(axis=0))
     spread = scores.max(axis=0)[known] - scores.min(axis=0)[known]
     return np.sort(known[np.argsort(-spread, kind="stable")[:most]])
 
 
-@dataclass(frozen=True)
-class NeverRight:
-    """A compound of which a system gets no row right in any run: its type, its rows, and the commonest reason."""
-
-    compound: str
-    kind: str
-    rows: int
-    reason: str
-
-
-def never_right(evaluation: Evaluation, number: int) -> list[NeverRight]:
-    """The compounds that the system with this number never gets right, in the order of the test set."""
+def never_right(evaluation: Evaluation, number: int) -> list[list[str]]:
+    """The compounds of which a system gets no row right in any seed: their type, rows, and commonest reason."""
     metric, system = evaluation.scored.metric, evaluation.systems[number]
     if not isinstance(metric, Cter):
         return []
@@ -108,15 +119,10 @@ def never_right(evaluation: Evaluation, number: int) -> list[NeverRight]:
             rows[compound] = rows.get(compound, 0) + 1
             if not judged.wrong:
                 right.add(compound)
-            said = [f"no translation of {name}" for name in judged.missing] + [f"order {rule}" for rule in judged.order]
-            reasons.setdefault(compound, Counter()).update(said)
+            reasons.setdefault(compound, Counter()).update(judged.reasons)
     return [
-        NeverRight(
-            compound,
-            kinds[compound],
-            count // len(system.runs),
-            min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0],
-        )
+        [compound, kinds[compound], f"{count // len(system.runs)}",
+         min(reasons[compound].items(), key=lambda item: (-item[1], item[0]))[0]]
         for compound, count in rows.items()
         if compound not in right
-    ]
+    ]  # fmt: skip

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from cgbench.benchmark.metrics.comparison import CALIBRATED, Score, SubsetScores
 from cgbench.benchmark.metrics.cter import Cter
@@ -12,9 +15,9 @@ from cgbench.benchmark.metrics.differences import (
     FoundDifference,
     example_scores,
     find_differences,
-    outputs_of,
 )
 from cgbench.benchmark.metrics.drop import Drop
+from cgbench.benchmark.metrics.latex import bins_table
 from cgbench.benchmark.metrics.ranks import AllPairs, compare_all
 from cgbench.benchmark.metrics.report import span
 from cgbench.benchmark.metrics.result import Evaluation, EvaluationInputs
@@ -23,18 +26,25 @@ from cgbench.benchmark.metrics.significance import LEVEL
 from cgbench.errors import InputError
 from cgbench.plots import COLOURS
 from cgbench.report import charts
-from cgbench.report.page import MOST_EXAMPLES, NONE, as_table, render_page
-from cgbench.report.score_data import (
-    Breakdown,
-    breakdowns,
-    most_telling,
-    never_right,
-    wholes,
-)
+from cgbench.report.page import BEST, MOST_EXAMPLES, NONE, as_table, render_page
+from cgbench.report.score_data import breakdowns, has, most_telling, never_right, outputs, wholes
+from cgbench.tables import fixed, p_text
 from cgbench.text.profile import is_unspaced
 
+FEW = 20
+"""No more different scores than these: examples are right or wrong, and have no distribution."""
 REASONS = 15
 COMPOUNDS = 100
+MOST_OUTPUTS = 40_000
+"""Systems with many seeds have fewer examples on the page."""
+DRAWN = 24
+"""Bins of a chart; a table has any number."""
+DOTS = 1_500
+"""Points of a scatter plot that are drawn as dots; more are drawn as shades."""
+UNITS = {
+    "length": "words", "compound-length": "words", "context-length": "words", "degree": "pieces per word",
+    "frequency": "training count of the rarest word", "perplexity": "per word",
+}  # fmt: skip
 
 
 def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str] | None = None) -> str:
@@ -48,34 +58,34 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     if asked is None:
         raise InputError("a report needs an evaluation that cgbench.evaluate made")
     figures, name = scored.metric.figures, scored.metric.name
-    parts = wholes(evaluation, asked)
+    parts, systems = wholes(evaluation, asked), evaluation.systems
     pairs = compare_all(scored.metric, [result.system for result in scored.results], parts)
     found = breakdowns(evaluation, asked)
     differences: Sequence[Differences] = evaluation.differences
-    if not differences and len(evaluation.systems) > 1:
+    if not differences and len(systems) > 1:
         results, references = scored.results, asked.references
-        differences = find_differences(
-            scored.metric, evaluation.systems, results, references, asked.features, asked.comparison
-        )
-    examples = _examples(evaluation, asked)
+        differences = find_differences(scored.metric, systems, results, references, asked.features, asked.comparison)
+    scores = example_scores(scored.metric, systems, scored.results)
+    examples, distribution = _examples(evaluation, asked, scores, found), _distribution(scored, scores)
     said = [str(warning) for warning in asked.warned] if notes is None else list(notes)
     if examples["shown"] < examples["all"]:
         said.append(
-            f"Of {examples['all']:,} examples {examples['shown']:,} are here: those on which the systems differ most."
+            f"{examples['shown']:,} of {examples['all']:,} examples are listed: those on which the systems differ most."
         )
     sections = {
         "systems": ("Systems", True),
         "control": ("Control set", scored.control is not None),
         "pairs": ("Pairs", pairs),
         "bins": ("Breakdown", found),
+        "distribution": ("Distribution", distribution),
         "differences": ("Differences", differences),
         "compounds": ("Compounds", isinstance(scored.metric, Cter)),
         "examples": ("Examples", True),
         "origin": ("Origin", True),
     }
     context = {
-        "title": f"{name}: {', '.join(system.name for system in evaluation.systems[:4])}"
-        + (" and others" if len(evaluation.systems) > 4 else ""),
+        "title": f"{name}: {', '.join(system.name for system in systems[:4])}"
+        + (" and others" if len(systems) > 4 else ""),
         "sections": [(key, text) for key, (text, here) in sections.items() if here],
         "notes": [("", line) for line in said],
         "facts": [
@@ -85,13 +95,18 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
         ],
         "systems": [_systems_table(scored, parts, figure) for figure in figures],
         "charts": [_systems_chart(scored, parts, figure) for figure in figures],
+        "details": _details(scored),
         "drops": [_drops(scored, figure) for figure in figures] if scored.drops else [],
         "control_examples": scored.control,
         "pairs": _pairs(scored, pairs) if pairs else None,
         "breakdowns": [
-            (one.name, [_bins_chart(scored, one, figure) for figure in figures if one.has(figure)]) for one in found
+            _breakdown(one, figure, number)
+            for number, one in enumerate(found)
+            for figure in figures
+            if has(one, figure)
         ],
-        "differences": [_difference_tables(one) for one in differences],
+        "distribution": distribution,
+        "differences": [_difference_tables(scored, one) for one in differences],
         "compounds": _compounds(evaluation),
         "examples": examples,
         "command": command,
@@ -101,27 +116,18 @@ def score_page(evaluation: Evaluation, *, command: str = "", notes: Sequence[str
     return render_page("scores.html", context, examples["data"])
 
 
-def _p(value: float | None) -> str:
-    return NONE if value is None else "< 0.0001" if value < 0.00005 else f"{value:.4f}"
-
-
-def _number(value: float | None, form: str, none: str = NONE) -> str:
-    return none if value is None else f"{value:{form}}"
-
-
-def _forms(scored: ScoredSystems) -> tuple[str, str]:
-    """How figures are written, and differences."""
-    places = max(2, scored.metric.width)
-    return f".{places}f", f"+.{places}f"
+def _places(scored: ScoredSystems) -> int:
+    """Decimals in tables."""
+    return max(2, scored.metric.width)
 
 
 def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> dict[str, Any]:
-    form, signed = _forms(scored)
+    places = _places(scored)
     tested, several = scored.baseline is not None, any(result.runs > 1 for result in scored.results)
     values = [value for part in parts if (value := part.figures[figure].value) is not None]
     best = (min if scored.metric.lower_is_better else max)(values, default=None)
-    name = scored.metric.label(figure)
-    columns = {"system": True, "runs": several, scored.metric.name: True, "stdev": several, "95 % interval": True}
+    name = scored.metric.axis(figure)
+    columns = {"system": True, "seeds": several, scored.metric.name: True, "stdev": several, "95 % interval": True}
     columns |= {"Δ": tested, "95 % of Δ": tested and several, "p": tested, "p (Holm)": tested}
     rows = []
     for result, part in zip(scored.results, parts, strict=True):
@@ -130,23 +136,25 @@ def _systems_table(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
         cells = [
             scored.title(result.system),
             str(result.runs),
-            _number(one.value, form) + (" ★" if one.value is not None and one.value == best else ""),
-            _number(one.stdev, form),
-            span(one.ci_low, one.ci_high, max(2, scored.metric.width)) or NONE,
-            _number(one.difference, signed, ""),
-            span(one.difference_low, one.difference_high, max(2, scored.metric.width), "+"),
-            _p(one.p_value) if compared else "",
-            _p(one.p_holm) if compared else "",
+            fixed(one.value, places, none=NONE) + (BEST if one.value is not None and one.value == best else ""),
+            fixed(one.stdev, places, none=NONE),
+            span(one.ci_low, one.ci_high, places) or NONE,
+            fixed(one.difference, places, "+"),
+            span(one.difference_low, one.difference_high, places, "+"),
+            p_text(one.p_value, NONE) if compared else "",
+            p_text(one.p_holm, NONE) if compared else "",
         ]
         rows.append([cell for cell, here in zip(cells, columns.values(), strict=True) if here])
-    caption = f"{name}; ★: the best"
+    caption = f"{name}; {BEST.strip()}: the best"
     if tested:
-        caption += f"; Δ and p: against {scored.baseline}, by {scored.test}; Holm: corrected for all comparisons"
+        caption += (
+            f"; Δ: difference from {scored.baseline}; p: {scored.test} test; p (Holm): corrected for all comparisons"
+        )
     return as_table(name, caption, [head for head, here in columns.items() if here], rows)
 
 
-def _whisker(system: str, one: Score | Drop, number: int, group: str = "") -> charts.Whisker:
-    return charts.Whisker(system, one.value, one.ci_low, one.ci_high, one.runs, number % len(COLOURS), group)
+def _whisker(system: str, one: Score | Drop, number: int) -> charts.Whisker:
+    return charts.Whisker(system, one.value, one.ci_low, one.ci_high, one.runs, number % len(COLOURS))
 
 
 def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure: str) -> tuple[Any, str]:
@@ -154,28 +162,26 @@ def _systems_chart(scored: ScoredSystems, parts: Sequence[SubsetScores], figure:
         _whisker(result.system, part.figures[figure], number)
         for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
     ]
-    name, said = scored.metric.label(figure), []
+    name, said = scored.metric.axis(figure), []
     said += ["bar: 95 % interval"] if any(row.low is not None for row in rows) else []
-    said += ["circles: runs"] if any(len(row.runs) > 1 for row in rows) else []
+    said += ["circles: seeds"] if any(len(row.runs) > 1 for row in rows) else []
     return charts.whiskers(rows, name, f"{name} of each system", scored.metric.width), "; ".join([name, *said])
 
 
 def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
     """What each system loses from the control set to the test set, as a table and as a chart."""
-    name, rows, marks = scored.metric.label(figure), [], []
-    form, signed = _forms(scored)
+    name, rows, marks = scored.metric.axis(figure), [], []
+    places = _places(scored)
     for number, result in enumerate(scored.results):
         one = scored.drops[result.system][figure]
-        cells = [_number(value, form) for value in (one.control, result.whole.figures[figure].value, one.value)]
-        cells += [
-            span(one.ci_low, one.ci_high, max(2, scored.metric.width)) or NONE,
-            _number(one.difference, signed, ""),
-        ]
-        cells += [span(one.difference_low, one.difference_high, max(2, scored.metric.width), "+"), _p(one.p_holm)]
+        values = (one.control, result.whole.figures[figure].value, one.value)
+        cells = [fixed(value, places, none=NONE) for value in values]
+        cells += [span(one.ci_low, one.ci_high, places) or NONE, fixed(one.difference, places, "+")]
+        cells += [span(one.difference_low, one.difference_high, places, "+"), p_text(one.p_holm)]
         rows.append([result.system, *cells])
         marks.append(_whisker(result.system, one, number))
     head = ["system", "control set", "test set", "lost", "95 % interval", "Δ", "95 % of Δ", "p (Holm)"]
-    caption = f"{name}; lost: how much worse on the test set; Δ: from what the baseline loses"
+    caption = f"{name}; lost: control set minus test set; Δ: difference from the loss of the baseline"
     title = f"{name} lost from the control set to the test set"
     chart = charts.whiskers(marks, f"{name} lost", title, scored.metric.width)
     return as_table(f"{name}, control set", caption, head, rows), chart
@@ -183,7 +189,7 @@ def _drops(scored: ScoredSystems, figure: str) -> tuple[dict[str, Any], Any]:
 
 def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
     """The matrix of differences, best system first, and the clusters."""
-    names, signed = [result.system for result in scored.results], _forms(scored)[1]
+    names = [result.system for result in scored.results]
     largest = max((abs(value) for value in pairs.difference.values()), default=0) or 1
     sign = -1 if scored.metric.lower_is_better else 1
 
@@ -191,13 +197,12 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
         if one == other:
             return "", ""
         p, difference = pairs.p_star[one, other], pairs.difference[one, other]
-        if p is None or p >= LEVEL:
-            return f"{difference:{signed}}", ""
-        return f"{difference:{signed}}*", charts.shade(sign * difference / largest)
+        text = fixed(difference, _places(scored), "+")
+        return (text, "") if p is None or p >= LEVEL else (f"{text}*", charts.shade(sign * difference / largest))
 
     caption = (
-        f"Row less column, {scored.metric.label(scored.metric.figures[0])}, best first. Coloured, with *: p < {LEVEL} "
-        f"({scored.star_test or CALIBRATED}, by Holm's method for all pairs)."
+        f"Row minus column, {scored.metric.axis(scored.metric.figures[0])}, best system first. Coloured, with *: "
+        f"p < {LEVEL} ({scored.star_test or CALIBRATED} test, Holm's correction for all pairs)."
     )
     rows = [(names[one], [cell(one, other) for other in pairs.order]) for one in pairs.order]
     return {
@@ -207,117 +212,161 @@ def _pairs(scored: ScoredSystems, pairs: AllPairs) -> dict[str, Any]:
     }
 
 
-def _bins_chart(scored: ScoredSystems, one: Breakdown, figure: str) -> tuple[Any, str]:
-    rows = [
-        _whisker(result.system, part.figures[figure], number, "" if number else f"{of.label} ({part.examples:,})")
-        for of, parts in zip(one.bins, one.parts, strict=True)
-        for number, (result, part) in enumerate(zip(scored.results, parts, strict=True))
+def _breakdown(one: ScoredSystems, figure: str, number: int) -> dict[str, Any]:
+    """The bins of a feature from left to right and a line per system, as a chart and as a table.
+
+    :param number: of the feature; the heads of the table link to the examples of their bins.
+    """
+    name, by, width = one.metric.axis(figure), one.by or "", one.metric.width
+    bins = [(bin.label, part.examples) for bin, part in one.results[0].bins]
+    marks = [
+        [_whisker(result.system, part.figures[figure], place) for _, part in result.bins]
+        for place, result in enumerate(one.results)
     ]
-    name = scored.metric.label(figure)
-    title = f"{name} by {one.name}"
-    return charts.whiskers(rows, name, title, scored.metric.width), f"{title} (number of examples)"
+    rows = [["examples", *(f"{count:,}" for _, count in bins)]]
+    rows += [[one.title(row[0].name), *(fixed(mark.value, _places(one), none=NONE) for mark in row)] for row in marks]
+    label = f"{by} ({UNITS[by]})" if by in UNITS else by
+    caption = f"{name} by {label}"
+    table = as_table(caption, caption, [by, *(text for text, _ in bins)], rows, bins_table(one, figure, width))
+    joined = one.results[0].bins[0][0].high is not None
+    chart = charts.lines(marks, bins, (label, name), caption, places=width, joined=joined)
+    return table | {"number": number, "chart": chart if len(bins) <= DRAWN else ""}
 
 
-def _difference_tables(one: Differences) -> tuple[str, list[dict[str, Any]]]:
-    """Where two systems differ: n-grams, words by their count in training, kinds."""
+def _details(scored: ScoredSystems) -> dict[str, Any] | None:
+    """The parts of a figure, means over seeds: brevity penalty, length ratio and precisions of BLEU."""
+    metric, rows, head = scored.metric, [], ["system"]
+    for result in scored.results:
+        runs = [metric.details(metric.collect(one, np.arange(metric.n)).sum(axis=0)) for one in result.statistics]
+        head = ["system", *runs[0]]
+        means = [(name, float(np.mean([run[name] for run in runs]))) for name in runs[0]]
+        rows.append([scored.title(result.system), *(f"{value:.{1 if '%' in name else 3}f}" for name, value in means)])
+    return as_table("Parts", f"Parts of {metric.name}, means of seeds", head, rows) if len(head) > 1 else None
+
+
+def _distribution(scored: ScoredSystems, scores: Sequence[np.ndarray]) -> list[tuple[Any, str]]:
+    """Scores of single examples: a histogram for each system, and each system against the baseline."""
+    names, means = [result.system for result in scored.results], np.array([one.mean(axis=0) for one in scores])
+    means = means[:, np.isfinite(means).all(axis=0)]
+    if len(np.unique(means)) <= FEW:
+        return []
+    name, base, none = scored.metric.name, _base(scored), (np.zeros(0), np.zeros(0))
+    title = f"{name} of single examples"
+    rounded = np.round(means, max(1, scored.metric.width)).tolist()
+    series = [charts.Series(charts.cut(own), rounded[at], at % len(COLOURS)) for at, own in enumerate(names)]
+    found = [(charts.histograms(series, name, title, unit="examples"), f"{title}; dashed: the median")]
+    for place, own in enumerate(names):
+        if place != base:
+            points = (means[base], means[place])
+            behind, dots = (none, points) if means.shape[1] <= DOTS else (points, none)
+            title = f"{own} against {names[base]}"
+            chart = charts.scatter(
+                behind, dots, (charts.cut(names[base]), charts.cut(own)), title, pair=f"{place} {base}"
+            )
+            found.append((chart, f"{title}: {name} of each example. Draw a rectangle to list its examples."))
+    return found
+
+
+def _base(scored: ScoredSystems) -> int:
+    """The number of the system that the others are compared with."""
+    return [scored.baseline in (None, result.system) for result in scored.results].index(True)
+
+
+def _difference_tables(scored: ScoredSystems, one: Differences) -> tuple[str, list[dict[str, Any]]]:
+    """Where two systems differ: n-grams, words by their count in training, bins of examples."""
+    by = scored.by or "type"
     shown: list[tuple[str, str, Sequence[FoundDifference]]] = [
-        ("n-gram", f"N-grams: {len(one.ngrams):,} of {one.tested:,} differ", one.shown),
-        ("count in training", "F1 of words, by their count in the training text", one.words),
-        ("kind", "Kinds of examples", one.kinds),
+        ("n-gram", f"N-grams, times right: {len(one.ngrams):,} of {one.tested:,} differ", one.shown),
+        ("count in training", "F1 of words in percent, by training count", one.words),
+        (by, f"{scored.metric.axis(scored.metric.figures[0])} by {by}", one.kinds),
     ]
     tables = []
     for head, caption, found in shown:
         rows = [
-            [row.what, f"{row.count:,}", f"{row.ours:.1f}", f"{row.theirs:.1f}", _p(row.p_value), _p(row.q_value)]
+            [row.what, f"{row.count:,}", *(f"{value:,.1f}" for value in (row.ours, row.theirs)),
+             p_text(row.q_value, NONE)]
             for row in found
-        ]
+        ]  # fmt: skip
         if rows:
-            columns = [head, "examples", one.system, one.against, "p", "q"]
+            columns = [head, "examples", one.system, one.against, "q"]
             tables.append(as_table(caption, caption, columns, rows))
-    return f"{one.system} and {one.against}", tables
+    return f"{one.system} against {one.against}", tables
 
 
 def _compounds(evaluation: Evaluation) -> list[dict[str, Any]]:
     """A system's reasons and the compounds it never gets right."""
-    scored, found = evaluation.scored, []
-    if not isinstance(scored.metric, Cter):
+    metric, found = evaluation.scored.metric, []
+    if not isinstance(metric, Cter):
         return []
-    for number, (result, more) in enumerate(zip(scored.results, scored.more, strict=True)):
-        reasons = [
-            (f"{'no translation of' if kind == 'missing' else 'order'} {name}", count)
-            for kind in ("missing", "order")
-            for name, count in more["errors"][kind].items()
-        ]
-        reasons.sort(key=lambda item: -item[1])
+    for number, system in enumerate(evaluation.systems):
+        reasons = Counter(
+            reason for run in system.runs for judged in metric.judge_all(run) for reason in judged.reasons
+        ).most_common()
         never = never_right(evaluation, number)
-        found.append(
-            {
-                "system": result.system,
-                "reasons": reasons[:REASONS],
-                "all_reasons": len(reasons),
-                "never": never[:COMPOUNDS],
-                "all_never": len(never),
-                "compounds": len(set(scored.metric.compounds)),
-            }
+        rows = [[reason, f"{count:,}"] for reason, count in reasons[:REASONS]]
+        caption = f"The {len(rows)} commonest of {len(reasons):,} reasons, in rows of all seeds"
+        shown = as_table(f"Reasons, {system.name}", caption, ["reason", "rows"], rows)
+        head = ["compound", "type", "rows", "commonest reason"]
+        of_compounds = as_table(
+            f"Never right, {system.name}", "Wrong in every context and seed", head, never[:COMPOUNDS]
         )
+        found.append({"system": system.name, "reasons": shown, "never": of_compounds, "all_never": len(never),
+                      "compounds": len(set(metric.compounds))})  # fmt: skip
     return found
 
 
-def _examples(evaluation: Evaluation, asked: EvaluationInputs) -> dict[str, Any]:
-    """The table of examples: every system's text and score, of which the page shows two side by side."""
-    metric = evaluation.scored.metric
-    scores, typical = example_scores(metric, evaluation.systems, evaluation.scored.results)
-    chosen = most_telling(scores, MOST_EXAMPLES).tolist()
-    references, sources = asked.references, asked.sources
-    compounds = metric.compounds if isinstance(metric, Cter) else None
-    fields = ["number", "scores", "texts"]
-    fields += ["reference"] * bool(references) + ["source"] * bool(sources) + ["compound"] * bool(compounds)
-    rows = []
-    # Scores from elsewhere are shown as they are where nobody gave the texts.
-    systems = evaluation.systems
-    said = [texts or system.runs for texts, system in zip(outputs_of(metric, systems), systems, strict=True)]
-    for place in chosen:
-        row: list[Any] = [
+def _examples(
+    evaluation: Evaluation, asked: EvaluationInputs, scores: Sequence[np.ndarray], found: Sequence[ScoredSystems]
+) -> dict[str, Any]:
+    """The table of examples: every system's outputs and score, of which the page shows two side by side."""
+    metric, means = evaluation.scored.metric, np.array([one.mean(axis=0) for one in scores])
+    texts: dict[str, Sequence[str]] = {"source": asked.sources} if asked.sources else {}
+    texts |= {"compound": metric.compounds} if isinstance(metric, Cter) else {}
+    texts |= {"reference": [example[0] for example in asked.references]} if asked.references else {}
+    places: list[list[str]] = [[] for _ in range(metric.n)]
+    groups = []
+    for number, one in enumerate(found):
+        bins = [(f"{number}.{place}", bin) for place, (bin, _) in enumerate(one.results[0].bins)]
+        groups.append((one.by, [(name, bin.label) for name, bin in bins]))
+        for name, bin in bins:
+            for place in bin.rows.tolist():
+                places[place].append(name)
+    rows = [
+        [
             place + 1,
-            [round(float(score), 2) for score in scores[:, place]],
-            [runs[min(run, len(runs) - 1)][place] for runs, run in zip(said, typical[:, place], strict=True)],
+            [round(float(score), 2) for score in means[:, place]],
+            outputs(evaluation, scores, place),
+            places[place],
+            *(lines[place] for lines in texts.values()),
         ]
-        row += [references[place][0]] if references else []
-        row += [sources[place]] if sources else []
-        row += [compounds[place]] if compounds else []
-        rows.append(row)
-    names = [system.name for system in evaluation.systems]
+        for place in most_telling(means, min(MOST_EXAMPLES, MOST_OUTPUTS // sum(map(len, scores)))).tolist()
+    ]
+    names, base = [system.name for system in evaluation.systems], _base(evaluation.scored)
+    first = 1 if len(names) > 1 and not base else 0
+    scored = [("a", names[first]), ("b", names[base]), ("difference", "difference")][: 3 if len(names) > 1 else 1]
     columns: list[dict[str, Any]] = [{"name": "number", "label": "no.", "digits": 0}]
-    columns.append({"score": "a", "label": names[0], "digits": 1, "down": True})
-    filters: list[dict[str, Any]] = [{"kind": "range", "label": names[0], "column": 1}]
-    if len(names) > 1:
-        columns.append({"score": "b", "label": names[1], "digits": 1, "down": True})
-        columns.append({"score": "difference", "label": "difference", "digits": 1, "down": True})
-        filters = [
-            {"kind": "system", "label": "system", "which": "a", "names": names, "chosen": 0},
-            {"kind": "system", "label": "against", "which": "b", "names": names, "chosen": 1},
-            {"kind": "range", "label": "difference", "column": 3},
-        ]
-    texts = [example[0] for example in references] if references else list(said[0][0])
+    columns += [{"score": which, "label": label, "digits": 1, "down": True} for which, label in scored]
+    filters: list[dict[str, Any]] = [{"kind": "bin", "label": "bin", "groups": groups}] if groups else []
+    for column, (which, label) in enumerate(scored, 1):
+        if len(names) > 1 and which in "ab":
+            chosen, label = ((first, "system"), (base, "against"))[which == "b"]
+            filters.append({"kind": "system", "label": label, "which": which, "names": names, "chosen": chosen})
+            label = f"{label}: score"
+        filters.append({"kind": "range", "label": label, "column": column})
+    less = metric.lower_is_better and not isinstance(metric, Cter)  # of CTER, a row is right (100) or wrong
     data = {
         "kind": "scores",
-        "fields": fields,
+        "fields": ["number", "scores", "outputs", "bins", *texts],
         "rows": rows,
         "columns": columns,
-        # the first system furthest ahead comes first; of one system, what it does worst
-        "sort": [3, not _less_is_better(evaluation)] if len(names) > 1 else [1, _less_is_better(evaluation)],
-        "searched": [name for name in ("source", "reference", "compound", "texts") if name in fields],
+        # the examples on which the first system is furthest ahead; of one system, its worst
+        "sort": [3, not less] if len(names) > 1 else [1, less],
+        "searched": [*texts, "outputs"],
         "systems": names,
-        "note": "compound",
-        "unspaced": is_unspaced(texts),
-        "brush": None,
+        "pair": [first, base],
+        "unspaced": is_unspaced([row[-1] if asked.references else row[2][0][0][0] for row in rows]),
+        "brush": [2, 1] if len(names) > 1 else None,
     }
     several = any(len(system.runs) > 1 for system in evaluation.systems)
     return {"data": data, "columns": columns, "filters": filters, "shown": len(rows), "all": metric.n,
-            "several": several, "reference": bool(references), "less": _less_is_better(evaluation)}  # fmt: skip
-
-
-def _less_is_better(evaluation: Evaluation) -> bool:
-    """Whether an example with a lower score is the better one: CTER's rows are right (100) or wrong."""
-    metric = evaluation.scored.metric
-    return metric.lower_is_better and not isinstance(metric, Cter)
+            "several": several, "reference": bool(asked.references), "less": less}  # fmt: skip

@@ -49,15 +49,44 @@ def test_either_way_and_other_systems(opened, page_file):
     page = opened(page_file)
     differences = [float(text) for text in page.locator("td[data-name='difference']").all_text_contents()]
     assert differences == sorted(differences, reverse=True) and differences[0] == 100.0
+    assert "wrong words" in first_row(page).inner_text()
     page.locator("th", has_text="difference").locator("button").click()
     differences = [float(text) for text in page.locator("td[data-name='difference']").all_text_contents()]
     assert differences == sorted(differences) and differences[0] == -100.0
-    assert "wrong words" in first_row(page).inner_text()
-    page.locator("select[data-system=b]").select_option(label="third")
-    assert page.locator(".examples th button").all_text_contents() == ["no.", "good", "third", "difference"]
+    page.locator("select[data-system=a]").select_option(label="third")
+    assert page.locator(".examples th button").all_text_contents() == ["no.", "third", "good", "difference"]
     assert "nothing" in first_row(page).inner_text() and first_row(page).locator("ins").count() >= 1
     page.locator("button[type=reset]").click()
-    expect(page.locator(".examples th button").nth(2)).to_have_text("bad")
+    expect(page.locator(".examples th button").nth(1)).to_have_text("bad")  # against the baseline, good
+
+
+def test_a_bin_lists_its_examples(opened, page_file):
+    page = opened(page_file)
+    link = page.locator("a[data-bin]").first
+    count = page.locator("tr", has_text="examples").locator("td").first.inner_text()
+    link.click()
+    expect(page.locator(".said")).to_contain_text(f"of {count} found of 60")
+    assert page.locator("select[name=bin]").input_value() == link.get_attribute("data-bin")
+
+
+def test_a_table_is_copied_as_latex(browser, page_file):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    button = page.locator("#systems ~ button.copy").first
+    button.click()
+    expect(button).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()").startswith(r"\begin{tabular}{l")
+    context.close()
+
+
+def test_every_seed_with_another_output_is_shown(opened, tmp_path):
+    runs = {"one": [["a b", "c d"], ["a b", "c x"], ["a b", "c x"]], "two": ["a b", "c d"]}
+    page = opened(written(tmp_path / "seeds.html", runs, ["a b", "c d"]))
+    page.locator("th", has_text="no.").locator("button").click()
+    rows = page.locator(".examples tbody tr")
+    assert rows.nth(0).locator(".chip").all_text_contents() == ["seeds 1, 2, 3: 100.0"]
+    assert rows.nth(1).locator(".chip").all_text_contents() == ["seeds 2, 3: 0.0", "seed 1: 100.0"]
 
 
 def test_searching_all_texts(opened, page_file):

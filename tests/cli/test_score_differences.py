@@ -26,7 +26,7 @@ def test_text_and_page(texts, run):
     assert "largest differences: row" in text
     page = (texts / "page.html").read_text()
     assert "Where systems differ" in page
-    assert "F1 of words, by their count in the training text" in page
+    assert "F1 of words in percent, by training count" in page
 
 
 def test_scores_from_elsewhere_have_n_grams_where_the_texts_are_given(texts, run):

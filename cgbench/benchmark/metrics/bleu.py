@@ -186,6 +186,12 @@ class Bleu(SacreMetric):
             options["tokenize"] = tokenize
         super().__init__(references, **options)
 
+    def details(self, sums: np.ndarray) -> dict[str, float]:
+        """Brevity penalty, length ratio, and the precision of each n-gram order in percent."""
+        made = self._metric._compute_score_from_stats(sums.tolist())
+        precisions = {f"{order}-gram %": value for order, value in enumerate(made.precisions, 1)}
+        return {"BP": made.bp, "length ratio": made.ratio, **precisions}
+
 
 class ChrF(SacreMetric):
     """chrF as sacrebleu computes it; chrF++ with the setting word_order=2."""
@@ -197,6 +203,7 @@ class Ter(SacreMetric):
     """Translation edit rate (TER) as sacrebleu computes it."""
 
     kind = "ter"
+    unit = "%"
     lower_is_better = True
     top = None  # more edits than words
 

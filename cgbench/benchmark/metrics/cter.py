@@ -41,12 +41,18 @@ class Judgement:
     order: tuple[str, ...]
     wrong: bool
 
+    @property
+    def reasons(self) -> list[str]:
+        """Why the row is wrong, in words."""
+        return [f"no translation of {name}" for name in self.missing] + [f"order {rule}" for rule in self.order]
+
 
 class Cter(Metric):
     """Compound translation error rate (CTER): instance and aggregate, by phrase type, with reasons."""
 
     name = "CTER"
     figures = ("instance", "aggregate")
+    unit = "%"
     needs = "sources"
     lower_is_better = True
     joins_pieces = True

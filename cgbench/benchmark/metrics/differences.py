@@ -75,8 +75,8 @@ class Example:
 class Differences:
     """Where the system ``system`` differs from ``against``.
 
-    ``ngrams``: those with a q-value below the level, the most telling first, of ``tested``; ``words`` and ``kinds``:
-    all; ``examples``: of each sign, the largest.
+    ``ngrams``: those with a q-value below the level, the most telling first, of ``tested``; ``shown``: the first of
+    each sign, of which none is within another; ``words`` and ``kinds``: all; ``examples``: of each sign, the largest.
     """
 
     system: str
@@ -86,12 +86,7 @@ class Differences:
     words: tuple[FoundDifference, ...]
     kinds: tuple[FoundDifference, ...]
     examples: tuple[Example, ...]
-
-    @property
-    def shown(self) -> list[FoundDifference]:
-        """The n-grams that tell most: those that the first system has right more often, then the others."""
-        ahead = [row for row in self.ngrams if row.ours > row.theirs][:SHOWN]
-        return ahead + [row for row in self.ngrams if row.ours < row.theirs][:SHOWN]
+    shown: tuple[FoundDifference, ...] = ()
 
 
 def find_differences(
@@ -113,7 +108,7 @@ def find_differences(
     names = [result.system for result in results]
     base = 0 if comparison.baseline is None else names.index(comparison.baseline)
     said = outputs_of(metric, systems)
-    scores, typical = example_scores(metric, systems, results)
+    scores = example_scores(metric, systems, results)
     kinds = _bins_of(metric, results)
     counts = _counter(material) if material.train is not None and references is not None else None
     split: Callable[[str], list[str]] = words_of
@@ -127,11 +122,11 @@ def find_differences(
         pair = (number, base)
         texts = [said[one] for one in pair]
         known = bool(expected) and all(texts)
-        tested, ngrams = _ngrams(expected, texts, split) if known else (0, ())
+        tested, ngrams, shown = _ngrams(expected, texts, split) if known else (0, (), ())
         words = _words(expected, texts, split, counts, comparison) if known and counts is not None else ()
         of_kinds = _kinds(metric, [results[one] for one in pair], comparison, kinds)
-        examples = _examples(metric, scores[list(pair)], typical[list(pair)], texts)
-        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples))
+        examples = _examples(metric, [scores[one] for one in pair], texts)
+        found.append(Differences(name, names[base], tested, ngrams, words, of_kinds, examples, shown))
     return tuple(found)
 
 
@@ -158,24 +153,20 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2 * tail / 2**total)
 
 
-def example_scores(
-    metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]
-) -> tuple[np.ndarray, np.ndarray]:
-    """The score of each example of each system, the mean of its runs, float64 ``[systems, n]``; and the number of the
-    run whose score is nearest to that, int64 ``[systems, n]``.
+def example_scores(metric: Metric, systems: Sequence[System], results: Sequence[SystemScores]) -> list[np.ndarray]:
+    """The score of each example in each run, float64 ``[runs, n]`` per system.
 
     sacrebleu's score of a sentence; 100 for a row that is right and 0 for one that is wrong.
     """
-    found, typical = [], []
+    found = []
     for system, result in zip(systems, results, strict=True):
         runs = []
         for texts, statistics in zip(system.runs, result.statistics, strict=True):
             rows = metric.per_example(texts, statistics)
             key = next(name for name in ("score", "correct", *rows[0]) if isinstance(rows[0].get(name), (int, float)))
             runs.append([(100.0 if key == "correct" else 1.0) * float(row[key]) for row in rows])
-        found.append(np.mean(runs, axis=0))
-        typical.append(np.argmin(np.abs(np.array(runs) - found[-1]), axis=0))
-    return np.array(found), np.array(typical)
+        found.append(np.array(runs))
+    return found
 
 
 def _characters(text: str) -> list[str]:
@@ -202,8 +193,8 @@ def _expected(example: Sequence[str], split: Words) -> Counter[Ngram]:
 
 def _ngrams(
     expected: Sequence[Counter[Ngram]], texts: Sequence[Sequence[Sequence[str]]], split: Words
-) -> tuple[int, tuple[FoundDifference, ...]]:
-    """How many n-grams were tested, and those that differ."""
+) -> tuple[int, tuple[FoundDifference, ...], tuple[FoundDifference, ...]]:
+    """The number of n-grams tested, those that differ, and those of them to show."""
     inside: Counter[Ngram] = Counter()
     for one in expected:
         inside.update(one.keys())
@@ -224,11 +215,26 @@ def _ngrams(
     p_values = [sign_test(signs[0][ngram], signs[1][ngram]) for ngram in order]
     blank = " " if split is words_of else ""
     found = [
-        FoundDifference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q)
+        (ngram, FoundDifference(blank.join(ngram), inside[ngram], right[0][ngram], right[1][ngram], p, q))
         for ngram, p, q in zip(order, p_values, false_discovery(p_values), strict=True)
         if q is not None and q < LEVEL
     ]
-    return len(order), tuple(sorted(found, key=lambda one: (one.q_value, one.p_value, one.what)))
+    found.sort(key=lambda one: (one[1].q_value, one[1].p_value, one[1].what))
+    shown: list[FoundDifference] = []
+    for ours_more in (True, False):
+        kept: list[Ngram] = []
+        for ngram, one in found:
+            if (one.ours > one.theirs) != ours_more or len(kept) == SHOWN:
+                continue
+            if not any(_within(ngram, other) or _within(other, ngram) for other in kept):
+                kept.append(ngram)
+                shown.append(one)
+    return len(order), tuple(one for _, one in found), tuple(shown)
+
+
+def _within(inner: Ngram, outer: Ngram) -> bool:
+    """Whether an n-gram is part of another."""
+    return any(outer[begin : begin + len(inner)] == inner for begin in range(len(outer) - len(inner) + 1))
 
 
 def _counter(material: FeatureInputs) -> Counter[str]:
@@ -326,11 +332,16 @@ def _kinds(
 
 
 def _examples(
-    metric: Metric, scores: np.ndarray, typical: np.ndarray, texts: Sequence[Sequence[Sequence[str]]]
+    metric: Metric, runs: Sequence[np.ndarray], texts: Sequence[Sequence[Sequence[str]]]
 ) -> tuple[Example, ...]:
-    """Those on which the first system is furthest ahead, then those on which the second is."""
-    gap = np.where(np.isfinite(scores).all(axis=0), scores[0] - scores[1], 0.0)
-    gap = -gap if metric.lower_is_better and not isinstance(metric, Cter) else gap
+    """Those on which the first system is furthest ahead, then those on which the second is.
+
+    Scores are means of the runs. The texts are those of the better system's best and of the other's worst run, so that
+    they are never alike where the scores differ.
+    """
+    scores = np.array([one.mean(axis=0) for one in runs])
+    flip = -1.0 if metric.lower_is_better and not isinstance(metric, Cter) else 1.0
+    gap = np.where(np.isfinite(scores).all(axis=0), flip * (scores[0] - scores[1]), 0.0)
     found: list[Example] = []
     for sign in (1.0, -1.0):
         order = np.argsort(-sign * gap, kind="stable")[:SHOWN].tolist()
@@ -339,8 +350,7 @@ def _examples(
                 break
             said: Any = None
             if all(texts):
-                said = tuple(
-                    runs[min(int(run), len(runs) - 1)][row] for runs, run in zip(texts, typical[:, row], strict=True)
-                )
+                best = [int(np.argmax(way * flip * one[:, row])) for way, one in zip((sign, -sign), runs, strict=True)]
+                said = tuple(of[min(run, len(of) - 1)][row] for of, run in zip(texts, best, strict=True))
             found.append(Example(row + 1, float(scores[0, row]), float(scores[1, row]), said))
     return tuple(found)

@@ -23,6 +23,7 @@ class ExactMatch(Metric):
 
     name = "exact"
     figures = ("exact",)
+    unit = "%"
 
     def __init__(
         self, references: Sequence[Sequence[str]], *, lowercase: bool = False, preset: str | None = None

@@ -88,6 +88,7 @@ class Metric(ABC):
     bottom: float | None = 0.0
     top: float | None = 100.0
     of_texts = True
+    unit = ""  # of its figures, for pages: "%"
     width = 1  # decimals shown where nobody says how many
     notes: tuple[str, ...] = ()
     control: Metric | None = None
@@ -122,6 +123,10 @@ class Metric(ABC):
     def label(self, figure: str) -> str:
         """A figure with the name of the metric; the name alone where it has no other figure."""
         return f"{self.name} {figure}" if len(self.figures) > 1 else self.name
+
+    def axis(self, figure: str) -> str:
+        """A figure with its unit, for charts and pages."""
+        return self.label(figure) + (f" ({self.unit})" if self.unit else "")
 
     @property
     def n(self) -> int:
@@ -180,6 +185,10 @@ class Metric(ABC):
     def describe(self, sums: np.ndarray) -> str:
         """More about a figure in the metric's own form (BLEU: precisions and brevity penalty)."""
         return ""
+
+    def details(self, sums: np.ndarray) -> dict[str, float]:
+        """The parts of a figure by name (BLEU: brevity penalty, length ratio, precisions), for the report page."""
+        return {}
 
     def per_example(self, hypotheses: Sequence[str], statistics: np.ndarray) -> list[dict[str, Any]]:
         """A row per example for ``--per-example``, the same keys in each."""

@@ -87,6 +87,7 @@ class SegmentScores(Metric):
         self.statistic, self.least = statistic, least_of(statistic)
         self._kept = None if missing is None or not missing.any() else ~missing
         self.percent = self.least is not None or scale == (0.0, 1.0)
+        self.unit = "%" if self.percent else ""
         self.width = 4 if largest <= 1 and not self.percent else 1
         self.bottom, self.top = (0.0, 100.0) if self.percent else scale or (None, None)
 

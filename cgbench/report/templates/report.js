@@ -21,6 +21,14 @@
 
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
 
+  document.querySelectorAll("[data-copy]").forEach((button) => {
+    const name = button.textContent, text = button.dataset.copy;
+    button.hidden = false;
+    button.addEventListener("click", () => (navigator.clipboard ? navigator.clipboard.writeText(text) : Promise.reject()).then(
+      () => { button.textContent = "Copied"; setTimeout(() => { button.textContent = name; }, 1500); },
+      () => button.replaceWith(make("pre", { text }))));
+  });
+
   const data = JSON.parse($("#data").textContent);
   const section = $("#examples");
   if (!data.rows || !section) return;
@@ -119,25 +127,27 @@
     if (hypothesis) parts.push(part("ensemble", data.langs[1], () => marked(hypothesis, said, "ins"), hypothesis.length));
     return parts;
   }
-  let first = 0, second = Math.min(1, (data.systems || []).length - 1);
+  let [first, second] = data.pair || [];
   function ofScores(row) {
-    const parts = [];
+    const parts = ["source", "compound"].filter((name) => at[name] !== undefined)
+      .map((name) => part(name, undefined, () => [row[at[name]]], split(row[at[name]]).length));
     const reference = at.reference === undefined ? null : split(row[at.reference]);
-    if (at.source !== undefined) parts.push(part("source", undefined, () => [row[at.source]], split(row[at.source]).length));
-    if (at.note !== undefined && row[at.note]) parts.push(part(data.note, undefined, () => [row[at.note]], 1));
-    const texts = row[at.texts];
     const pair = first === second ? [first] : [first, second];
+    const outputs = pair.map((system) => row[at.outputs][system]);
     if (reference) {
-      const kept = pair.map((system) => common(split(texts[system]), reference)[1]);
-      const both = ones(reference).map((_, place) => kept.every((one) => one[place]) ? 1 : 0);
-      parts.push(part("reference", undefined, () => marked(reference, both, "del"), reference.length));
+      const kept = outputs.flat().map((one) => common(split(one[0]), reference)[1]);
+      const all = ones(reference).map((_, place) => kept.every((one) => one[place]) ? 1 : 0);
+      parts.push(part("reference", undefined, () => marked(reference, all, "del"), reference.length));
     }
-    pair.forEach((system, place) => {
-      const words = split(texts[system]);
-      // against the reference; where there is none, against the other system
-      const other = reference || (pair.length > 1 ? split(texts[pair[1 - place]]) : words);
-      parts.push(part(data.systems[system], undefined, () => marked(words, common(words, other)[0], "ins"), words.length));
-    });
+    outputs.forEach((own, place) => own.forEach(([text, seeds, score, reason], number) => {
+      const words = split(text);
+      // against the reference; without one, against the other system
+      const other = reference || (pair.length > 1 ? split(outputs[1 - place][0][0]) : words);
+      const shown = part(number ? "" : data.systems[pair[place]], undefined, () => marked(words, common(words, other)[0], "ins"), words.length);
+      const chips = own.length > 1 || seeds.length > 1 ? [`seed${seeds.length > 1 ? "s" : ""} ${seeds.join(", ")}: ${score.toFixed(1)}`] : [];
+      for (const chip of chips.concat(reason || [])) shown.lastChild.append(" ", make("span", { class: "chip", dir: "ltr", text: chip }));
+      parts.push(shown);
+    }));
     return parts;
   }
   const text = data.kind === "release" ? ofRelease : ofScores;
@@ -153,7 +163,8 @@
   const form = $("form.filter", section), body = $("tbody", section), said = $(".said", section);
   const heads = Array.from(section.querySelectorAll("th[data-column]"));
   const searched = data.rows.map(() => null);
-  const haystack = (number) => searched[number] ??= data.searched.map((name) => [].concat(data.rows[number][at[name]]).join("\n")).join("\n").toLowerCase();
+  const texts = (row, name) => name === "outputs" ? row[at.outputs].flat().map((one) => one[0]).join("\n") : row[at[name]];
+  const haystack = (number) => searched[number] ??= data.searched.map((name) => texts(data.rows[number], name)).join("\n").toLowerCase();
   let found = [];
 
   function filter() {
@@ -166,6 +177,8 @@
       if (input.dataset.test === "max") tests.push((row) => value(row, column) <= limit);
       if (input.dataset.test === "is") tests.push((row) => String(value(row, column)) === input.value);
     }
+    const bin = form.elements.bin && form.elements.bin.value;
+    if (bin) tests.push((row) => row[at.bins].includes(bin));
     found = [];
     data.rows.forEach((row, number) => {
       if (words && !haystack(number).includes(words)) return;
@@ -222,6 +235,7 @@
     if (state.sort === column) state.down = !state.down; else { state.sort = column; state.down = columns[column].down === true; }
     sort();
   }));
+  document.querySelectorAll("[data-bin]").forEach((link) => link.addEventListener("click", () => { form.elements.bin.value = link.dataset.bin; filter(); }));
   section.querySelectorAll("[data-go]").forEach((button) => button.addEventListener("click", () => { state.page += +button.dataset.go; show(); }));
   $("[name='size']", section).addEventListener("change", (event) => { state.size = +event.target.value; state.page = 0; show(); });
 

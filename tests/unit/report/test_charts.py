@@ -76,16 +76,38 @@ def test_a_scatter_says_what_its_edges_are():
 
 def test_whiskers():
     rows = [
-        charts.Whisker("one", 10.0, 8.0, 12.0, (9.0, 11.0), 0, "first"),
+        charts.Whisker("one", 10.0, 8.0, 12.0, (9.0, 11.0)),
         charts.Whisker("a name that is much too long for it", None),
     ]
     chart = parsed(charts.whiskers(rows, "BLEU", "t"))
     texts = [text.text for text in chart.iter("text")]
-    assert "first" in texts and "10.0" in texts and "a name that is mu…" in texts
+    assert "10.0" in texts and "a name that is mu…" in texts
     assert len(list(chart.iter("circle"))) == 2
     (interval,) = [one for one in chart.iter("line") if "interval" in one.get("class")]
     dots = sorted(float(one.get("cx")) for one in chart.iter("circle"))
     assert float(interval.get("x1")) < dots[0] < dots[1] < float(interval.get("x2"))
+
+
+def test_bins_stand_side_by_side():
+    one = [charts.Whisker("one", value, value - 1, value + 1, (), 0) for value in (30.0, 20.0)]
+    other = [charts.Whisker("other", value, None, None, (), 1) for value in (25.0, None)]
+    drawn = parsed(charts.lines([one, other], [("< 5", 1200), (">= 5", 7)], ("length, words", "BLEU"), "t"))
+    texts = [text.text for text in drawn.iter("text")]
+    assert {"< 5", "(1,200)", ">= 5", "(7)", "length, words", "BLEU", "one", "other"} <= set(texts)
+    first, second = drawn.iter("polyline")
+    places = [tuple(map(float, pair.split(","))) for pair in first.get("points").split()]
+    assert places[0][0] < places[1][0] and places[0][1] < places[1][1]
+    assert len(second.get("points").split()) == 1 and len(list(drawn.iter("circle"))) == 3
+    long = charts.lines([one * 3], [("a very long name of a bin", 1)] * 6, ("category", "BLEU"), "t", joined=False)
+    assert "rotate" in str(long) and "polyline" not in str(long) and "a very long name …" in str(long)
+
+
+def test_two_systems_have_one_scale():
+    chart = parsed(charts.scatter((np.zeros(0),) * 2, (np.array([0.0, 4.0]), np.array([1.0, 9.0])), ("a", "b"), "t",
+                                  pair="1 0"))  # fmt: skip
+    (plot,) = [one for one in chart.iter("rect") if one.get("class") == "plot"]
+    assert plot.get("data-x") == plot.get("data-y") == "0.0 9.0" and plot.get("data-pair") == "1 0"
+    assert len(list(chart.iter("circle"))) == 2
 
 
 def test_a_bar_and_shades():

@@ -13,7 +13,7 @@ from cgbench.benchmark.metrics.differences import example_scores
 from cgbench.benchmark.metrics.ranks import compare_all
 from cgbench.errors import InputError
 from cgbench.report import score_page as module
-from cgbench.report.score_data import breakdowns, most_telling, never_right, wholes
+from cgbench.report.score_data import breakdowns, most_telling, never_right, outputs, wholes
 from cgbench.report.score_page import score_page
 
 
@@ -60,12 +60,26 @@ def test_intervals_and_all_pairs_are_there_unasked(exact):
 def test_the_breakdown_is_that_of_by(exact):
     (found,) = breakdowns(exact, exact.inputs)
     asked = quietly("exact", SYSTEMS, REFERENCES, by="length")
-    assert found.name == "length"
-    for place, (one, part) in enumerate(asked.results[1].bins):
-        assert found.bins[place].label == one.label
-        assert found.parts[place][1] == part
-    again = breakdowns(asked, asked.inputs)
-    assert [one.name for one in again] == ["length"] and again[0].parts == found.parts
+    assert found.by == "length"
+    (again,) = breakdowns(asked, asked.inputs)
+    assert again is asked.scored
+    for ours, theirs in zip(found.results, asked.results, strict=True):
+        assert [(one.label, part) for one, part in ours.bins] == [(one.label, part) for one, part in theirs.bins]
+
+
+def test_bins_stand_side_by_side_and_link_to_their_examples(exact):
+    html = score_page(exact)
+    table = re.search(r"<caption>exact \(%\) by length \(words\)</caption>(.*?)</table>", html, re.DOTALL)[1]
+    heads = re.findall(r'<a href="#examples" data-bin="([^"]*)"[^>]*>([^<]*)</a>', table)
+    (found,) = breakdowns(exact, exact.inputs)
+    assert heads == [(f"0.{place}", one.label) for place, (one, _) in enumerate(found.results[0].bins)]
+    assert re.findall('<th scope="row" dir="auto">([^<]*)</th>', table) == ["examples", *SYSTEMS]
+    data = data_of(html)
+    at = {name: place for place, name in enumerate(data["fields"])}
+    for place, (one, _) in enumerate(found.results[0].bins):
+        rows = [row[at["number"]] - 1 for row in data["rows"] if f"0.{place}" in row[at["bins"]]]
+        assert rows == one.rows.tolist()
+    assert 'data-copy="\\begin{tabular}' in html and r"exact by length & all" in html.replace("&amp;", "&")
 
 
 def test_examples_hold_what_each_system_said(exact):
@@ -74,7 +88,7 @@ def test_examples_hold_what_each_system_said(exact):
     at = {name: place for place, name in enumerate(data["fields"])}
     for row in data["rows"]:
         place = row[at["number"]] - 1
-        assert row[at["texts"]] == [texts[place] for texts in SYSTEMS.values()]
+        assert [text for ((text, _, _, _),) in row[at["outputs"]]] == [texts[place] for texts in SYSTEMS.values()]
         assert row[at["scores"]] == [100.0 * (texts[place] == REFERENCES[place]) for texts in SYSTEMS.values()]
     assert "cgbench score &lt;exact&gt;" in html and str(exact.signature) in html
     assert html == score_page(exact, command="cgbench score <exact>")
@@ -89,24 +103,27 @@ def test_the_examples_that_tell_most():
 def test_more_examples_than_are_shown(exact, monkeypatch):
     monkeypatch.setattr(module, "MOST_EXAMPLES", 10)
     html = score_page(exact)
-    assert len(data_of(html)["rows"]) == 10 and "Of 40 examples 10 are here: those on which the systems differ" in html
+    assert (
+        len(data_of(html)["rows"]) == 10 and "10 of 40 examples are listed: those on which the systems differ" in html
+    )
 
 
 def test_runs_are_means(exact):
     runs = quietly("exact", {"both": [SYSTEMS["good"], SYSTEMS["bad"]]}, REFERENCES)
-    scores, typical = scores_of(runs)
-    assert scores[0].tolist() == scores_of(exact)[0][:2].mean(axis=0).tolist()
-    assert not typical.any()  # of two, both are as near
+    (scores,) = scores_of(runs)
+    assert scores.tolist() == [one[0].tolist() for one in scores_of(exact)[:2]]
     three = quietly("exact", {"all": [SYSTEMS["good"], SYSTEMS["bad"], SYSTEMS["bad"]]}, REFERENCES)
-    assert scores_of(three)[1][0, :5].tolist() == [0, 1, 1, 1, 0]
+    # every different output, the worst first, with its seeds and score
+    assert outputs(three, scores_of(three), 0) == [[[REFERENCES[0], [1, 2, 3], 100.0, ""]]]
+    assert outputs(three, scores_of(three), 1) == [[["wrong", [2, 3], 0.0, ""], [REFERENCES[1], [1], 100.0, ""]]]
     html = score_page(runs)
     assert 'id="pairs"' not in html and 'id="differences"' not in html and html.count('class="run c0"') >= 2
 
 
 def test_differences_are_there_unasked(exact):
     html = score_page(exact)
-    assert re.findall("<h3>([^<]* and [^<]*)</h3>", html) == ["bad and good", "as bad and good"]
-    row = re.search(r'<th scope="row">line</th>(.*?)</tr>', html)[1]
+    assert re.findall("<summary>([^<]* against [^<]*)</summary>", html) == ["bad against good", "as bad against good"]
+    row = re.search(r'<th scope="row" dir="auto">line</th>(.*?)</tr>', html)[1]
     assert re.findall("<td>(.*?)</td>", row)[:3] == ["40", "10.0", "36.0"]
     asked = quietly("exact", SYSTEMS, REFERENCES, sources=REFERENCES, differences=True)
     assert "Where systems differ" in html and score_page(asked) == html
@@ -120,12 +137,16 @@ def test_hostile_text_is_data_alone():
     assert data_of(html)["systems"] == ["<script>alert(1)</script>", "b&\\x1b[31m"]
 
 
-def test_bleu_of_several_runs():
+def test_bleu_of_several_runs(monkeypatch):
     pytest.importorskip("sacrebleu")
+    monkeypatch.setattr(module, "FEW", 3)
     systems = {"a": [SYSTEMS["good"], SYSTEMS["bad"]], "b": SYSTEMS["as bad"]}
     found = quietly("bleu", systems, REFERENCES, sources=REFERENCES, paired=True, by="length", side="source")
     html = score_page(found)
-    assert "p (Holm)" in html and "BLEU by length" in html and "against a, by calibrated" in html
+    assert "p (Holm)" in html and "BLEU by length" in html and "difference from a; p: calibrated test" in html
+    table = re.search(r"<caption>Parts of BLEU, means of seeds</caption>(.*?)</table>", html, re.DOTALL)[1]
+    assert re.findall('<th scope="col">([^<]*)</th>', table)[:4] == ["system", "BP", "length ratio", "1-gram %"]
+    assert html.count('data-pair="1 0"') == 1 and "b against a: BLEU of each example" in html
 
 
 COMPOUNDS = {"source": ["a dog ran", "the dog", "a cat", "the cat"], "compound": ["dog", "dog", "cat", "cat"]}
@@ -139,18 +160,22 @@ def test_compounds_never_right(tmp_path):
         sources=COMPOUNDS["source"], compounds=COMPOUNDS["compound"], lexicon=tmp_path / "lexicon",
         atoms=tmp_path / "atoms", group_size=2,
     )  # fmt: skip
-    (cat,) = never_right(found, 0)
-    assert (cat.compound, cat.rows, cat.reason) == ("cat", 2, "no translation of cat") and never_right(found, 1) == []
+    assert never_right(found, 0) == [["cat", "NP", "2", "no translation of cat"]] and never_right(found, 1) == []
     html = score_page(found)
     assert "1 of 2 compounds are never right" in html and "0 of 2 compounds are never right" in html
     assert "no translation of dog" in html
+    data = data_of(html)
+    first = dict(zip(data["fields"], data["rows"][0], strict=True))
+    assert first["compound"] == "dog" and first["outputs"][0] == [
+        ["x", [2], 0.0, "no translation of dog"], ["D", [1], 100.0, ""]
+    ]  # fmt: skip
 
 
 def test_what_is_lost_from_a_control_set(exact):
     found = quietly("exact", SYSTEMS, REFERENCES, control_systems=dict.fromkeys(SYSTEMS, REFERENCES),
                     control_references=REFERENCES)  # fmt: skip
     html = score_page(found)
-    row = re.search(r'id="control".*?<th scope="row">bad</th>(.*?)</tr>', html, re.DOTALL)[1]
+    row = re.search(r'id="control".*?<th scope="row" dir="auto">bad</th>(.*?)</tr>', html, re.DOTALL)[1]
     assert re.findall("<td>([^<]*)</td>", row)[:3] == ["100.00", "25.00", "75.00"]
     assert 'id="control"' not in score_page(exact)
 
