@@ -1,4 +1,4 @@
-"""Every picture: figures of matplotlib in the colours of the report pages, and how a figure becomes a file."""
+"""Figures of matplotlib in the colours of the report pages, shown by notebooks and written to files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +160,31 @@ def draw_points_on(ax: Any, panel: PointPanel) -> None:
     ax.grid(axis="x" if panel.down else "y", alpha=0.3)
 
 
+def draw_cloud(
+    behind: tuple[Any, Any], points: tuple[Any, Any], labels: tuple[str, str], names: tuple[str, str]
+) -> Any:
+    """Many grey points, and some in colour in front of them; ``names`` are those of the axes."""
+    figure = _figure(5.5, 4)
+    ax = figure.subplots()
+    ax.plot(*behind, ".", color=COLOURS[6], alpha=0.3, markersize=4, label=labels[0], rasterized=True)
+    ax.plot(*points, ".", color=COLOURS[0], markersize=5, label=labels[1])
+    ax.set_xlabel(_plain(names[0]))
+    ax.set_ylabel(_plain(names[1]))
+    ax.legend(fontsize=8)
+    return figure
+
+
 def _figure(width: float, height: float) -> Any:
-    """A figure without pyplot: no window system is asked for, and nothing outlives it."""
-    return require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
+    """A figure without pyplot's windows and global state, which a notebook shows."""
+    figure = require("matplotlib.figure", "plots").Figure(figsize=(width, height), layout="constrained")
+    figure._repr_png_ = partial(_png, figure)
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=90, bbox_inches="tight", metadata=METADATA[".png"])
+    return buffer.getvalue()
 
 
 def _plain(text: str) -> str:

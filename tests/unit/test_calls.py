@@ -79,7 +79,9 @@ def test_a_plot_on_axes_that_are_there():
     ax = figures.Figure().subplots()
     assert found.plot(ax=ax) is ax.figure
     assert len(found.plot().axes) == 1
-    assert len(ax.containers) == 1 and ax.get_ylabel() == "exact"
+    assert len(ax.containers) == 1 and ax.get_ylabel() == "exact (%)"
+    whole = cgbench.exact_match({"one": ["a b"] * 3, "two": ["a"] * 3}, ["a b"] * 3).plot()  # all examples
+    assert whole._repr_png_().startswith(b"\x89PNG") and len(whole.axes[0].containers) == 2
     for arguments in ({"path": "x.svg", "ax": ax}, {"ax": 3}):
         with pytest.raises(cgbench.InputError, match="ax"):
             found.plot(**arguments)

@@ -153,11 +153,12 @@ class Evaluation:
         )
 
     def plot(self, path: AnyPath | None = None, *, ax: Any = None) -> Any:
-        """Draw the figures over the bins of ``by``, with 95 % intervals; return the figure of matplotlib.
+        """Draw the scores of all systems, in the bins of ``by`` if it was given, with 95 % intervals.
 
-        :param path: a .svg, .png or .pdf to write it to: a panel per figure of the metric.
-        :param ax: instead, an axes of matplotlib to draw the first figure of the metric on.
-        :raises InputError: both are given, there are no bins, the name ends otherwise, or matplotlib is not installed.
+        :param path: also write it to a .svg, .png or .pdf.
+        :param ax: draw the first score of the metric on these axes of matplotlib.
+        :returns: the figure of matplotlib, with a panel per score of the metric; a notebook shows it.
+        :raises InputError: both are given, the name ends otherwise, or matplotlib is not installed.
         """
         from cgbench.plots import draw_points, draw_points_on, is_picture, save
 
@@ -179,23 +180,22 @@ class Evaluation:
         return figure
 
     def _panels(self) -> list[PointPanel]:
-        """Every figure of the metric that a bin has, over the bins."""
+        """Every figure of the metric that a bin has, over the bins; without bins, over all examples."""
         from cgbench.plots import PointPanel, Points
 
-        scored = self.scored
-        if not scored.by:
-            raise InputError(f"a plot has the bins of {argument('by')} side by side; give it")
-        bins, metric = [one for one, _ in scored.results[0].bins], scored.metric
+        scored, metric = self.scored, self.scored.metric
+        bins = [(one.label, len(one.rows)) for one, _ in scored.results[0].bins] or [("all", metric.n)]
         panels = []
         for name in metric.figures:
             points = []
             for result in scored.results:
-                found = [part.figures[name] for _, part in result.bins]
+                found = [part.figures[name] for part in result.parts[-len(bins) :]]
                 ends = [[one.value, one.ci_low, one.ci_high] for one in found]
                 points.append(Points(result.system, *np.array(ends, float).T.tolist()))
             if not all(np.isnan(one.values).all() for one in points):
-                labels = [f"{one.label}\n{len(one.rows):,}" for one in bins]
-                panels.append(PointPanel(labels, points, "", metric.label(name), f"{scored.by} (examples below)"))
+                labels = [f"{label}\n{count:,}" for label, count in bins]
+                by = f"{scored.by} (number of examples)" if scored.by else "(number of examples)"
+                panels.append(PointPanel(labels, points, "", metric.axis(name), by))
         return panels
 
     def write_per_example(self, path: AnyPath, safe: bool = False) -> None:

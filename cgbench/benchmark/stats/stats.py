@@ -73,6 +73,23 @@ class Statistics:
         table = report(self.rows, self.published, form)
         return safe_tsv(table) if safe and form == "tsv" else table
 
+    def plot(self) -> Any:
+        """Draw the share of novel n-grams by length, one line per test text.
+
+        :returns: a figure of matplotlib, which a notebook shows; ``figure.savefig("file.svg")`` writes it.
+        :raises InputError: matplotlib is not installed.
+        """
+        from cgbench.plots import PointPanel, Points, draw_points
+
+        rows = self.to_json()
+        orders = list(rows[0]["word_ngrams"])
+        nothing = [float("nan")] * len(orders)
+        points = [
+            Points(row["name"], [100 * row["word_ngrams"][order]["share"] for order in orders], nothing, nothing)
+            for row in rows
+        ]
+        return draw_points([PointPanel(orders, points, "", "novel n-grams, %", "words in the n-gram")])
+
     def __repr__(self) -> str:
         return self.report()
 
