@@ -28,12 +28,12 @@ from pathlib import Path
 import numpy as np
 from scan import machine
 
-from cgbench.benchmark.divergence.elements import Elements, elements_of, kind_of
+from cgbench.benchmark.divergence.elements import Elements, element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences
 from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.benchmark.splits.search import search
 
-KIND = kind_of("words", "count")
+KIND = element_type("words", "count")
 DRAWN = 500
 EVERY = 20
 """Steps between two tries to move an example from set to set: the default of dbca's command."""

@@ -1,8 +1,8 @@
-"""What a planned build will cost on this machine: time, memory and disk of each step.
+"""The cost of a planned build on this machine: time, memory and disk of each step.
 
 Two samples are timed: known n-grams and scan on a part of the texts; some updates of a model of the right size and
-translations by it, in as many processes as the build will have at once (two on two cores are slower than one). A
-formula per step scales them to the build. Rates are kept in the user's cache; nothing of them goes into a build.
+its translations, in as many processes as the build will run at once (two on two cores are slower than one). A formula
+per step scales them to the build. Rates are kept in the user's cache and do not enter the build.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from cgbench.text.normalisation import normalise_pairs
 from cgbench.text.plain_text import words_of
 
 DAY = 24 * 3600.0
-SOON = 3.0  # seconds: a first update that takes less is timed with more of them
-READ, SAMPLE = 1 << 17, 1 << 15  # pairs of a text that are read; of these, at most, are the sample
-TRANSLATED = 32  # candidates that are translated and scored
-ROW = 1000  # bytes that the figures of a candidate take
-PAIR = 700  # bytes that a pair of short sentences takes in a process that trains, beside its text
-STATE = 3  # times the model: parameters and two moments, to go on from
-CHUNKS = 5  # times what a thread of the scan reads: what it holds
+SOON = 3.0  # seconds: a first update that takes less is timed with more updates
+READ, SAMPLE = 1 << 17, 1 << 15  # pairs of a text to read, and the maximum size of the sample of these
+TRANSLATED = 32  # candidates to translate and score
+ROW = 1000  # bytes for the measures of a candidate
+PAIR = 700  # bytes for a pair of short sentences in a training process, in addition to its text
+STATE = 3  # size of a training state in models: parameters and two moments
+CHUNKS = 5  # memory of a scan thread, in chunks
 Rates = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a step will take: seconds (None: not estimated), bytes of memory at its peak, bytes on disk.
+    """The cost of a step: seconds (None: not estimated), bytes of memory at its peak, bytes on disk.
 
-    ``kept``: it is done; ``without``: what of it is not in the seconds.
+    ``kept``: it is done; ``without``: what the seconds do not include.
     """
 
     step: str
@@ -74,21 +74,21 @@ class Cost:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The costs of the steps of a build, in order, and a line of advice where it is too much for the machine."""
+    """The costs of the steps of a build in order, with advice if they are too high for the machine."""
 
     costs: tuple[Cost, ...]
     advice: str | None = None
 
     @property
     def whole(self) -> Cost:
-        """All steps: their time and disk, and the highest peak of memory."""
+        """The total of all steps: time, disk, and the peak of memory."""
         partly = any(cost.seconds is None or cost.without for cost in self.costs)
         seconds, disk = sum(cost.seconds or 0.0 for cost in self.costs), sum(cost.disk for cost in self.costs)
         memory = max((cost.memory for cost in self.costs), default=0.0)
-        return Cost("in all that is estimated" if partly else "in all", seconds, memory, disk)
+        return Cost("total of estimated steps" if partly else "total", seconds, memory, disk)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The total and the steps as JSON."""
         whole = {name: round(getattr(self.whole, name)) for name in ("seconds", "memory", "disk")}
         return {**whole, "steps": [asdict(cost) for cost in self.costs]}
 
@@ -106,12 +106,12 @@ class Forecast:
 
 
 def estimates_wanted() -> bool:
-    """Whether commands estimate what a build will cost, which takes seconds: not with ``CGBENCH_ESTIMATE=0``."""
+    """Whether commands estimate the cost of a build, which takes seconds: not with ``CGBENCH_ESTIMATE=0``."""
     return os.environ.get("CGBENCH_ESTIMATE") != "0"
 
 
 def duration(seconds: float) -> str:
-    """``40 seconds``, ``3 minutes``, ``7.5 hours``, ``31 days``: as exactly as an estimate is worth."""
+    """``40 seconds``, ``3 minutes``, ``7.5 hours``, ``31 days``: rounded for an estimate."""
     for unit, length in (("day", DAY), ("hour", 3600.0), ("minute", 60.0)):
         if seconds >= 1.5 * length:
             value = seconds / length
@@ -125,9 +125,9 @@ def size(count: float) -> str:
 
 
 def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> Forecast | None:
-    """What the steps of ``plan`` will cost on this machine; None if all are done.
+    """The estimated cost of the steps of ``plan`` on this machine; None if all are done.
 
-    Perplexity and members from outside are not estimated: to time these is to load them.
+    Perplexity and external models are not estimated, because that would mean loading them.
     """
     texts, ensemble = (plan.train, *plan.pools, *plan.exclude), plan.ensemble
     members = list(ensemble.members) if ensemble else []
@@ -155,9 +155,9 @@ def forecast(plan: Plan, workspace: Workspace, engine: Engine) -> Forecast | Non
 
 
 def formulas(plan: Plan, engine: Engine, r: Rates, left: int) -> dict[str, Cost]:
-    """What each group of steps takes, if all of it is to be done.
+    """The cost of each group of steps, if all of them have to run.
 
-    :param r: of :func:`measure_rates`; ``left``: members that are to be trained.
+    :param r: of :func:`measure_rates`; ``left``: the number of members to train.
     """
     from cgbench.benchmark.candidates.scan import CHUNK
     from cgbench.benchmark.known_ngrams.known import BYTES_A_WORD
@@ -180,7 +180,7 @@ def formulas(plan: Plan, engine: Engine, r: Rates, left: int) -> dict[str, Cost]
         shards = math.ceil(candidates / shard)
         at_once = max(1, min(engine.at_once(shard_needs(plan.device), 1 << 20), shards))
         scored = math.ceil(shards / at_once) * min(shard, candidates) * r["candidate"]
-        # The other direction takes less: it is not translated.
+        # The reverse direction takes less: nothing is translated.
         back = len(member_folders(plan.inputs.reverse)) / config.members if plan.inputs.reverse else 0.0
         costs.append(Cost("uncertainty", scored, at_once * r["memory"], candidates * ROW))
         costs.append(Cost("reverse", scored * back, at_once * r["memory"], 40.0 * candidates))
@@ -208,12 +208,12 @@ def formulas(plan: Plan, engine: Engine, r: Rates, left: int) -> dict[str, Cost]
 
 
 def preset_of(config: BuildRequest) -> Preset:
-    """What the members are trained as."""
+    """The model preset of the members."""
     return load_preset(config.model).replace(config.model_settings)
 
 
 def members_at_once(plan: Plan, engine: Engine) -> tuple[int, Needs]:
-    """How many members are trained at once, or shards scored where none is trained; what a process of them needs."""
+    """The number of members trained at once (or of shards scored, without training), and the resources of each."""
     if plan.inputs.ensemble:
         return engine.at_once(shard_needs(plan.device), plan.request.members), shard_needs(plan.device)
     together = plan.ensemble.processes if plan.ensemble else 1
@@ -221,9 +221,9 @@ def members_at_once(plan: Plan, engine: Engine) -> tuple[int, Needs]:
 
 
 def kept_rates(plan: Plan, engine: Engine) -> Rates:
-    """:func:`measure_rates`, once for this machine, these texts and settings."""
+    """:func:`measure_rates`, cached for this machine, these texts and settings."""
     texts = [text.identity for text in (plan.train, *plan.pools, *plan.exclude)]
-    asked = [
+    settings = [
         plan.request.until,
         plan.device,
         str(plan.inputs.ensemble),
@@ -231,30 +231,30 @@ def kept_rates(plan: Plan, engine: Engine) -> Rates:
         plan.request.as_dict(),
     ]
     machine = [__version__, host(), platform.processor(), usable_cores(), engine.name, engine.jobs]
-    path = cache_folder("rates") / f"{hash_value([texts, asked, machine])[:16]}.json"
+    path = cache_folder("rates") / f"{hash_value([texts, settings, machine])[:16]}.json"
     try:
         return {str(name): float(value) for name, value in read_json(path).items()}
     except (InputError, ValueError, TypeError, AttributeError):
         pass
-    with working("timing this machine, to say what the build will cost"):
+    with working("timing this machine, to estimate the cost of the build"):
         rates = measure_rates(plan, engine)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, rates)
     except OSError:
-        pass  # timed again the next time
+        pass  # timed again next time
     return rates
 
 
 def measure_rates(plan: Plan, engine: Engine) -> Rates:
-    """Sizes of the texts, and what a byte, a pair, an update or a candidate takes, by name."""
+    """Sizes of the texts, and the cost of a byte, a pair, an update or a candidate, by name."""
     rates: Rates = {"normalise": 0.0}
     samples: dict[str, list[Pair]] = {}
     for role, texts in (("train", [plan.train]), ("pool", plan.pools), ("exclude", plan.exclude)):
-        looked = [_look(text) for text in texts]
-        rates |= {f"{role}_pairs": sum(one[0] for one in looked), f"{role}_bytes": sum(one[1] for one in looked)}
-        rates["normalise"] = max([rates["normalise"], *(one[2] for one in looked)])
-        samples[role] = [pair for one in looked for pair in one[3][:: len(texts)]]
+        sampled = [_sample(text) for text in texts]
+        rates |= {f"{role}_pairs": sum(one[0] for one in sampled), f"{role}_bytes": sum(one[1] for one in sampled)}
+        rates["normalise"] = max([rates["normalise"], *(one[2] for one in sampled)])
+        samples[role] = [pair for one in sampled for pair in one[3][:: len(texts)]]
     with tempfile.TemporaryDirectory() as folder:
         rates |= _time_scan(plan.request, samples["train"], samples["pool"], Path(folder))
     if plan.request.until != "candidates" and not plan.inputs.members:
@@ -265,7 +265,7 @@ def measure_rates(plan: Plan, engine: Engine) -> Rates:
     return rates
 
 
-def _look(text: PlannedText) -> tuple[int, int, float, list[Pair]]:
+def _sample(text: PlannedText) -> tuple[int, int, float, list[Pair]]:
     """Pairs and bytes of a text (estimates, if compressed); seconds to normalise a pair; a normalised sample."""
     read = list(islice(read_pairs(text.spec), READ))
     pairs, count = len(read), sum(len(side.encode()) + 1 for pair in read for side in pair)
@@ -299,7 +299,7 @@ def _time_scan(config: BuildRequest, train: Sequence[Pair], pool: Sequence[Pair]
     files, pools, rows = _write(folder, "train", train), _write(folder, "pool", pool), folder / "rows"
     least, sides = (config.ngram_min_count, config.word_min_count), (config.degree_side, config.filter_sides)
     indexed = index_pair(*pools)
-    for number in range(2):  # the first time loads the compiled loops
+    for number in range(2):  # the first run loads the compiled loops
         (rows / str(number)).mkdir(parents=True)
         began = time.monotonic()
         ngrams, others = learn_sides(files[side], files[1 - side], min_count=least[0], word_min_count=least[1])
@@ -329,7 +329,7 @@ def _bytes(paths: Any) -> int:
 def _time_models(
     config: BuildRequest, ensemble: Path | None, train: Sequence[Pair], pool: Sequence[Pair], device: str
 ) -> Rates:
-    """What models take in this process: subwords, an update, a candidate translated and scored."""
+    """The cost of models in this process: subwords, an update, a translated and scored candidate."""
     from cgbench.models.ensemble import Ensemble
     from cgbench.models.text.subwords import Subwords
     from cgbench.models.training.trainer import train_model
@@ -343,22 +343,22 @@ def _time_models(
         else:
             preset = preset_of(config)
             if isinstance(preset.method, BowConfig):
-                preset = replace(preset, method=MethodConfig())  # its first stage is one more training
+                preset = replace(preset, method=MethodConfig())  # its first stage is one more training run
             files = _write(folder, "text", train)
             began = time.monotonic()
             subwords = Subwords.learn(*files, preset.text)
             found["subwords"] = (time.monotonic() - began) / len(train)
 
             def spent(updates: int) -> float:
-                """Seconds that a run of this number of updates takes."""
+                """The seconds of a run with this number of updates."""
                 warm_up = min(updates, preset.training.warmup_updates)
                 short = preset.replace({"training.max_updates": updates, "training.warmup_updates": warm_up})
                 began = time.monotonic()
-                with contextlib.redirect_stderr(io.StringIO()):  # its bars
+                with contextlib.redirect_stderr(io.StringIO()):  # hides its progress bars
                     train_model(files, None, subwords, short, 1, folder / str(updates), device, keep_state=False)
                 return time.monotonic() - began
 
-            spent(1)  # memory is taken, loops are compiled
+            spent(1)  # warm up: allocate memory, compile loops
             one = spent(2)
             more = 20 if one < SOON else 2
             found["update"] = max(1e-4, (spent(2 + more) - one) / more)
@@ -372,14 +372,14 @@ def _time_models(
             tokens = preset.training.max_tokens * len(train) / max(1, lengths[1])
             found["pairs"] = preset.training.accumulation * (preset.training.batch_sentences or tokens)
             found["model"] = (folder / "2" / "model.safetensors").stat().st_size
-            # One model in place of all: two are timed, and more take as much longer.
+            # At most two copies of the model are timed; more take proportionally longer.
             few = min(config.members, 2)
             opened, times = Ensemble.open([folder / "2"] * few, device), config.members / few
-            # A trained model ends its translations; this one is stopped where they end.
+            # A trained model ends its translations by itself; this one is stopped at a typical length.
             limits |= {"max_length_ratio": lengths[1] / lengths[0], "max_length_extra": 1}
         units = opened.lengths([source for source, _ in pool])
         rows = np.argsort(abs(units - units.mean()), kind="stable")[:TRANSLATED].tolist()
-        for some in (rows[:2], rows):  # the first time takes memory and fills caches
+        for some in (rows[:2], rows):  # the first run allocates memory and fills caches
             began = time.monotonic()
             measure_with(opened, *([pool[row][side] for row in some] for side in (0, 1)), beam=config.beam, **limits)
         found["candidate"] = (time.monotonic() - began) / len(rows) * times

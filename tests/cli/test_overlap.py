@@ -84,7 +84,7 @@ def test_what_is_wrong(texts, run):
     for words, said in (
         ((test, test, test, "--corpus", corpus), "3 test texts are named"),
         ((test, "--corpus", corpus, "--orders", "3-1"), "--orders 3-1: lengths go from 1"),
-        ((test,), "name what the text is looked for in: --corpus FILES, or --infini-gram INDEX"),
+        ((test,), "give what to search in: --corpus FILES, or --infini-gram INDEX"),
         ((test, "--infini-gram", "x", "--skip-bad"), "--skip-bad belongs to --corpus"),
         ((test, "--corpus", corpus, "--report", texts), "a folder, where a file should be written"),
         ((test, "--corpus", corpus, "--orders", "x"), "--orders x: numbers are needed"),
@@ -97,8 +97,11 @@ def test_what_is_wrong(texts, run):
         assert said in run("overlap", *words, "--jobs", 1, status=2).stderr
     assert "left out: 1 lines" in run("overlap", test, "--corpus", texts / "bad.txt", "--skip-bad", "--jobs", 1).stdout
     for words, said in (
-        (("degree", test, "--known-from", texts / "out", "--lowercase"), "made with other words (lowercase)"),
-        (("degree", test, "--known-from", texts / "out", "--train", test), "or --known-from instead of these"),
+        (
+            ("degree", test, "--known-from", texts / "out", "--lowercase"),
+            "its words were separated differently (lowercase)",
+        ),
+        (("degree", test, "--known-from", texts / "out", "--train", test), "or --known-from instead"),
         (("stats", "--test", test, "--known-from", texts / "out", "--train", test), "--known-from stands for --train"),
     ):
         assert said in run(*words, status=2).stderr

@@ -192,7 +192,7 @@ def test_both_sides_of_a_corpus_are_read(texts, run, more, packed):
         (["--train", "train.en", "--test", "t.tsv"], "t.tsv, row 2 has 1 columns"),
         (["--train", "train.en", "--test", "=x"], "write it as NAME=FILE"),
         (["--release", "."], "manifest.json: no such file"),
-        (["--release", ".", "--test", "test.en"], "--test: the release says this itself"),
+        (["--release", ".", "--test", "test.en"], "--test: the release sets this itself"),
     ],
 )
 def test_bad_input(texts, run, words, message):
@@ -237,7 +237,7 @@ def test_a_training_text_that_moved_or_changed(release, run, demo, tmp_path):
     shutil.copytree(release, moved)
     result = run("stats", "--release", moved, status=2)
     assert "train.de: no such file" in result.stderr
-    assert "say where it is now with --train" in result.stderr
+    assert "give its current path with --train" in result.stderr
     train = demo / "train.de", demo / "train.en"
     found = run("stats", "--release", moved, "--train", *train, "--format", "json").stdout
     rows, expected = (

@@ -42,11 +42,11 @@ def test_everything_of_two_selections(releases, run):
     words = ("validate", f"a={releases / 'a'}", "--other", f"b={releases / 'b'}", *hyp(releases), "--samples", 400)
     text = run(*words).stdout
     for part in (
-        "what goes together",
+        "correlations (Spearman",
         "rho of uncertainty",
-        "does a rank as candidates does? Kendall's tau 1.00",
+        "does a rank systems like candidates? Kendall's tau 1.00",
         "clusters on candidates: a/a1 > a/a2 > b/b1 > b/b2",
-        "beyond what others lose there",
+        "disadvantage of a family",
         "note: 4 systems are few: tau has 6 pairs; a random order would reach the highest tau here with p = 0.042",
     ):
         assert part in text, part

@@ -1,1 +1,1 @@
-"""Atoms and compounds of texts, and how far two distributions of them are apart."""
+"""Atoms and compounds of texts, and the divergence of two distributions of them."""

@@ -1,9 +1,8 @@
-"""Which atoms and compounds each example has, as a user asks for them: words, syntax, logical forms, a table.
+"""Elements (atoms and compounds) of each example, by type: words, syntax, logical forms, a table.
 
-``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are of the text
-itself; ``triples:FILE`` and ``lemmas:FILE`` read a CoNLL-U file with one sentence per example,
-``table:FILE`` of a table of one's own, a row an example. ``triples:spacy:PIPELINE`` and so on are what a spaCy pipeline
-says of the texts, word by word as they are.
+``words`` and ``words:2,3`` (n-grams of these lengths), ``scan``, ``cogs`` and ``lispress`` are read from the text.
+``triples:FILE`` and ``lemmas:FILE`` read a CoNLL-U file with one sentence per example, ``table:FILE`` a table with one
+row per example. ``triples:spacy:PIPELINE`` and so on use a spaCy pipeline on the words of the texts.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from cgbench.text.streams import read_lines
 
 WEIGHTS = ("specific", "count")
 OF_FILES = ("triples", "lemmas", "table")
-KINDS = ("words", *FORMS, *OF_FILES)
+TYPES = ("words", *FORMS, *OF_FILES)
 LONGEST = 16  # of n-grams
 SPACY = "spacy:"
-"""Before the name of a pipeline, where files are named otherwise."""
+"""Prefix of a pipeline, in place of files."""
 COMPONENTS = {
     "lemmas": (LEMMATIZERS, (*TAGGERS, "attribute_ruler")),
     "triples": (("parser",), (*LEMMATIZERS, *TAGGERS, "attribute_ruler")),
 }
-"""Of a pipeline, by kind: of the first it needs one, the others run where they are."""
+"""Components of a pipeline by type: one of the first is required, the others run if present."""
 
 
 @dataclass(frozen=True)
 class Elements:
-    """``atoms`` and ``compounds`` of the same examples, and the ``templates`` of these, where their kind has any."""
+    """``atoms`` and ``compounds`` of the same examples, and their ``templates``, if their type has any."""
 
     atoms: Occurrences
     compounds: Occurrences
@@ -47,14 +46,14 @@ class Elements:
 
     @property
     def examples(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return self.atoms.examples
 
 
 @dataclass(frozen=True)
-class ElementKind:
-    """What atoms and compounds are: a name of :data:`KINDS`, lengths of n-grams, files or a spaCy pipeline (its package
-    or folder), and how compounds weigh."""
+class ElementType:
+    """The type of atoms and compounds: one of :data:`TYPES`, lengths of n-grams, files or a spaCy pipeline (its package
+    or folder), and the weights of compounds."""
 
     name: str
     orders: tuple[int, ...] = (2,)
@@ -64,8 +63,8 @@ class ElementKind:
     trust: bool = False
 
     @property
-    def said(self) -> str:
-        """As the user names it, without files; of a pipeline, what tells it from others of its name."""
+    def label(self) -> str:
+        """The user's name for it, without files; for a pipeline, with the start of its checksum."""
         if self.pipeline:
             return f"{self.name}:{SPACY}{Path(self.pipeline).name}@{self.pipeline_digest[:8]}"
         return f"words:{','.join(map(str, self.orders))}" if self.name == "words" else self.name
@@ -76,52 +75,52 @@ class ElementKind:
         return hash_folder(find_pipeline(self.pipeline, self.trust))
 
 
-def kind_of(given: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> ElementKind:
-    """What a user asks for: ``words:2,3``, ``triples:FILE[,FILE...]``, ``triples:spacy:PIPELINE``, ``scan``.
+def element_type(value: str, weights: str = "specific", name: str = "elements", trust: bool = False) -> ElementType:
+    """Parse an element type: ``words:2,3``, ``triples:FILE[,FILE...]``, ``triples:spacy:PIPELINE``, ``scan``.
 
-    :param name: what the argument is called, in messages.
+    :param name: the name of the argument in messages.
     :param trust: load a pipeline from a folder, which may run any code.
-    :raises InputError: there is no such kind or pipeline, it needs a file, or lengths are no numbers.
+    :raises InputError: an unknown type or pipeline, a missing file, or invalid lengths.
     """
-    kind, sign, rest = str(given).partition(":")
-    if kind not in KINDS:
-        raise InputError(f"{argument(name, given)}: no such kind{did_you_mean(kind, KINDS)}")
+    kind, sign, rest = str(value).partition(":")
+    if kind not in TYPES:
+        raise InputError(f"{argument(name, value)}: unknown type{did_you_mean(kind, TYPES)}")
     if weights not in WEIGHTS:
-        raise InputError(f"{argument('weights', weights)}: no such weights{did_you_mean(weights, WEIGHTS)}")
+        raise InputError(f"{argument('weights', weights)}: unknown weights{did_you_mean(weights, WEIGHTS)}")
     if kind in COMPONENTS and rest.startswith(SPACY):
-        found = ElementKind(kind, (), (), weights, rest.removeprefix(SPACY), trust)
+        found = ElementType(kind, (), (), weights, rest.removeprefix(SPACY), trust)
         find_pipeline(found.pipeline, trust)  # before any text is read
         return found
     if kind in OF_FILES:
         if not all(rest.split(",")) or not rest:
-            raise InputError(f"{argument(name, given)}: name the file, as {kind}:FILE")
-        return ElementKind(kind, (), tuple(map(Path, rest.split(","))), weights)
+            raise InputError(f"{argument(name, value)}: name the file: {kind}:FILE")
+        return ElementType(kind, (), tuple(map(Path, rest.split(","))), weights)
     if kind != "words":
         if sign:
-            raise InputError(f"{argument(name, given)}: {kind} is read from the text itself; leave {sign}{rest} out")
-        return ElementKind(kind, (), (), weights)
+            raise InputError(f"{argument(name, value)}: {kind} is read from the text itself; leave {sign}{rest} out")
+        return ElementType(kind, (), (), weights)
     try:
         orders = tuple(sorted({int(one) for one in rest.split(",")})) if sign else (2,)
     except ValueError:
         orders = ()
     if not orders or orders[0] < 2 or orders[-1] > LONGEST:
         raise InputError(
-            f"{argument(name, given)}: lengths of n-grams are numbers from 2 to {LONGEST}, such as words:2,3"
+            f"{argument(name, value)}: lengths of n-grams are numbers from 2 to {LONGEST}, such as words:2,3"
         )
-    return ElementKind("words", orders, (), weights)
+    return ElementType("words", orders, (), weights)
 
 
-def elements_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) -> Elements:
-    """The elements of several texts, one after the other, over the same names.
+def elements_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -> Elements:
+    """The elements of several texts, concatenated, with common numbers.
 
-    :param texts: each with its name, a line an example; of kinds of files, each text has one, in this order.
-    :raises InputError: a file has other examples than its text, a line is not of its kind (with its number), or no
+    :param texts: each with its name, one line per example; types with files need one file per text, in this order.
+    :raises InputError: a file and its text differ in examples, a line is invalid for the type (with its number), or no
         example has a compound.
     """
     if kind.name in OF_FILES and not kind.pipeline and len(kind.files) != len(texts):
         raise InputError(
-            f"{kind.name}: {len(texts)} file(s) are needed, one a text ({', '.join(name for name, _ in texts)}), "
-            f"with commas between; {len(kind.files)} given"
+            f"{kind.name}: {len(texts)} file(s) are needed, one per text ({', '.join(name for name, _ in texts)}), "
+            f"separated by commas; {len(kind.files)} given"
         )
     specific = kind.weights == "specific"
     if kind.name == "words":
@@ -135,14 +134,14 @@ def elements_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) -
         found = Elements(*atoms_and_compounds(graphs, specific=specific))
     if not len(found.compounds.ids):
         raise InputError(
-            f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.said}; choose other "
+            f"{', '.join(name for name, _ in texts)}: no example has a compound of {kind.label}; choose other "
             f"{argument('elements')}"
         )
     return found
 
 
 class _Templates(Sequence[str]):
-    """Templates of lines, made when they are asked for."""
+    """Templates of lines, computed on access."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
@@ -160,20 +159,20 @@ def _form_graphs(form: str, name: str, text: Sequence[str]) -> Iterator[Graph]:
         where = f"{name}, row {number}"
 
         def problem(what: str, where: str = where) -> InputError:
-            return InputError(f"{where}: {what}; {argument('elements', form)} reads nothing else")
+            return InputError(f"{where}: {what}, which {argument('elements', form)} needs")
 
         yield make(line, problem)
 
 
-def _graphs_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Graph]:
-    """A graph an example, of the files of texts, or of what a pipeline says of these."""
+def _graphs_of(kind: ElementType, texts: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Graph]:
+    """One graph per example, from the files of the texts, or from a pipeline."""
     read = {"triples": _triples, "lemmas": _lemmas}.get(kind.name)
     if kind.pipeline:
         assert read is not None
         needed, also = COMPONENTS[kind.name]
         nlp = load_pipeline(kind.pipeline, kind.trust, needed, also)
         for name, text in texts:
-            yield from read(analyse(nlp, [words_of(line) for line in text], name), f"{kind.said}, {name}")
+            yield from read(analyse(nlp, [words_of(line) for line in text], name), f"{kind.label}, {name}")
         return
     for path, (name, text) in zip(kind.files, texts, strict=True):
         count = 0
@@ -182,7 +181,7 @@ def _graphs_of(kind: ElementKind, texts: Sequence[tuple[str, Sequence[str]]]) ->
                 yield graph
         if count != len(text):
             raise InputError(
-                f"{path} has {count:,} examples and {name} {len(text):,}: one each is needed, in the same order"
+                f"{path} has {count:,} examples and {name} {len(text):,}: give the same examples, in the same order"
             )
 
 
@@ -206,12 +205,12 @@ def _triples(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
 
 def _lemmas(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
     """Lemmas and morphological features as atoms, a lemma with all its features as a compound (Moisio et al. 2023,
-    NoDaLiDa); where a treebank has no features, its universal tags stand for them."""
+    NoDaLiDa); universal tags replace missing features."""
     for sentence in sentences:
         graph = Graph(rules=False)
         for fields, line in zip(sentence.words, sentence.lines, strict=True):
             if fields[DEPREL] == "goeswith":
-                continue  # the rest of a word that was written apart: its first part has the lemma
+                continue  # a later part of a split word: the first part has the lemma
             if fields[LEMMA] in ("", "_"):
                 raise InputError(f"{where}, line {line}: no lemma (column 3); parse the text first")
             features = fields[FEATS] if fields[FEATS] not in ("", "_") else fields[UPOS]
@@ -224,14 +223,14 @@ def _lemmas(sentences: Iterable[Sentence], where: object) -> Iterator[Graph]:
 
 
 def _table(path: Path) -> Iterator[Graph]:
-    """A row an example: what it is called, then its atoms, and its compounds as entries of several words, a tab before
-    each. The template is what the row holds."""
+    """One row per example: its name, then its atoms, and its compounds (entries of several words), separated by tabs.
+    The template is the set of these."""
     for number, line in enumerate(read_lines(path), 1):
         fields = line.rstrip("\r").split("\t")
         names = [" ".join(name.split()) for name in fields[1:]]
         if len(fields) < 2 or not all(names):
             raise InputError(
-                f"{path}, row {number}: an example, then its atoms (compounds: of several words), a tab before each"
+                f"{path}, row {number}: give an example, then its atoms and compounds (of several words), tab-separated"
             )
         atoms, compounds = ([name for name in names if (" " in name) == whole] for whole in (False, True))
         yield Graph(atoms, extra=compounds, template="\t".join(sorted(set(names))), rules=False)

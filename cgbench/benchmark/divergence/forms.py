@@ -1,6 +1,6 @@
 """Logical forms and commands as graphs: SCAN, COGS and Lispress (SMCalFlow).
 
-A label is what a form calls a thing; variables are replaced by what they stand for.
+A node's label is its name in the form; variables are replaced by what they stand for.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from cgbench.benchmark.divergence.graphs import Graph
 
 Problem = Callable[[str], Exception]
-"""Makes an error of what is wrong with a line."""
+"""Makes the error for an invalid line."""
 
 _SCAN_PHRASE = re.compile(
     r"(?P<verb>walk|look|run|jump|turn)(?: (?P<way>opposite|around))?(?: (?P<side>left|right))?"
@@ -24,15 +24,15 @@ _CONSTANT = re.compile(r"\"[^\"]*\"|(?<![\w.])-?\d+(?:\.\d+)?[Ll]?(?![\w.])|(?<!
 
 
 def anonymous(line: str) -> str:
-    """A line with quoted text, numbers and placeholders of entities (``M0``) replaced: its template, as Finegan-Dollak
-    et al. 2018 split queries."""
+    """The template of a line: quoted text, numbers and placeholders of entities (``M0``) are replaced, as in the query
+    split of Finegan-Dollak et al. 2018."""
     return _CONSTANT.sub("_", line)
 
 
 def scan_graph(line: str, problem: Problem) -> Graph:
     """A command of SCAN as the derivation of its grammar (Lake and Baroni 2018, supplement).
 
-    The template has every verb and direction left out.
+    The template leaves out verbs and directions.
     """
     graph = Graph()
     first, joint, second = line, "", ""
@@ -44,7 +44,7 @@ def scan_graph(line: str, problem: Problem) -> Graph:
     for phrase in phrases:
         found = _SCAN_PHRASE.fullmatch(phrase)
         if found is None or (found["way"] and not found["side"]) or (found["verb"] == "turn" and not found["side"]):
-            raise problem(f"{phrase[:60]!r} is no phrase of SCAN's commands")
+            raise problem(f"{phrase[:60]!r} is not a phrase of a SCAN command")
         number = graph.node(found["verb"])
         if found["side"]:
             side = graph.node(found["side"])
@@ -70,13 +70,13 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
     """A logical form of COGS (Kim and Linzen 2020): predicates, with roles to the nouns, names and predicates that
     their variables stand for.
 
-    The template has every noun, name and predicate left out. LAMBDA terms and names alone are one node.
+    The template leaves out nouns, names and predicates. LAMBDA terms and single names are one node.
     """
     graph = Graph()
     form = line.strip()
     if " (" not in form:
         if len(form.split()) != 1:
-            raise problem(f"{form[:60]!r} is no logical form of COGS")
+            raise problem(f"{form[:60]!r} is not a logical form of COGS")
         graph.node(form)
         graph.template = "name"
         return graph
@@ -89,11 +89,11 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
             words.setdefault(found[2], graph.node(found[1]))
         elif found := _COGS_ROLE.fullmatch(term):
             if found[3] not in words:
-                # A predicate's own variable, which no noun has: said by its first role, unless a noun comes later.
+                # A predicate's own variable: named by its first role, unless a noun comes later.
                 words.setdefault(found[3], -1)
             roles.append((found[3] + "\0" + found[1], found[2].replace(" . ", "."), found[4]))
         else:
-            raise problem(f"{term[:60]!r} is no term of COGS")
+            raise problem(f"{term[:60]!r} is not a term of COGS")
     for key, _, _ in roles:
         variable, _, word = key.partition("\0")
         if words[variable] < 0:
@@ -101,7 +101,7 @@ def cogs_graph(line: str, problem: Problem) -> Graph:
     for key, role, argument in roles:
         if _VARIABLE.fullmatch(argument):
             if argument not in words:
-                raise problem(f"the variable {argument} stands for nothing")
+                raise problem(f"the variable {argument} is undefined")
             child = words[argument]
         else:
             child = graph.node(argument)
@@ -115,10 +115,10 @@ _LAMBDA = re.compile(r"(?:LAMBDA \w+ \. )+(?P<body>\S.*)")
 
 
 def _lambda_graph(form: str, problem: Problem) -> Graph:
-    """A word alone, which COGS has as a function: its predicate, and its roles as atoms."""
+    """A single word, a function in COGS: its predicate, and its roles as atoms."""
     found = _LAMBDA.fullmatch(form)
     if found is None:
-        raise problem(f"{form[:60]!r} is no logical form of COGS")
+        raise problem(f"{form[:60]!r} is not a logical form of COGS")
     terms = [term.split(" ( ")[0].split(" . ") for term in found["body"].split(" AND ")]
     return Graph([terms[0][0]], atoms=[".".join(rest) for _, *rest in terms if rest], template="LAMBDA")
 
@@ -131,14 +131,14 @@ def _cogs_template(form: str) -> str:
 
 
 def lispress_graph(line: str, problem: Problem) -> Graph:
-    """An S-expression (Lispress, the plans of SMCalFlow): functions over their arguments, by ``:name`` or by place.
+    """An S-expression (Lispress, the plans of SMCalFlow): functions with arguments, by ``:name`` or by position.
 
-    The template has quoted text and numbers left out.
+    The template leaves out quoted text and numbers.
     """
     tokens = re.findall(r"\"(?:[^\"\\]|\\.)*\"|[()]|[^\s()\"]+", line)
     graph = Graph(template=anonymous(" ".join(tokens)))
     if not tokens:
-        raise problem("an empty form")
+        raise problem("the form is empty")
     open_nodes: list[int] = []
     places: list[int] = []
     role = ""
@@ -146,7 +146,7 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
     done = False
     for token in tokens:
         if done:
-            raise problem(f"{token[:40]!r} stands behind the end of the form")
+            raise problem(f"{token[:40]!r} comes after the end of the form")
         if token == "(":
             if expects_head:  # ((a b) c): the function is itself a form
                 _below(graph, open_nodes, places, graph.node("apply"), role)
@@ -158,7 +158,7 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
                 expects_head = False
                 role = ""
             if not open_nodes:
-                raise problem("a bracket is closed that was never opened")
+                raise problem("a closing bracket has no opening one")
             open_nodes.pop()
             places.pop()
             done = not open_nodes
@@ -175,12 +175,12 @@ def lispress_graph(line: str, problem: Problem) -> Graph:
             else:
                 done = True
     if open_nodes or expects_head:
-        raise problem("a bracket is not closed")
+        raise problem("an opening bracket is not closed")
     return graph
 
 
 def _below(graph: Graph, open_nodes: list[int], places: list[int], number: int, role: str) -> None:
-    """Hang a function below the one that is open, and open it."""
+    """Attach a function to the open one, and open it."""
     if open_nodes:
         _attach(graph, open_nodes[-1], places, number, role)
     open_nodes.append(number)

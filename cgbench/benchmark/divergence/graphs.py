@@ -1,9 +1,8 @@
-"""Atoms and compounds of graphs: labels of nodes, edges between them, and nodes with everything below them.
+"""Atoms and compounds of graphs: labels of nodes, edges between them, and nodes with all their children.
 
-Dependencies and logical forms are such graphs. An atom is a label (and a role, where the caller names roles as atoms);
-a compound is an edge (parent, role, child), or a node with two children or more, of which its edges are parts.
-Shaw et al. 2021 (TMCD) take the edges; the larger compounds are those that the weights of Keysers et al.
-2020 are about.
+Dependencies and logical forms are such graphs. An atom is a label (or a role, if the caller lists roles as atoms). A
+compound is an edge (parent, role, child), or a node with two or more children, of which its edges are parts. Shaw et
+al. 2021 (TMCD) use the edges; the weights of Keysers et al. 2020 concern the larger compounds.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from cgbench.benchmark.divergence.occurrences import (
 
 @dataclass
 class Graph:
-    """``labels`` of nodes; ``edges`` as (parent, role, child) with nodes by number; further ``atoms`` (roles), and
-    compounds that no edge is (``extra``).
+    """``labels`` of nodes; ``edges`` as (parent, role, child) with numbers of nodes; more ``atoms`` (roles), and more
+    compounds (``extra``).
 
-    ``template`` is the graph's shape with what is interchangeable left out; ``rules``: whether nodes with all their
-    children are compounds, too.
+    ``template`` is the graph's shape without what is interchangeable; ``rules``: whether nodes with all their children
+    are also compounds.
     """
 
     labels: list[str] = field(default_factory=list)
@@ -39,16 +38,16 @@ class Graph:
     rules: bool = True
 
     def node(self, label: str) -> int:
-        """A further node: its number."""
+        """Add a node; returns its number."""
         self.labels.append(label)
         return len(self.labels) - 1
 
     def edge(self, parent: int, role: str, child: int) -> None:
-        """A further edge."""
+        """Add an edge."""
         self.edges.append((parent, role, child))
 
     def compounds(self) -> tuple[list[str], list[tuple[int, int]]]:
-        """The compounds that occur, edges first; and which of them lies in which, by their places in that list."""
+        """The compounds, edges first; and pairs (part, whole) of their positions in that list."""
         found = [f"{self.labels[parent]} {role} {self.labels[child]}" for parent, role, child in self.edges]
         within = []
         children: dict[int, list[int]] = {}
@@ -63,10 +62,10 @@ class Graph:
 
 
 def atoms_and_compounds(graphs: Iterable[Graph], *, specific: bool) -> tuple[Occurrences, Occurrences, list[str]]:
-    """Atoms, compounds and templates of graphs, a row a graph.
+    """Atoms, compounds and templates of graphs, one row per graph.
 
-    :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a
-        graph; else each occurrence counts 1.
+    :param specific: weight the compounds (:func:`occurrence_weights`), the greatest weight in a graph; otherwise each
+        occurrence counts 1.
     """
     atom_names, compound_names = Numbering(), Numbering()
     atoms: list[list[int]] = []

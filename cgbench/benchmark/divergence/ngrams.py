@@ -17,10 +17,10 @@ from cgbench.text.plain_text import words_of
 
 
 class NgramNames(Sequence[str]):
-    """The n-grams by number, made of words when they are asked for: millions of strings would fill the memory."""
+    """The n-grams by number, built on access: millions of strings would fill the memory."""
 
     def __init__(self, words: list[str], ids: np.ndarray, places: np.ndarray, lengths: np.ndarray) -> None:
-        """``ids``: the words of the text; the n-gram number k is at ``places[k]``, of ``lengths[k]`` words."""
+        """``ids``: the words of the text; n-gram k begins at ``places[k]`` and has ``lengths[k]`` words."""
         self.words, self.ids, self.places, self.lengths = words, ids, places, lengths
 
     def __len__(self) -> int:
@@ -37,7 +37,7 @@ def number_ngrams(
     """A number for each different n-gram of 1 to ``longest`` words within sentences.
 
     :param ids: int32 ``[words of all sentences]``; ``lengths`` ``[sentences]``.
-    :returns: by order, where n-grams begin; the number of each; and where each number begins first.
+    :returns: by order, the places where n-grams begin; the number of each; and the first place of each number.
     """
     ends = np.repeat(np.cumsum(lengths, dtype=np.int64), lengths)
     room = ends - np.arange(len(ids))  # words up to the end of the sentence
@@ -46,7 +46,7 @@ def number_ngrams(
     before = np.zeros(len(ids), np.int64)
     for order in range(1, longest + 1):
         place = np.flatnonzero(room >= order)
-        # That of its first n - 1 words and its last word, made one.
+        # Combine the number of the first n - 1 words with the last word.
         keys = before[place] * words + ids[place + order - 1]
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         numbers[order], places[order], firsts[order] = inverse.ravel(), place, place[first]
@@ -56,11 +56,11 @@ def number_ngrams(
 
 
 def words_and_ngrams(lines: Iterable[str], orders: Sequence[int], *, specific: bool) -> tuple[Occurrences, Occurrences]:
-    """Atoms and compounds of texts, a row a line.
+    """Atoms and compounds of texts, one row per line.
 
     :param orders: lengths of the n-grams that are compounds.
-    :param specific: weight them (:func:`occurrence_weights`), the greatest weight in a line; else
-        each occurrence counts 1.
+    :param specific: weight them (:func:`occurrence_weights`), the greatest weight in a line; otherwise each occurrence
+        counts 1.
     """
     names, found, lengths = Numbering(), [], []
     for line in lines:
@@ -100,9 +100,9 @@ def _within(
     offsets: dict[int, int],
     size: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which occurrence lies in which longer n-gram: both as :func:`occurrence_weights` takes them.
+    """The pairs (occurrence, longer n-gram that contains it) for :func:`occurrence_weights`.
 
-    Of every longer order, not the next alone: ``c a c a`` holds both of its ``c a``, and no 3-gram does.
+    All longer orders are needed, not only the next: ``c a c a`` contains both of its ``c a``, and no 3-gram does.
     """
     parts, wholes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     begin = 0
@@ -113,7 +113,7 @@ def _within(
             for shift in range(longer - order + 1):
                 start = places[order] - shift
                 whole = np.where(start >= 0, there[np.maximum(start, 0)], -1)
-                inside = np.flatnonzero(whole >= 0)  # of the same line, within which the longer one ends
+                inside = np.flatnonzero(whole >= 0)  # in the same line, where the longer one ends
                 parts.append(inside + begin)
                 wholes.append(whole[inside])
         begin += len(places[order])

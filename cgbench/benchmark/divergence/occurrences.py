@@ -1,7 +1,7 @@
-"""What occurs in each example and how much: sparse rows, by the numbers of elements (atoms, or compounds).
+"""Elements (atoms or compounds) of each example with their weights, as sparse rows.
 
-A row holds an element once. Weights are whole multiples of 2^-20, so that sums of them are exact whatever their order,
-and what is taken off a count again leaves nothing: a rest of 1e-17 would count for 0.02 at alpha 0.1.
+A row has each element once. Weights are multiples of 2^-20, so their sums are exact in any order, and a subtracted
+weight leaves exactly 0: a rest of 1e-17 would count for 0.02 at alpha 0.1.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ GRAIN = float(1 << 20)
 
 @dataclass(frozen=True)
 class Occurrences:
-    """``starts`` int64 ``[examples + 1]``: where each row begins; ``ids`` int32 and ``weights`` float32 ``[entries]``.
-
-    ``names`` are the elements, by number.
+    """``starts`` int64 ``[examples + 1]``: where each row begins; ``ids`` int32 and ``weights`` float32 ``[entries]``;
+    ``names``: the elements by number.
     """
 
     starts: np.ndarray
@@ -37,7 +36,7 @@ class Occurrences:
         return np.repeat(np.arange(self.examples), np.diff(self.starts))
 
     def counts(self, chosen: np.ndarray | None = None) -> np.ndarray:
-        """The sum of the rows: of all, or where ``chosen`` (bool ``[examples]``) says so. float64 ``[elements]``."""
+        """The sum of all rows, or of those ``chosen`` (bool ``[examples]``). float64 ``[elements]``."""
         weights = self.weights.astype(np.float64)
         if chosen is not None:
             weights = weights * chosen[self.rows]
@@ -45,7 +44,7 @@ class Occurrences:
 
 
 def from_entries(rows: np.ndarray, ids: np.ndarray, examples: int, names: Sequence[str]) -> Occurrences:
-    """Count occurrences: a weight of 1 each, entries in any order, ``[occurrences]`` each."""
+    """Count occurrences ``[occurrences]`` with a weight of 1 each, in any order."""
     keys, counts = np.unique(rows.astype(np.int64) * max(len(names), 1) + ids, return_counts=True)
     return _from_keys(keys, counts.astype(np.float32), examples, names)
 
@@ -53,7 +52,7 @@ def from_entries(rows: np.ndarray, ids: np.ndarray, examples: int, names: Sequen
 def from_weights(
     rows: np.ndarray, ids: np.ndarray, weights: np.ndarray, examples: int, names: Sequence[str]
 ) -> Occurrences:
-    """The greatest weight that an element has in a row (Keysers et al. 2020); none of weight 0 is kept."""
+    """The greatest weight of each element in a row (Keysers et al. 2020), without weights of 0."""
     keys = rows.astype(np.int64) * max(len(names), 1) + ids
     order = np.lexsort((-weights, keys))
     first = order[np.concatenate([[True], np.diff(keys[order]) != 0])] if len(order) else order
@@ -68,25 +67,24 @@ def _from_keys(keys: np.ndarray, weights: np.ndarray, examples: int, names: Sequ
 
 
 def occurrence_weights(ids: np.ndarray, parts: np.ndarray, wholes: np.ndarray) -> np.ndarray:
-    """How far every occurrence of a compound is more than a part of a larger one: ``1 - max P(G' | G)``.
+    """The weight of every occurrence of a compound: ``1 - max P(G' | G)``, low if it is part of a larger compound.
 
     Keysers et al. 2020: ``w(G, x) = max over occurrences g of G in x of (1 - max over G' with an occurrence in x that g
     is a true part of, of P(G' | G))``, where ``P(G' | G)`` is the share of all occurrences of G that lie in one of G'.
     A compound that only ever occurs within one larger compound weighs 0.
 
     :param ids: the compound of each occurrence, ``[occurrences]``.
-    :param parts: an occurrence, and ``wholes`` the compound of an occurrence that it is a true part of, for
-        every such compound, ``[pairs]``.
+    :param parts: occurrences, and ``wholes`` the compounds that they are true parts of, ``[pairs]``.
     :returns: float64 ``[occurrences]``.
     """
     weights = np.ones(len(ids))
     if not len(parts):
         return weights
     size = int(max(ids.max(), wholes.max())) + 1
-    # An occurrence that lies in G' at two places lies in it once.
+    # An occurrence inside G' at two places counts once.
     within = np.unique(np.stack([parts.astype(np.int64), wholes.astype(np.int64)]), axis=1)
-    kinds = ids[within[0]].astype(np.int64) * size + within[1]
-    _, inverse, counts = np.unique(kinds, return_inverse=True, return_counts=True)
+    pairs = ids[within[0]].astype(np.int64) * size + within[1]
+    _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     totals = np.bincount(ids, minlength=size)
     shares = counts[inverse.ravel()] / totals[ids[within[0]]]
     np.minimum.at(weights, within[0], 1.0 - shares)
@@ -94,7 +92,7 @@ def occurrence_weights(ids: np.ndarray, parts: np.ndarray, wholes: np.ndarray) -
 
 
 class Numbering:
-    """Elements by number, in the order in which they are met."""
+    """Numbers for elements, by first occurrence."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
@@ -104,7 +102,7 @@ class Numbering:
         return self.numbers.setdefault(name, len(self.numbers))
 
     def all(self, names: Iterable[str]) -> list[int]:
-        """Their numbers."""
+        """The numbers of elements."""
         return [self(name) for name in names]
 
     def listed(self) -> list[str]:

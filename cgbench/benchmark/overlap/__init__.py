@@ -1,1 +1,1 @@
-"""All of ``cgbench overlap``: how much of a test text is in a corpus of any size."""
+"""``cgbench overlap``: how much of a test text is in a corpus of any size."""

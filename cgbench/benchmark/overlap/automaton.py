@@ -1,10 +1,9 @@
-"""Every n-gram of a test text, of any length, in memory that goes with the test text; a corpus is read through it.
+"""An index of all n-grams of a test text, of any length; its size depends only on the test text.
 
-A suffix automaton (Blumer et al. 1985, "The smallest automaton recognizing the subwords of a text") has at most two
-states a word. While a corpus is read, it is at each word in the state of the longest n-gram of the test text that ends
-there; of each state the k longest such matches are kept, which is all that it takes to say of every n-gram whether it
-occurs 1, 2, ... or k times. So counts are exact, no n-gram is too long, and those of the parts of a corpus are merged
-in any order to the same numbers.
+It is a suffix automaton (Blumer et al. 1985, "The smallest automaton recognizing the subwords of a text"), with at most
+two states per word. While a corpus is read, the automaton is at each word in the state of the longest n-gram of the
+test text that ends there. The k longest such matches of each state are kept. They determine whether an n-gram occurs 1,
+2, ... or k times. So counts are exact, n-grams may have any length, and parts of a corpus can be merged in any order.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from cgbench.files import ordinary_file
 from cgbench.machine import check_memory
 
 ARRAYS = ("firsts", "table", "links", "lens", "pairs")
-BITS = 16  # of the set of pairs, for each word of the test text
-BYTES_A_WORD = 450  # of a test text, at most, while its automaton is built
+BITS = 16  # of the set of pairs, per word of the test text
+BYTES_A_WORD = 450  # maximum memory per word of a test text while its automaton is built
 REMEDY = "it is damaged; make it again"
 
 
@@ -37,16 +36,15 @@ class Automaton:
 
     @classmethod
     def build(cls, ids: np.ndarray, lengths: np.ndarray, words: int) -> Automaton:
-        """Of sentences, ``ids`` int32 ``[words of all]`` below ``words``, ``lengths`` int32 ``[sentences]``.
-
-        :raises InputError: it is more text than states can be numbered.
+        """:param ids: int32 ``[words of all sentences]`` below ``words``; ``lengths`` int32 ``[sentences]``.
+        :raises InputError: the text is too long for the numbers of states.
         """
         from cgbench.benchmark.overlap import automaton_kernels as kernels
 
         size = len(ids)
         if 3 * size > 2**31 - 8:
-            raise InputError(f"a test text of {size:,} words is too long; look at a part of it")
-        check_memory(f"the n-grams of a test text of {size:,} words", BYTES_A_WORD * size, "look at a part of it")
+            raise InputError(f"a test text of {size:,} words is too long; use a part of it")
+        check_memory(f"the n-grams of a test text of {size:,} words", BYTES_A_WORD * size, "use a part of it")
         firsts = np.full(words, -1, np.int32)
         heads = np.full(2 * size + 2, -1, np.int32)
         links, lens = np.zeros(2 * size + 2, np.int32), np.zeros(2 * size + 2, np.int32)
@@ -63,37 +61,37 @@ class Automaton:
         return len(self.links)
 
     def no_matches(self, most: int) -> np.ndarray:
-        """The matches before anything is read, int32 ``[states, most]``: enough to tell counts up to ``most``."""
+        """The initial matches, int32 ``[states, most]``: enough to tell counts up to ``most``."""
         return np.zeros((len(self), most), np.int32)
 
     def read(self, ids: np.ndarray, lengths: np.ndarray, matches: np.ndarray) -> int:
-        """Read sentences of a corpus, in the ids of the test text, any other id being a word that it does not have.
+        """Read sentences of a corpus in the ids of the test text; all other ids are unknown words.
 
-        :param matches: of :meth:`no_matches`, brought up to date.
-        :returns: words that the test text has, too.
+        :param matches: of :meth:`no_matches`; updated.
+        :returns: the number of words that are also in the test text.
         """
         from cgbench.benchmark.overlap.automaton_kernels import walk
 
-        said = np.zeros(len(self.firsts), np.uint8)
-        return int(walk(ids, lengths, self.firsts, self.table, self._nodes, self.pairs, matches, said))
+        noted = np.zeros(len(self.firsts), np.uint8)
+        return int(walk(ids, lengths, self.firsts, self.table, self._nodes, self.pairs, matches, noted))
 
     def known(self, matches: np.ndarray, min_count: int) -> np.ndarray:
-        """The words of the longest n-gram that ends in each state and occurred ``min_count`` times, int32 ``[states]``.
+        """The length of the longest n-gram that ends in each state and occurs ``min_count`` times, int32 ``[states]``.
 
-        :raises InputError: the matches tell no counts that high.
+        :raises InputError: the matches do not tell counts that high.
         """
         if not 1 <= min_count <= matches.shape[1]:
-            raise InputError(f"counts are known up to {matches.shape[1]}, and min_count is {min_count}")
+            raise InputError(f"counts are known up to {matches.shape[1]}; min_count is {min_count}")
         return self._settle(matches, min_count)[0]
 
     def count_words(self, matches: np.ndarray) -> np.ndarray:
-        """How often each word of the test text occurred, int64 ``[words]``, up to what ``matches`` tell apart."""
+        """The count of each word of the test text, int64 ``[words]``, up to the highest count in ``matches``."""
         _, linked = self._settle(matches, 1)
         own = np.count_nonzero(matches[self.firsts], axis=1)
         return np.minimum(linked[self.firsts].astype(np.int64) + own, matches.shape[1])
 
     def _settle(self, matches: np.ndarray, min_count: int) -> tuple[np.ndarray, np.ndarray]:
-        """What :meth:`known` gives, and the number of matches of the states that are linked to each."""
+        """:meth:`known`, and the number of matches of the states that are linked to each."""
         from cgbench.benchmark.overlap.automaton_kernels import settle
 
         order = np.argsort(self.lens, kind="stable")
@@ -102,7 +100,7 @@ class Automaton:
         return known, linked
 
     def ends(self, ids: np.ndarray, lengths: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, int]:
-        """The words of the longest known n-gram that ends at each word of sentences of the test text.
+        """The length of the longest known n-gram that ends at each word of sentences of the test text.
 
         :param known: of :meth:`known`.
         :returns: int32 ``[words of all sentences]``; the first sentence that is not in the test text, -1 if all are.
@@ -110,19 +108,19 @@ class Automaton:
         from cgbench.benchmark.overlap.automaton_kernels import find_ends
 
         ends = np.zeros(len(ids), np.int32)
-        stranger = find_ends(ids, lengths, self.firsts, self.table, self._nodes, known, ends)
-        return ends, int(stranger)
+        unknown = find_ends(ids, lengths, self.firsts, self.table, self._nodes, known, ends)
+        return ends, int(unknown)
 
     @cached_property
     def _nodes(self) -> np.ndarray:
-        """What a walk needs of each state (``automaton_kernels.py``), int32 ``[states, 4]``."""
+        """The data of each state for a walk (``automaton_kernels.py``), int32 ``[states, 4]``."""
         from cgbench.benchmark.overlap.automaton_kernels import FREE
 
         held = self.table[self.table[:, 0] != FREE]
         states, words = (held[:, 0] >> np.uint64(32)).astype(np.int64), held[:, 0].astype(np.uint32).astype(np.int32)
         nodes = np.zeros((len(self), 4), np.int32)
         nodes[:, 0] = -1
-        nodes[states, 0], nodes[states, 1] = words, held[:, 1]  # of several edges the last
+        nodes[states, 0], nodes[states, 1] = words, held[:, 1]  # the last of several edges
         more = np.bincount(states, minlength=len(self)) > 1
         nodes[:, 2], nodes[:, 3] = self.links, np.where(more, ~self.lens, self.lens)
         return nodes
@@ -136,7 +134,7 @@ class Automaton:
     def load(cls, folder: Path) -> Automaton:
         """Read the arrays from a folder.
 
-        :raises InputError: one is missing, or holds what no automaton does.
+        :raises InputError: an array is missing or invalid.
         """
         arrays = {name: read_array(folder / f"automaton.{name}.npy") for name in ARRAYS}
         found = cls(**arrays)
@@ -144,21 +142,21 @@ class Automaton:
         return found
 
     def check_words(self, words: int, folder: Path) -> None:
-        """Check that the text that is read has as many different words as this was built of.
+        """Check the number of different words in the test text.
 
-        :raises InputError: it has not.
+        :raises InputError: it is not ``words``.
         """
         if len(self.firsts) != words:
-            raise InputError(f"{folder}: the words of the test text are not those that were written; {REMEDY}")
+            raise InputError(f"{folder}: the words do not match the test text; {REMEDY}")
 
     def _check(self, folder: Path) -> None:
-        """Check all that the compiled loops rely on: they look at no bounds."""
+        """Check the bounds that the compiled loops rely on."""
         from cgbench.benchmark.overlap.automaton_kernels import FREE
 
         states, size = len(self.links), len(self.table)
-        kinds = {name: (getattr(self, name).dtype.str, getattr(self, name).ndim) for name in ARRAYS}
+        types = {name: (getattr(self, name).dtype.str, getattr(self, name).ndim) for name in ARRAYS}
         words, rows = ("<i4", 1), ("<u8", 2)
-        good = kinds == dict(zip(ARRAYS, (words, rows, words, words, ("<u8", 1)), strict=True))
+        good = types == dict(zip(ARRAYS, (words, rows, words, words, ("<u8", 1)), strict=True))
         good = good and len(self.pairs) & (len(self.pairs) - 1) == 0 < len(self.pairs)
         good = good and states > 0 and len(self.lens) == states and self.table.shape[1] == 2
         good = good and size > 0 and size & (size - 1) == 0
@@ -168,16 +166,16 @@ class Automaton:
             good = good and bool(np.all((self.firsts > 0) & (self.firsts < states)))
             inner = self.links[1:]
             good = good and bool(np.all((inner >= 0) & (inner < states))) and self.lens[0] == 0
-            # Rising lengths along the links: whoever follows them arrives at 0.
+            # Links lead to shorter lengths, so following them ends at 0.
             good = good and bool(np.all(self.lens[inner] < self.lens[1:]))
         if not good:
-            raise InputError(f"{folder}: the n-grams of the test text are not those that were written; {REMEDY}")
+            raise InputError(f"{folder}: the n-grams of the test text are invalid; {REMEDY}")
 
 
 def read_array(path: Path) -> np.ndarray:
-    """An array of a file, in memory.
+    """An array from a file, in memory.
 
-    :raises InputError: there is none.
+    :raises InputError: it cannot be read.
     """
     try:
         array: np.ndarray = np.load(ordinary_file(path), allow_pickle=False)
@@ -187,7 +185,7 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def _table(entries: int) -> np.ndarray:
-    """An empty table for so many entries, at most half full."""
+    """An empty table for ``entries``, at most half full."""
     from cgbench.benchmark.overlap.automaton_kernels import FREE
 
     return np.full((1 << max(4, (2 * entries).bit_length()), 2), FREE, np.uint64)

@@ -1,27 +1,27 @@
 """The compiled loops of ``automaton.py``: a suffix automaton of a test text, and a corpus read through it.
 
-The automaton is that of Blumer et al. (1985), built on line, of all sentences together: its states are classes of
-n-grams that end at the same places of the test text. Nothing is compared by hash alone: a row of the table holds its
-whole key. The twins are in ``tests/helpers/twins_overlap.py``.
+The automaton is that of Blumer et al. (1985), built online for all sentences together. Its states are classes of
+n-grams that end at the same places of the test text. Keys are compared in full, not by hash alone: a row of the table
+has the whole key. Plain Python versions for tests are in ``tests/helpers/twins_overlap.py``.
 
 Conventions
-    ids       int32, words numbered from 0; what is not below ``words`` is a word that the test text does not have.
+    ids       int32, words numbered from 0; ids from ``words`` on are not in the test text.
     states    0 is the empty n-gram. A state has the n-grams of ``lens[links[state]] + 1`` to ``lens[state]`` words,
               each the end of the next longer one.
     firsts    int32 ``[words]``: the state of each single word, its edge from state 0.
-    table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and where that edge leads
-              (while the automaton is built: its number).
-    nodes     int32 ``[states, 4]``, what a walk needs of a state in 16 bytes: a word and where its edge leads (-1 and 0
-              for none), ``links``, ``lens``; of ``lens`` the complement where the table has more edges. Most states
-              have one edge, so that the table, which is in no processor's cache, is seldom asked.
-    pairs     uint64 ``[2^k]``, a set of bits: that of a pair of words is set if one follows the other in the test text,
-              and of few other pairs. Most words of a corpus follow one that they never follow there: so no n-gram of
-              two words or more ends, which one look at a small table says.
-    matches   int32 ``[states, k]``, falling: the k longest matches that ended in each state, 0 for none.
+    table     uint64 ``[2^k, 2]``, open addressing, linear: state << 32 | word, or FREE; and the target of that edge
+              (its number while the automaton is built).
+    nodes     int32 ``[states, 4]``, the data of a state for a walk in 16 bytes: a word and the target of its edge (-1
+              and 0 for none), ``links``, ``lens``; the complement of ``lens`` if the table has more edges. Most states
+              have one edge, so the table, which is too large for the cache, is rarely read.
+    pairs     uint64 ``[2^k]``, a set of bits: set for each pair of adjacent words in the test text, and by collision
+              for few others. Most pairs of a corpus are not in it. Then no n-gram of two words or more ends here, and
+              one access to a small table is enough.
+    matches   int32 ``[states, k]``, falling: the lengths of the k longest matches that ended in each state, 0 for none.
 
 The test text ``a b a``, ``c b``: ``b`` ends where both ``a b`` and ``c b`` do, so it has a state of its own, to which
-theirs are linked. Of the corpus ``c b a`` it holds ``c``, ``c b``, ``b a``: with k = 1, ``matches`` gets 1 in the
-state of ``c``, 2 in that of ``c b``, and 2 in that of ``b a`` and ``a b a``, of which the longer one did not occur.
+theirs are linked. The corpus ``c b a`` has its n-grams ``c``, ``c b`` and ``b a``: with k = 1, ``matches`` gets 1 in
+the state of ``c``, 2 in that of ``c b``, and 2 in that of ``b a`` and ``a b a``, of which the longer did not occur.
 """
 
 # mypy: ignore-errors
@@ -40,7 +40,7 @@ _32, _6, _63, _1, _0 = np.uint64(32), np.uint64(6), np.uint64(63), np.uint64(1),
 
 @part
 def _find(table, state, word):
-    """The row of a key: where it is, or the free one where it belongs."""
+    """The row of a key, or the free row for it."""
     key = np.uint64(state) << _32 | np.uint64(word)
     last = table.shape[0] - 1
     row = np.int64(((key ^ key >> _32) * _MIX) >> _32) & last
@@ -58,7 +58,7 @@ def _edge(table, state, word):
 
 @part
 def _add_edge(table, heads, edges, filled, state, word, target):
-    """Add an edge that is not there."""
+    """Add a new edge."""
     row = _find(table, state, word)
     table[row, 0] = np.uint64(state) << _32 | np.uint64(word)
     table[row, 1] = np.uint64(filled)
@@ -71,7 +71,7 @@ def _add_edge(table, heads, edges, filled, state, word, target):
 
 @part
 def _split(parent, state, word, clone, firsts, table, heads, edges, filled, links, lens):
-    """Give the n-grams of ``state`` that go on from ``parent``, the shorter ones, a state of their own, ``clone``."""
+    """Move the shorter n-grams of ``state``, which extend ``parent``, to a state of their own, ``clone``."""
     lens[clone] = lens[parent] + 1
     links[clone] = links[state]
     links[state] = clone
@@ -92,7 +92,7 @@ def _split(parent, state, word, clone, firsts, table, heads, edges, filled, link
 
 @part
 def _bit(pairs, before, word):
-    """The place of a pair's bit, and the bit."""
+    """The index of a pair's bit, and the bit."""
     code = (np.uint64(before) << _32 | np.uint64(word)) * _MIX
     code ^= code >> _32
     return np.int64(code >> _6) & (pairs.size - 1), _1 << (code & _63)
@@ -100,7 +100,7 @@ def _bit(pairs, before, word):
 
 @kernel
 def enter_pairs(ids, lengths, pairs):
-    """Set the bits of the pairs of sentences."""
+    """Set the bits of all adjacent pairs of words."""
     position = 0
     for length in lengths:
         for i in range(position + 1, position + length):
@@ -111,9 +111,9 @@ def enter_pairs(ids, lengths, pairs):
 
 @kernel
 def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
-    """Build the automaton of sentences, in arrays with room for 2 states and 3 edges a word, and one state more.
+    """Build the automaton of sentences, in arrays with room for 2 states and 3 edges per word, and one more state.
 
-    ``firsts`` and ``heads`` (the last edge of each state) come full of -1. ``edges`` int32: word, state, edge before.
+    ``firsts`` and ``heads`` (the last edge of each state) are -1 at first. ``edges`` int32: word, state, edge before.
 
     :returns: (states, edges)
     """
@@ -131,7 +131,7 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
             else:
                 edge = _edge(table, last, word)
                 target = np.int64(-1) if edge < 0 else np.int64(edges[edge, 1])
-            if target >= 0:  # an earlier sentence has this beginning
+            if target >= 0:  # an earlier sentence has the same beginning
                 if lens[target] != lens[last] + 1:
                     filled = _split(last, target, word, states, firsts, table, heads, edges, filled, links, lens)
                     target = states
@@ -169,7 +169,7 @@ def build_automaton(ids, lengths, firsts, table, heads, edges, links, lens):
 
 @kernel
 def enter_edges(building, edges, table):
-    """Enter the edges into the table that is walked, with where they lead in place of their numbers."""
+    """Copy the edges into the final table, with their targets instead of their numbers."""
     last = table.shape[0] - 1
     for old in range(building.shape[0]):
         key = building[old, 0]
@@ -187,7 +187,7 @@ def _step(word, state, matched, firsts, table, nodes):
     while state > 0:
         if nodes[state, 0] == word:
             return np.int64(nodes[state, 1]), matched + 1
-        if nodes[state, 3] < 0:  # it has more edges
+        if nodes[state, 3] < 0:  # the table has more edges
             row = _find(table, state, word)
             if table[row, 0] != FREE:
                 return np.int64(table[row, 1]), matched + 1
@@ -210,20 +210,19 @@ def _note(matches, state, matched):
 
 
 @kernel
-def walk(ids, lengths, firsts, table, nodes, pairs, matches, said):
-    """Read sentences of a corpus, and keep of every state the longest matches that end in it.
+def walk(ids, lengths, firsts, table, nodes, pairs, matches, noted):
+    """Read sentences of a corpus, and keep the longest matches that end in each state.
 
-    :param said: uint8, zeros, one a word of the test text: how often it was said to occur, as far as that counts.
-    :returns: words that the test text has, too
+    :param noted: uint8 zeros, one per word of the test text: the occurrences noted so far, up to the maximum.
+    :returns: the number of words that are also in the test text
     """
     most = matches.shape[1]
-    # Most words follow one that they never follow in the test text: all that can be said of them is that they occur,
-    # and when that has been said often enough, neither their state nor its matches are looked up, which are in no
-    # processor's cache.
+    # In most pairs of words the second never follows the first in the test text. All such a word adds is one
+    # occurrence. Once enough of these are noted, neither its state nor its matches are read, which avoids cache misses.
     found = 0
     position = 0
     for length in lengths:
-        state = np.int64(0)  # ALONE: that of the word before alone, not looked up yet
+        state = np.int64(0)  # ALONE: the state of the previous word alone, not looked up yet
         matched = np.int64(0)
         for i in range(position, position + length):
             word = np.int64(ids[i])
@@ -243,17 +242,17 @@ def walk(ids, lengths, firsts, table, nodes, pairs, matches, said):
                         _note(matches, state, matched)
                         continue
             state = np.int64(ALONE)
-            if said[word] < most:
+            if noted[word] < most:
                 _note(matches, np.int64(firsts[word]), np.int64(1))
-                if said[word] < 255:
-                    said[word] += np.uint8(1)
+                if noted[word] < 255:
+                    noted[word] += np.uint8(1)
         position += length
     return found
 
 
 @kernel
 def merge_matches(matches, states, more):
-    """Take in the matches of another part of the corpus: ``more[i]`` are those of ``states[i]``."""
+    """Merge the matches of another part of the corpus: ``more[i]`` are those of ``states[i]``."""
     for i in range(states.size):
         for j in range(more.shape[1]):
             _note(matches, np.int64(states[i]), np.int64(more[i, j]))
@@ -261,13 +260,13 @@ def merge_matches(matches, states, more):
 
 @kernel
 def settle(order, links, lens, matches, min_count, totals, known):
-    """The longest n-gram that ends in each state and occurred at least ``min_count`` times, in words (0: none).
+    """The length of the longest n-gram that ends in each state and occurred at least ``min_count`` times (0: none).
 
-    A match that ends in a state ends in those that it is linked to, too, and holds all of their n-grams.
+    A match in a state is also a match in the states that it is linked to, of all their n-grams.
 
     :param order: the states by rising length.
-    :param totals: int32 ``[states]``, zeros: gets the matches of the states that are linked to each, up to
-        ``matches.shape[1]`` of them; ``known`` int32 ``[states]`` out.
+    :param totals: int32 ``[states]``, zeros: gets the number of matches of the states that are linked to each, up to
+        ``matches.shape[1]``; ``known`` int32 ``[states]`` out.
     """
     most = matches.shape[1]
     for at in range(order.size - 1, 0, -1):
@@ -292,9 +291,9 @@ def settle(order, links, lens, matches, min_count, totals, known):
 
 @kernel
 def find_ends(ids, lengths, firsts, table, nodes, known, ends):
-    """The words of the longest known n-gram that ends at each word of sentences of the test text, into ``ends``.
+    """Write the length of the longest known n-gram that ends at each word of sentences into ``ends``.
 
-    :returns: the first sentence that is not of the test text; -1 if all are
+    :returns: the first sentence that is not in the test text; -1 if all are
     """
     position = 0
     for sentence in range(lengths.size):
@@ -315,19 +314,18 @@ def find_ends(ids, lengths, firsts, table, nodes, known, ends):
 
 @kernel
 def measure(ends, lengths, orders, counts, pieces, covered, longest, longest_end):
-    """The figures of sentences, from the longest known n-gram that ends at each of their words (``ends``).
+    """Measure sentences from the length of the longest known n-gram that ends at each of their words (``ends``).
 
-    :param counts: int32 ``[sentences, orders]`` out: how many n-grams of so many words are known; ``pieces``: of a
-        least cover by known n-grams, leftmost-longest; ``covered``: words within known n-grams of the highest order or
-        more; ``longest``: words of the longest known n-gram, and ``longest_end``, where the first of them ends (words
-        from the sentence's first).
+    :param counts: int32 ``[sentences, orders]`` out: the number of known n-grams of each order; ``pieces``: of a least
+        cover by known n-grams, leftmost-longest; ``covered``: words within known n-grams of the highest order or more;
+        ``longest``: words of the longest known n-gram, and ``longest_end``: where the first of them ends, in words.
     """
     top = orders[orders.size - 1]
     position = 0
     for sentence in range(lengths.size):
         end = position + lengths[sentence]
         begin = position
-        free = position  # the first word that is not covered
+        free = position  # the first uncovered word
         for i in range(position, end):
             if ends[i] < i + 1 - begin or i == position:
                 begin = i

@@ -1,7 +1,7 @@
-"""A corpus read through the n-grams of a test text: each shard is a step, so that a stopped run resumes.
+"""Read a corpus through the n-grams of a test text: each shard is a step, so a stopped run resumes.
 
-What a shard gives is the longest matches of each state that it reached (``automaton.py``), and what was read; the
-matches of all shards are merged to those of the corpus, in any order to the same bytes.
+A shard gives the longest matches of each state that it reached (``automaton.py``), and its counts. The matches of all
+shards are merged; the order does not matter.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from cgbench.steps import Step, Workspace, hash_value
 from cgbench.text.shards import Faults, Shard, hash_shard, read_shard
 
 SMALL = 8 << 20
-"""Bytes of a corpus that is read before a worker process has started."""
+"""Bytes of a corpus that is read faster than a worker process starts."""
 COUNTS = {"documents": int, "words": int, "bytes": int, "held": int, "faults": int, "first": str}
-"""What is said of a shard: documents (lines, rows), words, bytes of text, words that the test text has, too."""
+"""The counts of a shard: documents (lines, rows), words, bytes of text, words that are also in the test text."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A shard to read: ``root`` of the workspace, ``test`` the folder of the automaton."""
+    """A shard to read: ``root`` of the workspace, ``test``: the folder of the automaton."""
 
     root: Path
     test: Path
@@ -40,19 +40,19 @@ class Task:
 
 
 def test_step(rules: UnitRules, sides: list[list[str]]) -> Step:
-    """The step that makes the automaton of a test text, ``sides`` its texts."""
+    """The step that builds the automaton of a test text from its ``sides``."""
     lines = hashlib.sha256("\n".join("\n".join(["", *side]) for side in sides).encode()).hexdigest()
-    revision = 2 if rules.tokenizer else 1  # 2: lines are neither cut nor filled up
+    revision = 2 if rules.tokenizer else 1  # 2: lines are neither truncated nor padded
     return Step("test", {"units": rules.units}, {"text": lines}, revision)
 
 
 def read_corpus(
     workspace: Workspace, test: Path, shards: list[Shard], rules: UnitRules, engine: Engine
 ) -> tuple[np.ndarray, list[dict[str, Any]]]:
-    """The matches of a corpus, int32 ``[states, rules.most]``, and what was read of each shard (:data:`COUNTS`).
+    """The matches of a corpus, int32 ``[states, rules.most]``, and the counts of each shard (:data:`COUNTS`).
 
     :param test: the folder of the automaton.
-    :raises InputError: a shard cannot be read (the file and where).
+    :raises InputError: a shard cannot be read (names the file and the place).
     """
     from cgbench.benchmark.overlap.automaton_kernels import merge_matches
 
@@ -60,13 +60,13 @@ def read_corpus(
     counts: list[dict[str, Any]] = [{} for _ in shards]
     tasks = [(number, Task(workspace.root, test, shard, rules)) for number, shard in enumerate(shards)]
     sizes = [(one.end if one.end is not None else one.path.stat().st_size) - one.begin for one in shards]
-    remedy = "remove the folder, and give the same command again"
+    remedy = "remove the folder, and run the command again"
     with bar(sum(sizes), "read", "B") as progress:
         for number, folder in (Local(1) if sum(sizes) < SMALL else engine).run(_count, tasks):
             states, more = read_array(folder / "states.npy"), read_array(folder / "matches.npy")
             good = states.dtype == np.int64 and more.dtype == np.int32 and states.ndim == 1 and more.ndim == 2
             if not good or len(more) != len(states) or (states < 0).any() or (states >= len(matches)).any():
-                raise InputError(f"{folder}: not what was written; {remedy}")
+                raise InputError(f"{folder}: damaged arrays; {remedy}")
             merge_matches(matches, states, more)
             counts[number] = read_json(folder / "counts.json")
             check_shape(counts[number], COUNTS, folder / "counts.json", remedy)
@@ -75,7 +75,7 @@ def read_corpus(
 
 
 def _count(number: int, task: Task) -> tuple[int, Path]:
-    """The folder with the matches of a shard, made unless it is there."""
+    """The folder with the matches of a shard; reads the shard if needed."""
     rules = task.rules
 
     def make(folder: Path) -> None:
@@ -93,19 +93,19 @@ def _count(number: int, task: Task) -> tuple[int, Path]:
             states = np.flatnonzero(matches[:, 0])
             np.save(folder / "states.npy", states)
             np.save(folder / "matches.npy", matches[states])
-            said = {"documents": documents, "words": words, "bytes": size, "held": held}
-            write_json(folder / "counts.json", said | {"faults": faults.count, "first": faults.first})
+            read = {"documents": documents, "words": words, "bytes": size, "held": held}
+            write_json(folder / "counts.json", read | {"faults": faults.count, "first": faults.first})
 
     return number, Workspace(task.root).run(_step(task), make)
 
 
 def _step(task: Task) -> Step:
-    """The step of a shard: by name it is that of the place in the file, by key that of the bytes there."""
+    """The step of a shard: its name depends on the place in the file, its key on the bytes there."""
     shard, rules = task.shard, task.rules
     place = hash_value([str(shard.path.absolute()), shard.column, shard.begin])[:12]
     config = {"most": rules.most, "kind": shard.kind, "packed": shard.path.suffix if shard.end is None else ""}
     config |= {"column": shard.column, "units": rules.units, "skip_bad": rules.skip_bad}
-    # A byte order mark is one at the begin of a file alone.
+    # A byte order mark is one only at the start of a file.
     config |= {"first": not shard.begin}
     text = hash_shard(shard, hashlib.sha256())
     return Step(f"corpus-{place}", config, {"text": text, "test": task.test.name})
@@ -113,7 +113,7 @@ def _step(task: Task) -> Step:
 
 @lru_cache(maxsize=1)
 def _open(test: Path, rules: UnitRules) -> tuple[Automaton, Words | TokenIds]:
-    """What all shards are read with, once a process."""
+    """The automaton and units, loaded once per process."""
     units = load_units(test, rules.tokenizer)
     automaton = Automaton.load(test)
     automaton.check_words(len(units), test)

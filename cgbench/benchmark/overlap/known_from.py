@@ -1,8 +1,8 @@
-"""What a corpus of any size knows of a pool, as a scan takes it: n-grams and words (``build-react --known-from``).
+"""The known n-grams and words of a pool in a corpus of any size, for a scan (``build-react --known-from``).
 
-They come out of a result of ``cgbench overlap`` on the pool's text (:mod:`cgbench.benchmark.overlap.saved`) and are
-those that the pool has: each pair gets the pieces and the rare words that it would get from all of that corpus. The
-text of the longest known n-grams, taken once each, has exactly these known n-grams, so it is learned from as any other.
+They come from a ``cgbench overlap`` result on the pool's text (:mod:`cgbench.benchmark.overlap.saved`) and are limited
+to that text, so each pair gets the same pieces and rare words as from the whole corpus. The text of the longest known
+n-grams, once each, has exactly these known n-grams; they are learned from it like from any text.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from cgbench.machine import check_memory
 from cgbench.text.blocks import Block
 
 Named = tuple[str, Iterable[Block]]
-"""A text of the pool with its name."""
+"""A text of the pool, with its name."""
 
 
 def words_of_pool(known: KnownOfTest, texts: Sequence[Named], min_count: int) -> Vocabulary:
-    """The words of a pool that occur ``min_count`` times in the corpus, with their counts there.
+    """The words of a pool that occur ``min_count`` times in the corpus, with their counts there, up to the highest
+    count in the result.
 
-    Counts go up to what the result tells apart; what occurs more often has that count.
-
-    :raises InputError: a line of the pool is not in the text that the result is of, or counts are not known so high.
+    :raises InputError: a line of the pool is not in the text of the result, or counts do not go high enough.
     """
     for name, blocks in texts:
-        _ends(known, name, blocks, 1)  # its lines are those of the result
+        _ends(known, name, blocks, 1)  # checks that all lines are in the result
     return _vocabulary(known, min_count, min_count)[0]
 
 
 def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int, word_min_count: int) -> KnownNgrams:
     """The n-grams of a pool that occur ``min_count`` times in the corpus, over its words.
 
-    :raises InputError: as :func:`words_of_pool` does; or there is not enough memory.
+    :raises InputError: as :func:`words_of_pool`; or there is not enough memory.
     """
     from cgbench.benchmark.known_ngrams import trie_kernels
 
@@ -47,7 +46,7 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
     for name, blocks in texts:
         parts += _ends(known, name, blocks, min_count, numbers)
     size = sum(map(len, parts))
-    check_memory(f"{known.folder}: the known n-grams of a pool", BYTES_A_WORD * size, "take the pool in parts")
+    check_memory(f"{known.folder}: the known n-grams of a pool", BYTES_A_WORD * size, "use the pool in parts")
     tokens = np.concatenate(parts)
     del parts
     text, weights, ends = trie_kernels.collapse(tokens, np.arange(len(vocabulary), dtype=np.int32), True)
@@ -56,8 +55,7 @@ def ngrams_of_pool(known: KnownOfTest, texts: Sequence[Named], *, min_count: int
 
 
 def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tuple[Vocabulary, np.ndarray]:
-    """The words that occur often enough to be known or not to be rare, by falling count; and the new number, or -1, of
-    each word of the result."""
+    """The words that are known or not rare, by falling count; and the new number, or -1, of each word of the result."""
     from cgbench.text import word_kernels
 
     check_count(known.folder, known.matches.shape[1], max(min_count, word_min_count))
@@ -74,25 +72,25 @@ def _vocabulary(known: KnownOfTest, min_count: int, word_min_count: int) -> tupl
 def _ends(
     known: KnownOfTest, name: str, blocks: Iterable[Block], min_count: int, numbers: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """The longest known n-grams of a text, those within another left out: int32, in ``numbers``, each ended by -1.
+    """The longest known n-grams of a text that are not part of a longer one: int32, in ``numbers``, each ended by -1.
 
-    :param numbers: None: its lines are checked alone.
-    :raises InputError: a line is not in the text that the result is of.
+    :param numbers: None: only check the lines.
+    :raises InputError: a line is not in the text of the result.
     """
     units, settled = Words(known.words), known.automaton.known(known.matches, min_count)
     found = []
     for block in blocks:
         ids, lengths = units.read(block)
-        ends, stranger = known.automaton.ends(ids, lengths, settled)
-        if stranger >= 0:
-            raise known.unknown(f"row {block.line + stranger + 1} of {name}")
+        ends, unknown = known.automaton.ends(ids, lengths, settled)
+        if unknown >= 0:
+            raise known.unknown(f"row {block.line + unknown + 1} of {name}")
         if numbers is not None:
             found.append(_spans(numbers[ids], lengths, ends))
     return found
 
 
 def _spans(ids: np.ndarray, lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The longest known n-grams that are within no other, each ended by -1."""
+    """The longest known n-grams that are not part of a longer one, each ended by -1."""
     last = np.flatnonzero(not_within(lengths, ends) & (ends > 1))  # single words are known by their counts
     sizes = ends[last].astype(np.int64) + 1
     behind = np.cumsum(sizes)

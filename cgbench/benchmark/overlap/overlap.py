@@ -1,4 +1,4 @@
-"""``overlap()``: how much of a test text is in a corpus of any size, exactly, in one reading of the corpus."""
+"""``overlap()``: how much of a test text is in a corpus of any size, counted exactly in one pass over the corpus."""
 
 from __future__ import annotations
 
@@ -35,18 +35,16 @@ SIDES = ("source", "target")
 
 @accepts(OverlapRequest)
 def overlap(request: OverlapRequest) -> Overlap:
-    """How much of each example of a test text a corpus holds: known n-grams by order, the longest, the degree.
+    """How much of each example of a test text is in a corpus: known n-grams by order, the longest, the degree.
 
-    An n-gram is known when it occurs at least ``min_count`` times within lines (rows) of the corpus. The corpus is read
-    once, whatever its size; memory is that of the test text. The two sides of a test text are read alike: with rules of
-    one language (Moses' tokeniser, ``detokenize``) only one side at a time is allowed.
+    An n-gram is known if it occurs at least ``min_count`` times within lines (rows) of the corpus. The corpus is read
+    once, whatever its size; memory depends on the test text. Both sides of a test text are read alike: rules of one
+    language (Moses' tokeniser, ``detokenize``) allow only one side at a time.
 
     :raises InputError: a text cannot be read, the sides are not aligned, or arguments do not fit together.
     """
     if (request.corpus is None) == (request.infini_gram is None):
-        raise InputError(
-            f"name what the text is looked for in: {argument('corpus')} FILES, or {argument('infini_gram')} INDEX"
-        )
+        raise InputError(f"give what to search in: {argument('corpus')} FILES, or {argument('infini_gram')} INDEX")
     tokenizer = as_path(request.tokenizer) if request.tokenizer else None
     rules = UnitRules(request.normalisation, tokenizer, request.column, request.skip_bad, max(3, request.min_count))
     sides = _sides(request.test, request.normalisation)
@@ -61,7 +59,7 @@ def overlap(request: OverlapRequest) -> Overlap:
             read = _read_corpus(folder, sides, shards, rules, request.min_count, engine)
             found = _result(request, rules, list(sides), *read)
             if request.out is not None:
-                for leftover in folder.glob(".*.tmp"):  # of a run that was killed; nobody else writes here
+                for leftover in folder.glob(".*.tmp"):  # of an interrupted run; the folder is locked
                     leftover.unlink()
                 write_json(folder / "overlap.json", found.as_dict())
                 write_atomic(folder / "examples.tsv", found.table())
@@ -69,10 +67,10 @@ def overlap(request: OverlapRequest) -> Overlap:
 
 
 def _ask_index(request: OverlapRequest, rules: UnitRules, lines: list[str]) -> tuple[Any, ...]:
-    """Units, ids, lengths, ends and corpus, from what counts n-grams elsewhere."""
+    """Units, ids, lengths, ends and corpus, from a source of counts."""
     for name in ("out", "tokenizer", "skip_bad"):
         if getattr(request, name):
-            raise InputError(f"{argument(name)} belongs to {argument('corpus')}")
+            raise InputError(f"{argument(name)} needs {argument('corpus')}")
     source: Any = request.infini_gram
     source = InfiniGram.named(source) if isinstance(source, str) else source
     ends = ends_from(source, [words_of(line) for line in lines], request.min_count)
@@ -83,7 +81,7 @@ def _ask_index(request: OverlapRequest, rules: UnitRules, lines: list[str]) -> t
 def _read_corpus(
     folder: Path, sides: dict[str, list[str]], shards: list[Shard], rules: UnitRules, min_count: int, engine: Engine
 ) -> tuple[Any, ...]:
-    """The same from a corpus, whose n-grams are kept in ``folder``."""
+    """Units, ids, lengths, ends and corpus, from a corpus; its n-grams are saved in ``folder``."""
     workspace = Workspace(folder / STEPS)
 
     def build(made: Path) -> None:
@@ -112,7 +110,7 @@ def _result(
     ends: np.ndarray,
     corpus: dict[str, Any],
 ) -> Overlap:
-    """The overlap of the sides of a text, which stand one behind the other in ``ids``, ``lengths`` and ``ends``."""
+    """The overlap of the sides of a text, which are concatenated in ``ids``, ``lengths`` and ``ends``."""
     from cgbench.benchmark.overlap.automaton_kernels import measure
 
     size, orders = len(lengths), tuple(sorted(set(request.orders)))
@@ -128,14 +126,14 @@ def _result(
     for number, name in enumerate(names):
         part = slice(number * each, (number + 1) * each)
         spans, around = [text[1] for text in texts[part]], [(text[0], text[2]) for text in texts[part]]
-        figures = lengths[part], known[part], pieces[part], covered[part], longest[part]
-        found.append(SideOverlap(name, *figures, spans, around))
+        measures = lengths[part], known[part], pieces[part], covered[part], longest[part]
+        found.append(SideOverlap(name, *measures, spans, around))
     settings = {"min_count": request.min_count, "units": rules.units, "orders": list(orders)}
     return Overlap(tuple(found), orders, request.min_count, "ids" if rules.tokenizer else "words", corpus, settings)
 
 
 def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]:
-    """What was read, by file and in all."""
+    """The counts of what was read, by file and in total."""
     files = []
     for (path, _), group in groupby(zip(shards, counts, strict=True), lambda one: (one[0].path, one[0].column)):
         parts = [count for _, count in group]
@@ -149,31 +147,31 @@ def _corpus(shards: list[Shard], counts: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def _sides(test: Any, normalisation: Normalisation) -> dict[str, list[str]]:
-    """The texts of a test text by side, normalised.
+    """The normalised texts of a test text by side.
 
-    :raises InputError: one cannot be read, is empty, or the two are not aligned; or their words need rules of two
-        languages, where all of the corpus is read by one.
+    :raises InputError: a text cannot be read or is empty, the two are not aligned, or their words need rules of two
+        languages.
     """
     is_text = isinstance(test, list) and all(isinstance(one, str) for one in test)
-    given = list(test) if isinstance(test, (tuple, list)) and len(test) in (1, 2) and not is_text else [test]
-    names = SIDES if len(given) == 2 else ("text",)
+    texts = list(test) if isinstance(test, (tuple, list)) and len(test) in (1, 2) and not is_text else [test]
+    names = SIDES if len(texts) == 2 else ("text",)
     first, second = normalisation.tokenizers
-    if len(given) == 2 and (first != second or first == "moses" or normalisation.detokenize):
+    if len(texts) == 2 and (first != second or first == "moses" or normalisation.detokenize):
         which = argument("detokenize" if normalisation.detokenize else "tokenize")
         raise InputError(
-            f"{which}: the corpus is read by the rules of one language, and there are two sides; run each side alone, "
+            f"{which}: the corpus is read by the rules of one language, but there are two sides; run each side alone, "
             f"with its own {argument('language')} and {argument('tokenize')}"
         )
-    texts = [as_column(one, name, "text", name) for one, name in zip(given, names, strict=True)]
-    if len(texts) == 2 and len(texts[0]) != len(texts[1]):
+    columns = [as_column(one, name, "text", name) for one, name in zip(texts, names, strict=True)]
+    if len(columns) == 2 and len(columns[0]) != len(columns[1]):
         raise InputError(
-            f"{texts[0].name} has {len(texts[0]):,} lines and {texts[1].name} {len(texts[1]):,}: two sides of a test "
-            "text have a line an example each"
+            f"{columns[0].name} has {len(columns[0]):,} lines and {columns[1].name} {len(columns[1]):,}: the two sides "
+            "of a test text need one line per example each"
         )
-    if not len(texts[0]):
-        raise InputError(f"{texts[0].name}: the test text is empty")
+    if not len(columns[0]):
+        raise InputError(f"{columns[0].name}: the test text is empty")
     change = normaliser(normalisation, normalisation.languages[0])
-    return {name: list(map(change, text.values)) for name, text in zip(names, texts, strict=True)}
+    return {name: list(map(change, column.values)) for name, column in zip(names, columns, strict=True)}
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What ``overlap()`` and ``cgbench overlap`` are asked for."""
+"""The request of ``overlap()`` and ``cgbench overlap``."""
 
 from __future__ import annotations
 

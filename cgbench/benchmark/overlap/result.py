@@ -1,4 +1,4 @@
-"""What ``cgbench overlap`` gives: how much of each example and side is in the corpus; totals; as text and JSON."""
+"""The result of ``cgbench overlap``: each example and side, and totals; as text and JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from cgbench.errors import InputError, argument
+from cgbench.models.translation_request import counted
 from cgbench.tables import render, safe_tsv
 
 
 @dataclass(frozen=True)
 class SideOverlap:
-    """The figures of one side of a test text, a row an example.
+    """The overlap of one side of a test text, one row per example.
 
     :param lengths: units (words, or ids of a tokeniser), int32 ``[examples]``.
-    :param known: int32 ``[examples, orders]``, how many n-grams of each order are known.
+    :param known: int32 ``[examples, orders]``, the number of known n-grams of each order.
     :param pieces: of a least cover by known n-grams; ``covered``: units within known n-grams of the highest order.
     :param longest: units of the longest known n-gram, and ``spans`` its text; ``around``: the text before and after.
     """
@@ -32,12 +33,12 @@ class SideOverlap:
     around: list[tuple[str, str]]
 
     def ngrams(self, orders: tuple[int, ...]) -> np.ndarray:
-        """The n-grams that each example has of each order, int32 ``[examples, orders]``."""
+        """The number of n-grams of each example and order, int32 ``[examples, orders]``."""
         return np.maximum(self.lengths[:, None] + 1 - np.array(orders, np.int32)[None], 0)
 
     @property
     def degrees(self) -> np.ndarray:
-        """The compositional degree of each example against the corpus, float64; NaN for one without a word."""
+        """The compositional degree of each example against the corpus, float64; NaN if it has no words."""
         return np.where(self.lengths > 0, self.pieces / np.maximum(self.lengths, 1), np.nan)
 
 
@@ -45,8 +46,8 @@ class SideOverlap:
 class Overlap:
     """The overlap of a test text with a corpus.
 
-    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes`` and, where something was
-        left out, ``skipped`` and ``first``) and the totals.
+    :param corpus: what was read: ``files`` (each with its ``documents``, ``words``, ``bytes`` and, if lines were
+        skipped, ``skipped`` and ``first``) and the totals.
     """
 
     sides: tuple[SideOverlap, ...]
@@ -96,11 +97,12 @@ class Overlap:
         if form == "json":
             return json.dumps(self.as_dict(), ensure_ascii=False, indent=1)
         read = self.corpus
-        what = f"{len(read['files']):,} files, {read['documents']:,} documents, {read['words']:,} {self.unit}"
+        words = counted(read["words"], self.unit[:-1])
+        what = f"{counted(len(read['files']), 'file')}, {counted(read['documents'], 'document')}, {words}"
         if "source" in read:
             what = f"counts of {read['source']}"
         lines = [
-            f"{what}; known: at least {self.min_count} times",
+            f"{what}; known: at least {counted(self.min_count, 'time')}",
             *([f"left out: {read['skipped']:,} lines or ends of files (--skip-bad)"] if read["skipped"] else []),
             "",
         ]
@@ -122,9 +124,9 @@ class Overlap:
         head = ["n", *(word for name in totals for word in (f"{name}: n-grams", "known", "containment", "examples"))]
         rows = [[str(order)] for order in self.orders]
         for found in totals.values():
-            for row, figures in zip(rows, found["orders"].values(), strict=True):
-                row += [f"{figures['ngrams']:,}", f"{figures['known']:,}", _shown(figures["containment"])]
-                row += [f"{figures['with_known']:,}"]
+            for row, counts in zip(rows, found["orders"].values(), strict=True):
+                row += [f"{counts['ngrams']:,}", f"{counts['known']:,}", _shown(counts["containment"])]
+                row += [f"{counts['with_known']:,}"]
         lines += [
             render(head, rows),
             "",
@@ -134,7 +136,7 @@ class Overlap:
         return "\n".join(lines)
 
     def table(self, safe: bool = False) -> str:
-        """A row an example and side, as TSV with a header; ``safe``: no cell is a formula to a spreadsheet."""
+        """One row per example and side, as TSV with a header; ``safe``: quote cells that a spreadsheet would run."""
         head = ["example", "side", self.unit, "pieces", "degree", "longest", "longest_text", "covered"]
         head += [f"known_{order}" for order in self.orders] + [f"containment_{order}" for order in self.orders]
         rows = []

@@ -1,7 +1,7 @@
-"""What a corpus knows of a test text, kept for other commands (``--known-from``): which of its n-grams, how often.
+"""A saved overlap result for other commands (``--known-from``): the n-grams of a test text and their corpus counts.
 
 A folder with the words and the automaton of the test text (``automaton.py``), ``matches.npy``, ``known.json`` and
-SHA256SUMS. Of a sentence that is not within one of the test text nothing is known, and nothing is guessed.
+SHA256SUMS. It has no counts for sentences that are not part of one in the test text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REMEDY = "run cgbench overlap --out again"
 
 
 def save_known(folder: Path, test: Path, matches: np.ndarray, rules: UnitRules) -> None:
-    """Write what a corpus knows of a test text.
+    """Save the matches of a corpus with a test text.
 
     :param test: the folder of its words and automaton.
     """
@@ -45,8 +45,8 @@ def save_known(folder: Path, test: Path, matches: np.ndarray, rules: UnitRules) 
 
 @dataclass(frozen=True, eq=False)
 class KnownOfTest:
-    """The n-grams of a test text that a corpus knows, of words; ``units``: how they were separated, as JSON;
-    ``digest``: the SHA-256 of what was found."""
+    """The known n-grams of a test text in a corpus. ``units``: how words were separated, as JSON; ``digest``: the
+    SHA-256 of the matches."""
 
     folder: Path
     words: Vocabulary
@@ -59,36 +59,36 @@ class KnownOfTest:
     def load(cls, folder: Path) -> KnownOfTest:
         """Open the result of ``cgbench overlap --out``.
 
-        :raises InputError: it is none, is damaged, or is of a tokeniser's ids.
+        :raises InputError: the folder is not such a result, is damaged, or has a tokeniser's ids.
         """
-        said, inner = read_said(folder), folder / "known"
+        summary, inner = read_summary(folder), folder / "known"
         for name in ("matches.npy", *(f"automaton.{name}.npy" for name in ARRAYS)):
             check_recorded(inner / name, inner / SUMS)
         words, automaton = Vocabulary.load(inner), Automaton.load(inner)
         automaton.check_words(len(words), inner)
         matches = read_array(inner / "matches.npy")
-        if matches.dtype != np.int32 or matches.shape != (len(automaton), said["counts_up_to"]):
-            raise InputError(f"{inner / 'matches.npy'}: not what was written; {REMEDY}")
-        return cls(folder, words, automaton, matches, said["units"]["words"], known_digest(inner / "matches.npy"))
+        if matches.dtype != np.int32 or matches.shape != (len(automaton), summary["counts_up_to"]):
+            raise InputError(f"{inner / 'matches.npy'}: damaged; {REMEDY}")
+        return cls(folder, words, automaton, matches, summary["units"]["words"], known_digest(inner / "matches.npy"))
 
     def ends(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of lines of the test text: ids int32 ``[words of all]``, lengths int32 ``[lines]``, and the words of the
+        """Of lines of the test text: ids int32 ``[words of all]``, lengths int32 ``[lines]``, and the length of the
         longest n-gram that ends at each word and occurs ``min_count`` times, int32 ``[words of all]``.
 
-        :raises InputError: a line is not within one of the test text, or counts are not known so high.
+        :raises InputError: a line is not part of one in the test text, or counts do not go high enough.
         """
         check_count(self.folder, self.matches.shape[1], min_count)
         ids, lengths = Words(self.words).read_lines(lines)
-        ends, stranger = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
-        if stranger >= 0:
-            raise self.unknown(f"row {stranger + 1} of the text")
+        ends, unknown = self.automaton.ends(ids, lengths, self.automaton.known(self.matches, min_count))
+        if unknown >= 0:
+            raise self.unknown(f"row {unknown + 1} of the text")
         return ids, lengths, ends
 
     def measure(self, lines: Sequence[str], min_count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces and length of lines of the test text, both int32 ``[lines]``, as
-        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure` gives them.
+        """Pieces and lengths of lines of the test text, both int32 ``[lines]``, as in
+        :meth:`~cgbench.benchmark.known_ngrams.known.KnownNgrams.measure`.
 
-        :raises InputError: as :meth:`ends` does.
+        :raises InputError: as :meth:`ends`.
         """
         _, lengths, ends = self.ends(lines, min_count)
         pieces = np.array([len(begins) for begins in _begins(lengths, ends)], np.int32)
@@ -97,7 +97,7 @@ class KnownOfTest:
     def covers(self, lines: Sequence[str], min_count: int) -> list[list[tuple[str, ...]]]:
         """The pieces of a least cover of lines of the test text, from left to right.
 
-        :raises InputError: as :meth:`ends` does.
+        :raises InputError: as :meth:`ends`.
         """
         ids, lengths, ends = self.ends(lines, min_count)
         words = [self.words.word(number) for number in ids.tolist()]
@@ -109,10 +109,10 @@ class KnownOfTest:
         return covers
 
     def spans(self, lines: Sequence[str], min_count: int) -> list[str]:
-        """The longest known n-grams of lines of the test text, those within another left out: what holds the known
-        n-grams of these lines and no other, one behind the other.
+        """The longest known n-grams of lines of the test text that are not part of a longer one. Together they have the
+        same known n-grams as the lines.
 
-        :raises InputError: as :meth:`ends` does.
+        :raises InputError: as :meth:`ends`.
         """
         ids, lengths, ends = self.ends(lines, min_count)
         words = [self.words.word(number) for number in ids.tolist()]
@@ -120,70 +120,71 @@ class KnownOfTest:
         return [" ".join(words[end - size : end]) for end, size in zip(last, ends[last - 1], strict=True)]
 
     def unknown(self, row: str) -> InputError:
-        """What to say of a row that is not in the text that this is of."""
+        """The error for a row that is not in the test text."""
         return InputError(
-            f"{self.folder}: of {row} nothing is known: it is not in the text that cgbench overlap was run on; run it "
-            "on this text"
+            f"{self.folder}: {row} is not in the text that cgbench overlap was run on, so it has no counts; run it on "
+            "this text"
         )
 
 
-def read_said(folder: Path) -> dict[str, Any]:
-    """What a result of ``cgbench overlap --out`` says of itself: ``units``, and ``counts_up_to``, up to which it tells
-    counts apart. Reads no array.
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The summary of a result of ``cgbench overlap --out``: ``units``, and ``counts_up_to``, the highest exact count.
+    Reads no array.
 
-    :raises InputError: it is none, is damaged, or is of a tokeniser's ids.
+    :raises InputError: the folder is not such a result, is damaged, or has a tokeniser's ids.
     """
     path = folder / "known" / "known.json"
     if not os.path.lexists(path):
-        raise InputError(f"{folder}: no result of cgbench overlap --out (there is no {path})")
+        raise InputError(f"{folder}: not a result of cgbench overlap --out (there is no {path})")
     ordinary_folder(path.parent)
     ordinary_file(path)
     check_recorded(path, path.with_name(SUMS))
-    said: dict[str, Any] = read_json(path)
-    check_shape(said, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, path, REMEDY)
-    if said["format"] != FORMAT:
-        raise InputError(f"{path.parent}: of format {said['format']}, and this version reads {FORMAT}; {REMEDY}")
-    if "words" not in said["units"]:
-        raise InputError(f"{folder}: its n-grams are of a tokeniser's ids, and words are needed here")
-    return said
+    summary: dict[str, Any] = read_json(path)
+    check_shape(summary, {"format": int, "units": {str: (dict, str)}, "counts_up_to": int}, path, REMEDY)
+    if summary["format"] != FORMAT:
+        raise InputError(f"{path.parent}: format {summary['format']}, but this version reads format {FORMAT}; {REMEDY}")
+    if "words" not in summary["units"]:
+        raise InputError(f"{folder}: has n-grams of a tokeniser's ids, but words are needed")
+    return summary
 
 
 def sums_of(folder: Path) -> Path:
-    """The file of a result that has the digests of all that is read of it: its own digest stands for the result."""
+    """The file with the checksums of a result; its own checksum identifies the result."""
     return folder / "known" / SUMS
 
 
 def check_count(folder: Path, known: int, min_count: int, name: str = "min_count") -> None:
-    """Check that a result tells counts apart up to ``min_count``; ``known``: up to what it does.
+    """Check that a result has exact counts up to ``min_count``.
 
-    :param name: what the threshold is called, in messages.
-
-    :raises InputError: it does not.
+    :param known: its highest exact count.
+    :param name: the name of the threshold in messages.
+    :raises InputError: it has not.
     """
     if min_count > known:
         raise InputError(
-            f"{folder}: counts are known up to {known}, and {argument(name, min_count)} asks for more; run cgbench "
+            f"{folder}: counts are known up to {known}, but {argument(name, min_count)} needs more; run cgbench "
             f"overlap with {argument('min_count')} {min_count}"
         )
 
 
 def check_words_alike(folder: Path, units: dict[str, Any], settings: dict[str, Any]) -> None:
-    """Check that words are separated (``settings``) as they were in a result (``units``).
+    """Check that words are separated (``settings``) as in a result (``units``).
 
     :raises InputError: they are not.
     """
     if settings != units:
         differ = sorted(name for name in {*settings, *units} if settings.get(name) != units.get(name))
         raise InputError(
-            f"{folder}: made with other words ({', '.join(differ)}); give {argument('tokenize')}, "
-            f"{argument('lowercase')} and such as cgbench overlap had them"
+            f"{folder}: its words were separated differently ({', '.join(differ)}); give the same "
+            f"{argument('tokenize')}, {argument('lowercase')} and related options as to cgbench overlap"
         )
 
 
 def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Whether the longest known n-gram that ends at each word is within none that ends at the next, bool ``[words]``.
+    """Whether the longest known n-gram that ends at each word is not part of the one that ends at the next, bool
+    ``[words]``.
 
-    :param ends: int32 ``[words]``, the words of that n-gram.
+    :param ends: int32 ``[words]``, the lengths of these n-grams.
     """
     found = np.ones(len(ends), bool)
     found[:-1] = ends[1:] != ends[:-1] + 1
@@ -192,7 +193,7 @@ def not_within(lengths: np.ndarray, ends: np.ndarray) -> np.ndarray:
 
 
 def _begins(lengths: np.ndarray, ends: np.ndarray) -> list[list[int]]:
-    """Where the pieces of leftmost-longest covers begin, of each line."""
+    """The starts of the pieces of leftmost-longest covers, by line."""
     found, position = [], 0
     for length in lengths.tolist():
         begins: list[int] = []

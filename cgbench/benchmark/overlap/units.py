@@ -1,4 +1,4 @@
-"""What n-grams are made of: words as the project splits them, perhaps normalised, or a Hugging Face tokeniser's ids."""
+"""The units of n-grams: words, optionally normalised, or the ids of a Hugging Face tokeniser."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ UNKNOWN = 0x7FFFFFFE
 
 @dataclass(frozen=True)
 class UnitRules:
-    """How text is read: normalised, or cut by the ``tokenizer.json`` of a model; and the column of a corpus's tables.
+    """How text is read: normalised, or split by a model's ``tokenizer.json``; and the column of a corpus's tables.
 
-    ``most``: counts are told apart up to it.
+    ``most``: the highest exact count.
     """
 
     normalisation: Normalisation = field(default_factory=Normalisation)
@@ -36,23 +36,23 @@ class UnitRules:
 
     def __post_init__(self) -> None:
         if self.tokenizer and not self.normalisation.is_identity:
-            raise InputError(f"{argument('tokenizer')} cuts text as it is; leave {argument('tokenize')} and such out")
+            raise InputError(f"{argument('tokenizer')} reads text unchanged; leave {argument('tokenize')} and such out")
 
     @property
     def units(self) -> dict[str, Any]:
-        """What decides where a unit ends, as JSON."""
+        """The settings that determine units, as JSON."""
         if self.tokenizer:
             return {"tokenizer": hashlib.sha256(read_tokenizer_file(self.tokenizer)).hexdigest()}
         return {"words": self.normalisation.settings}
 
     @property
     def lower(self) -> bool:
-        """Whether text becomes lower case, and nothing else."""
+        """Whether text is only lower-cased."""
         return self.normalisation.lowercase and not self.normalisation.tokenizes
 
     @property
     def change(self) -> Change | None:
-        """What a line becomes; None where it stays, or is in lower case alone."""
+        """The function that normalises a line; None if it is unchanged or only lower-cased."""
         if self.normalisation.is_identity or self.lower:
             return None
         return normaliser(self.normalisation, self.normalisation.languages[0])
@@ -69,7 +69,7 @@ class Words:
         return len(self.vocabulary)
 
     def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """The ids of a block's words and the words a line, int32; valid until the next call."""
+        """The ids of a block's words and the words per line, int32; valid until the next call."""
         from cgbench.text import word_kernels
 
         lines = block.count_lines()
@@ -84,7 +84,7 @@ class Words:
         return self._ids[:filled], self._lengths[:lines]
 
     def read_lines(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The same of lines: ids int32 ``[words of all]``, lengths int32 ``[lines]``."""
+        """:meth:`read` for lines: ids int32 ``[words of all]``, lengths int32 ``[lines]``."""
         parts = [tuple(array.copy() for array in self.read(block)) for block in join_blocks(lines)]
         return _joined([ids for ids, _ in parts], np.int32), _joined([lengths for _, lengths in parts], np.int32)
 
@@ -98,7 +98,7 @@ class Words:
 
 
 class TokenIds:
-    """The ids of a tokeniser that a test text has, numbered anew: ``numbers`` int32 ``[ids]``, ``ids`` the way back."""
+    """The tokeniser ids of a test text, renumbered: ``numbers`` int32 ``[ids]``; ``ids`` is the inverse."""
 
     def __init__(self, path: Path, ids: np.ndarray) -> None:
         self.tokenizer = _open(path)
@@ -110,7 +110,7 @@ class TokenIds:
         return len(self.ids)
 
     def read(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the ids of a block's lines, and the ids a line."""
+        """The numbers of the ids of a block's lines, and the ids per line."""
         ids, lengths = _encode(self.tokenizer, block)
         return self.numbers[ids], lengths
 
@@ -124,7 +124,7 @@ class TokenIds:
 
 
 def _encode(tokenizer: Any, block: Block) -> tuple[np.ndarray, np.ndarray]:
-    """The ids of a block's lines, int64, and how many each has, int32; without special tokens."""
+    """The ids of a block's lines, int64, and the number of each line, int32; without special tokens."""
     lines = block.buffer[: block.size - 1].tobytes().decode().split("\n")
     found = [np.array(one.ids, np.int64) for one in encode_lines(tokenizer, lines, "the tokenizer.json")]
     return _joined(found, np.int64), np.array([len(one) for one in found], np.int32)
@@ -135,7 +135,7 @@ def _open(path: Path) -> Any:
 
 
 def units_of(lines: Sequence[str], rules: UnitRules) -> tuple[Words | TokenIds, np.ndarray, np.ndarray]:
-    """The units of a test text, and the text as them: ids int32 ``[all]``, lengths int32 ``[lines]``."""
+    """The units of a test text, and the text in units: ids int32 ``[all]``, lengths int32 ``[lines]``."""
     if rules.tokenizer:
         tokenizer = _open(rules.tokenizer)
         found = [_encode(tokenizer, block) for block in join_blocks(lines)]
@@ -151,13 +151,13 @@ def _joined(arrays: list[np.ndarray], dtype: Any) -> np.ndarray:
 
 
 def load_units(folder: Path, tokenizer: Path | None) -> Words | TokenIds:
-    """The units that were saved in a folder.
+    """The units saved in a folder.
 
-    :raises InputError: something is missing or damaged.
+    :raises InputError: a file is missing or damaged.
     """
     if tokenizer is None:
         return Words(Vocabulary.load(folder))
     ids = read_array(folder / "units.npy")
     if ids.dtype != np.int64 or ids.ndim != 1 or (ids < 0).any() or (ids >= UNKNOWN).any():
-        raise InputError(f"{folder / 'units.npy'}: not the ids that were written; it is damaged")
+        raise InputError(f"{folder / 'units.npy'}: damaged: not valid ids")
     return TokenIds(tokenizer, ids)

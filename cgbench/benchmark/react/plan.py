@@ -12,7 +12,7 @@ from typing import Any
 from cgbench.benchmark.candidates.ensemble_quality import quality_step
 from cgbench.benchmark.candidates.matching import Control
 from cgbench.benchmark.candidates.uncertainty import SHARD, search_settings
-from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_said, sums_of
+from cgbench.benchmark.overlap.saved import check_count, check_words_alike, read_summary, sums_of
 from cgbench.benchmark.react.checks import check_difficulty, check_measures, check_shares
 from cgbench.benchmark.react.inputs import Inputs, read_inputs
 from cgbench.benchmark.react.request import LM_SETTINGS, SIDES, BuildRequest
@@ -219,16 +219,16 @@ def _plan_known(
     """
     found = {}
     for side, folder in inputs.known.items():
-        said = read_said(folder)
+        overlap = read_summary(folder)
         for name in ("word_min_count", *(["ngram_min_count"] if side == request.degree_side else [])):
-            check_count(folder, said["counts_up_to"], getattr(request, name), name)
+            check_count(folder, overlap["counts_up_to"], getattr(request, name), name)
         if request.anonymise != "none":
             raise InputError(
                 f"{argument('known_from')}: {argument('anonymise')} replaces names pair by pair, which cgbench overlap "
                 "does not; replace the names first, and run both commands on that text"
             )
         language = inputs.languages[SIDES.index(side)]
-        check_words_alike(folder, said["units"]["words"], normalisation.of(language).settings)
+        check_words_alike(folder, overlap["units"]["words"], normalisation.of(language).settings)
         found[f"known-{side}"] = _hash_input(sums_of(folder))
     return found | ({f"pool-{number}": pool.identity for number, pool in enumerate(pools, 1)} if found else {})
 

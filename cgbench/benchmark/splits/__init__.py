@@ -1,1 +1,1 @@
-"""Splits for compositional generalisation: all of ``cgbench split``."""
+"""Splits for compositional generalisation: ``cgbench split``."""

@@ -1,4 +1,4 @@
-"""What ``split()`` and ``cgbench split`` are asked for, and how the sizes and goals of a split follow from it."""
+"""The request of ``split()`` and ``cgbench split``, with the sizes and goals of the search."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cgbench.errors import InputError, argument
 from cgbench.requests import KW_ONLY, Bitext, CorpusOptions, Folder, option, request
 
 DIVERGENT = ("mcd", "tmcd", "dbca")
-"""The methods that look at divergences."""
+"""The methods that use divergences."""
 ATOM_LIMIT = 0.02
-"""Of MCD (Keysers et al. 2020)."""
+"""The limit of MCD (Keysers et al. 2020)."""
 ROUNDING = 1e-9
-"""A bound is met by so much, as the search knows divergences but for rounding."""
+"""The margin below a limit, for rounding of divergences in the search."""
 
 
 @request
@@ -56,32 +56,32 @@ class SplitConfig:
     seed: int = option(default=1, help="Random seed", group="Search", least=0)
 
     def check(self) -> None:
-        """:raises InputError: settings do not go together."""
+        """:raises InputError: settings do not fit together."""
         for name in ("divergence", "atom_divergence"):
             value = getattr(self, name)
             if value is not None and self.method not in DIVERGENT:
-                raise InputError(f"{argument(name, value)} belongs to {argument('method', 'mcd')}, tmcd or dbca")
+                raise InputError(f"{argument(name, value)} needs {argument('method', 'mcd')}, tmcd or dbca")
         for name in ("train_size", "test_size"):
             value = getattr(self, name)
             if value <= 0 or (value > 1 and value != int(value)):
-                raise InputError(f"{argument(name, value)}: a share up to 1 or a whole number is needed")
+                raise InputError(f"{argument(name, value)}: it must be a share up to 1 or a whole number")
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings by name, as the manifest has them."""
+        """The settings by name, as in the manifest."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(SplitConfig)}
 
     @property
     def target(self) -> float:
-        """The compound divergence aimed at."""
+        """The target of the compound divergence."""
         return 1.0 if self.divergence is None else self.divergence
 
     @property
     def goal(self) -> tuple[float, float, float, float]:
-        """Target, limit of atoms, its weight, and 1.0 where the limit is to be met: what growing maximises.
+        """Target, atom limit, its weight, and 1.0 if the limit is a target: the goal of the search.
 
-        DBCA weighs both divergences alike (Moisio et al. 2023); where the limit is a bound, leaving it costs ten times
-        what coming nearer the target gains.
+        DBCA weighs both divergences equally (Moisio et al. 2023). If the limit is a bound, exceeding it costs ten times
+        as much as getting closer to the target gains.
         """
         if self.method == "dbca":
             return self.target, self.atom_limit, 1.0, 1.0
@@ -94,7 +94,7 @@ class SplitConfig:
 
     @property
     def atom_limit(self) -> float:
-        """The highest atom divergence (mcd, tmcd), or the one to be met (dbca)."""
+        """The maximum atom divergence (mcd, tmcd), or its target (dbca)."""
         if self.atom_divergence is not None:
             return self.atom_divergence
         return {"mcd": ATOM_LIMIT, "dbca": 0.0}.get(self.method, 1.0)
@@ -105,10 +105,10 @@ class SplitConfig:
         return self.exchanges if self.exchanges is not None else 0 if self.method == "dbca" else 10
 
     def sizes(self, examples: int, *, fixed: bool = False) -> tuple[int, int]:
-        """How many examples train and test.
+        """The numbers of training and test examples.
 
-        :param examples: how many there are. ``fixed``: training is given, and is no part of them.
-        :raises InputError: there are not as many, or a set would be empty.
+        :param examples: the number of all examples. ``fixed``: the training set is fixed, and not among them.
+        :raises InputError: there are too few, or a set would be empty.
         """
 
         def count(value: float) -> int:
@@ -117,16 +117,16 @@ class SplitConfig:
         train, test = 0 if fixed else count(self.train_size), count(self.test_size)
         shares = self.train_size + self.test_size if not fixed and max(self.train_size, self.test_size) <= 1 else 0.0
         if shares > 1 - 1e-9:
-            train = min(train, examples - test)  # shares that are all of it, rounded
+            train = min(train, examples - test)  # shares that add up to 1, rounded
         if test < 1 or (train < 1 and not fixed):
-            raise InputError(f"of {examples:,} examples, {train:,} to train and {test:,} to test: a set would be empty")
+            raise InputError(f"{train:,} training and {test:,} test examples of {examples:,}: a set would be empty")
         if train + test > examples:
             raise InputError(
-                f"{argument('train_size')} and {argument('test_size')} ask for {train + test:,} examples, and there "
-                f"are {examples:,}"
+                f"{argument('train_size')} and {argument('test_size')}: {train + test:,} examples, but the corpus has "
+                f"{examples:,}"
             )
         if shares > 1 + 1e-9:
-            raise InputError(f"{argument('train_size')} and {argument('test_size')}: shares that are more than 1")
+            raise InputError(f"{argument('train_size')} and {argument('test_size')}: the shares add up to more than 1")
         return train, test
 
 

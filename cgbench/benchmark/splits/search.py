@@ -1,11 +1,10 @@
-"""Which example goes where: by divergence, at random, by length, by template.
+"""Assign examples to training and test set: by divergence, at random, by length, by template.
 
-Splits of a wanted divergence are grown example by example, then improved by exchanges. MCD (Keysers et al. 2020) and
-DBCA (Moisio et al. 2023) grow both sets from nothing, at each step by the best of some random examples; DBCA also moves
-examples from set to set while they grow. TMCD (Shaw et al. 2021) starts from a random split in which training has every
-atom, and exchanges examples. Here all of them may go on with exchanges.
-What one step would do is computed from the elements of an example alone
-(:mod:`cgbench.benchmark.splits.search_kernels`).
+Splits by divergence are grown example by example, then improved by exchanges. MCD (Keysers et al. 2020) and DBCA
+(Moisio et al. 2023) grow both sets from nothing, each step with the best of some random examples; DBCA also moves
+examples between the sets while they grow. TMCD (Shaw et al. 2021) starts from a random split whose training set has
+every atom, and exchanges examples. Here all of them can continue with exchanges. The effect of a step is computed from
+the elements of the examples concerned (:mod:`cgbench.benchmark.splits.search_kernels`).
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from cgbench.benchmark.splits.search_kernels import ElementCounts, exchange, gro
 from cgbench.errors import InputError, argument
 
 TRAIN, TEST, REST = 0, 1, -1
-TABLE = 4096  # powers of whole numbers that are looked up
-STEPS = 20_000  # of a call of a kernel, between two words of progress
+TABLE = 4096  # precomputed powers of whole numbers
+STEPS = 20_000  # per call of a kernel, between two updates of the progress bar
 Progress = Callable[[int], object]
 
 
 def counts_of(found: Occurrences, alpha: float, side_of: np.ndarray) -> ElementCounts:
-    """The state of a split: which example is on which side, int8 ``[examples]``."""
+    """The counts of a split; ``side_of``: the side of each example, int8 ``[examples]``."""
     tables = np.stack([np.arange(TABLE, dtype=np.float64) ** power for power in (alpha, 1 - alpha)])
     train, test = (found.counts(side_of == side) for side in (TRAIN, TEST))
     state = np.stack([train, test, train**alpha, test ** (1 - alpha)], axis=1)
@@ -46,39 +45,38 @@ def search(
 ) -> np.ndarray:
     """Split examples by the divergence of their elements.
 
-    :param fixed: the examples that training is made of, and nothing else (bool ``[examples]``); the test set is chosen
-        among the others.
-    :param progress: is told of steps that are done.
+    :param fixed: the examples of a fixed training set (bool ``[examples]``); the test set is chosen from the others.
+    :param progress: is called with the number of finished steps.
     :returns: int8 ``[examples]``: 0 training, 1 test set, -1 neither.
     :raises InputError: training cannot have every atom (``tmcd``).
     """
-    given = np.zeros(found.examples, bool) if fixed is None else fixed
-    pool = np.flatnonzero(~given)
+    in_train = np.zeros(found.examples, bool) if fixed is None else fixed
+    pool = np.flatnonzero(~in_train)
     train, test = config.sizes(len(pool), fixed=fixed is not None)
     order = _shuffled(pool, config.seed)
     side_of = np.full(found.examples, REST, np.int8)
-    side_of[given] = TRAIN
+    side_of[in_train] = TRAIN
     goal = np.array(config.goal)
     if config.method == "tmcd":
         if fixed is None:
             side_of[_cover(found.atoms, order, train)] = TRAIN
         atoms, compounds = _both(found, side_of)
         rest = order[side_of[order] == REST]
-        if fixed is not None:  # an atom that training lacks keeps an example out
+        if fixed is not None:  # leave out examples with an atom that training lacks
             lone = atoms.state[found.atoms.ids, 0] == 0
             rest = rest[np.bincount(found.atoms.rows, lone, minlength=found.examples)[rest] == 0]
         more = train - int((side_of[order] == TRAIN).sum()) if fixed is None else 0
         if len(rest) < more + test:
             raise InputError(
-                f"{argument('test_size')}: {len(rest):,} examples have no atom that training "
-                f"lacks, and {test:,} are wanted"
+                f"{argument('test_size')}: only {len(rest):,} examples have no atom that training lacks, but "
+                f"{test:,} are needed"
             )
         side_of[rest[:more]], side_of[rest[more : more + test]] = TRAIN, TEST
         atoms, compounds = _both(found, side_of)
     else:
         atoms, compounds = _both(found, side_of)
         wanted, sizes = np.array([train, test]), np.zeros(2, np.int64)
-        moving = config.method == "dbca" and fixed is None  # mcd exchanges afterwards, which moves do not help
+        moving = config.method == "dbca" and fixed is None  # mcd exchanges afterwards, and does not gain from moves
         members = np.zeros((2, len(pool) if moving else 0), np.int64)
         waiting, left, random = order.copy(), len(order), generator(config.seed, 1)
         total = train + test
@@ -106,7 +104,7 @@ def search(
                 try_some(np.array([goal[0], goal[1], np.inf, 0.0]), steps)
                 if not _atoms_above(atoms, config.atom_limit):
                     break
-            else:  # the bound is out of reach: what was given up for it is taken back
+            else:  # the bound cannot be reached: undo the attempt
                 ones, others = nearest
         side_of[ones], side_of[others] = TRAIN, TEST
     return side_of
@@ -117,12 +115,12 @@ def _both(found: Elements, side_of: np.ndarray) -> tuple[ElementCounts, ElementC
 
 
 def _atoms_above(atoms: ElementCounts, limit: float) -> bool:
-    """Whether the atom divergence is above a limit: as it will be printed, not as the kernels keep it."""
+    """Whether the atom divergence is above a limit, computed as for the output, not as in the kernels."""
     return divergence(atoms.state[:, 0], atoms.state[:, 1], ATOM_ALPHA) > limit
 
 
 def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:
-    """For each atom the first example, in a given order, that has it."""
+    """The first example of ``order`` for each atom."""
     place = np.full(atoms.examples, -1, np.int64)
     place[order] = np.arange(len(order))
     rows = atoms.rows
@@ -131,14 +129,14 @@ def _cover(atoms: Occurrences, order: np.ndarray, size: int) -> np.ndarray:
     chosen = np.unique(first[first < len(order)])
     if len(chosen) > size:
         raise InputError(
-            f"{argument('train_size')}: {size:,} examples of training cannot hold every atom, which "
-            f"takes {len(chosen):,} here; ask for more, or for another method"
+            f"{argument('train_size')}: {size:,} training examples cannot have every atom, which takes {len(chosen):,} "
+            "here; raise it, or use another method"
         )
     return order[chosen]
 
 
 def _sides(order: np.ndarray, train: int, test: int) -> np.ndarray:
-    """Training from the front of an order, the test set from its end."""
+    """Training from the start of an order, the test set from its end."""
     side_of = np.full(len(order), REST, np.int8)
     side_of[order[:train]] = TRAIN
     side_of[order[len(order) - test :]] = TEST
@@ -155,7 +153,7 @@ def at_random(examples: int, config: SplitConfig) -> np.ndarray:
 
 
 def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
-    """The longest examples test, the shortest train; of equal ones chance decides.
+    """The shortest examples for training, the longest for the test set; ties are random.
 
     :param lengths: words of each example.
     """
@@ -164,11 +162,11 @@ def by_length(lengths: np.ndarray, config: SplitConfig) -> np.ndarray:
 
 
 def by_template(templates: Sequence[str], config: SplitConfig) -> np.ndarray:
-    """No template of the test set is in training (Finegan-Dollak et al. 2018: the query split).
+    """A test set whose templates are not in training (Finegan-Dollak et al. 2018: the query split).
 
-    Whole templates, in a random order, fill the test set as far as they fit; the others train.
+    Whole templates, in a random order, fill the test set if they fit; the others are for training.
 
-    :raises InputError: there is one template, or none of them fits into the test set.
+    :raises InputError: there is only one template, or none fits into the test set.
     """
     names: dict[str, int] = {}
     numbers = np.array([names.setdefault(name, len(names)) for name in templates])
@@ -182,7 +180,7 @@ def by_template(templates: Sequence[str], config: SplitConfig) -> np.ndarray:
             held[number], room = True, room - counts[number]
     if not held.any():
         raise InputError(
-            f"{argument('test_size')}: {test:,} examples are fewer than the rarest template has, {counts.min():,}"
+            f"{argument('test_size')}: {test:,} is less than the size of the rarest template, {counts.min():,}"
         )
     is_test = held[numbers]
     order = _shuffled(len(numbers), config.seed)

@@ -1,9 +1,9 @@
-"""Compiled loops of the search: build two sets example by example, then exchange examples while that helps.
+"""Compiled loops of the search: build two sets example by example, then try exchanges of examples.
 
-A *state* has a row an element: its count in training and in the test set, and these to the powers alpha and 1 - alpha.
-*Totals* are, of atoms and then of compounds, the counts of training, those of the test set, and ``sum train^alpha
-test^(1-alpha)``. An example changes the rows of its own elements alone, so what it would do costs as much as it holds,
-not as much as there are elements.
+A *state* has one row per element: its counts in the training and test set, and these to the powers alpha and 1 - alpha.
+*Totals* are, for atoms and then for compounds, the sum of the training counts, that of the test counts, and ``sum
+train^alpha test^(1-alpha)``. An example only changes the rows of its own elements, so the cost of a step depends on the
+size of the example, not on the number of elements.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 from cgbench.engines.compiled import kernel, part
 
-REFRESHED = 20_000  # steps between two fresh sums
-MOVED = 5  # steps between two tries to move an example from set to set (the code of Moisio et al. 2023: 20, or 1)
+REFRESHED = 20_000  # steps between two recomputed sums
+MOVED = 5  # steps between two tries to move an example between sets (the code of Moisio et al. 2023: 20, or 1)
 
 
 class ElementCounts(NamedTuple):
-    """Rows of examples (:class:`~cgbench.benchmark.divergence.occurrences.Occurrences`), and what has been counted.
+    """The examples (:class:`~cgbench.benchmark.divergence.occurrences.Occurrences`) and their counts.
 
     ``state`` float64 ``[elements, 4]`` and ``totals`` float64 ``[3]`` as above; ``tables`` float64 ``[2, n]``: powers
     of whole numbers, by side; ``alpha`` of these elements.
@@ -45,7 +45,7 @@ def power(value: float, exponent: float, table: np.ndarray) -> float:
 
 @part
 def divergence_of(train: float, test: float, product: float, alpha: float) -> float:
-    """1 less the Chernoff coefficient; 1 where a side is empty."""
+    """1 minus the Chernoff coefficient; 1 if a side is empty."""
     if train <= 0.0 or test <= 0.0:
         return 1.0
     return float(1.0 - product / (train**alpha * test ** (1.0 - alpha)))
@@ -53,7 +53,7 @@ def divergence_of(train: float, test: float, product: float, alpha: float) -> fl
 
 @part
 def change(counts: ElementCounts, example: int, side: int) -> float:
-    """The divergence there would be with an example more in a side."""
+    """The divergence after adding an example to a side."""
     grown, more = 0.0, 0.0
     exponent = counts.alpha if side == 0 else 1.0 - counts.alpha
     state, table = counts.state, counts.tables[side]
@@ -73,11 +73,8 @@ def change(counts: ElementCounts, example: int, side: int) -> float:
 
 @part
 def change_sides(counts: ElementCounts, example: int, side: int) -> float:
-    """The divergence there would be with an example of one side in the other.
-
-    :param side: the one that it is in.
-    """
-    sign = 1.0 if side == 1 else -1.0  # what training gains, and the test set loses
+    """The divergence after moving an example from ``side`` to the other."""
+    sign = 1.0 if side == 1 else -1.0  # positive: training gains, and the test set loses
     grown, more = 0.0, 0.0
     state = counts.state
     for entry in range(counts.starts[example], counts.starts[example + 1]):
@@ -92,9 +89,9 @@ def change_sides(counts: ElementCounts, example: int, side: int) -> float:
 
 @part
 def move(counts: ElementCounts, example: int, side: int, sign: float) -> int:
-    """Put an example into a side (``sign`` 1.0) or take it out (-1.0).
+    """Add an example to a side (``sign`` 1.0) or remove it (-1.0).
 
-    :returns: by how many elements of the test set more training then lacks.
+    :returns: the change in the number of test elements that training lacks.
     """
     exponent = counts.alpha if side == 0 else 1.0 - counts.alpha
     state, table, totals = counts.state, counts.tables[side], counts.totals
@@ -116,13 +113,13 @@ def move(counts: ElementCounts, example: int, side: int, sign: float) -> int:
 
 @part
 def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
-    """What is maximised, in steps of 1e-9, so that sums in another order cannot tell two examples apart.
+    """The objective, to be maximised, in steps of 1e-9, so that the order of summation does not matter.
 
-    How near the compound divergence is to a target, less a weight for each bit that the atom divergence is above a
-    limit, or away from it. With an infinite weight the limit is a bound: what is above it is worse than whatever is
-    not, and of two that are above it the nearer is better.
+    It is minus the distance of the compound divergence from a target, minus a weight times the atom divergence's excess
+    over a limit or distance from it. With an infinite weight the limit is a bound: values above it are worse than all
+    others, and the closer of two of them is better.
 
-    :param goal: target, limit, weight, and 1.0 for a limit that is to be met exactly, else 0.0.
+    :param goal: target, limit, weight, and 1.0 if the limit is a target, else 0.0.
     """
     excess = atom - goal[1]
     if goal[3] > 0.0:
@@ -137,13 +134,13 @@ def score_of(atom: float, compound: float, goal: np.ndarray) -> float:
 
 @part
 def now(counts: ElementCounts) -> float:
-    """The divergence as it is."""
+    """The current divergence."""
     return divergence_of(counts.totals[0], counts.totals[1], counts.totals[2], counts.alpha)
 
 
 @part
 def refresh(counts: ElementCounts) -> None:
-    """The sum again, from the counts: what rounding has left in it goes."""
+    """Recompute the sum from the counts, to remove rounding errors."""
     total = 0.0
     for element in range(len(counts.state)):
         total += counts.state[element, 2] * counts.state[element, 3]
@@ -152,7 +149,7 @@ def refresh(counts: ElementCounts) -> None:
 
 @part
 def draw(random: np.ndarray, below: int) -> int:
-    """A number from 0 to ``below``, itself not, by SplitMix64, whose state is ``random`` uint64 ``[1]``."""
+    """A number from 0 to ``below - 1``, by SplitMix64, whose state is ``random`` uint64 ``[1]``."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
     value = random[0]
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -173,7 +170,7 @@ def move_best(
     members: np.ndarray,
     side: int,
 ) -> None:
-    """Move the best of some random examples of one side into the other, if that helps."""
+    """Move the best of some random examples from one side to the other, if that improves the objective."""
     row, size = members[side], sizes[side]
     best, best_place = score_of(now(atoms), now(compounds), goal), -1
     for number in range(min(candidates, size)):
@@ -211,21 +208,21 @@ def grow(
     members: np.ndarray,
     steps: int,
 ) -> int:
-    """Add ``steps`` examples, or as many as are wanted, each the best of ``candidates`` that are drawn of what is left.
+    """Add ``steps`` examples, or fewer if the sets are full, each the best of ``candidates`` random ones.
 
-    What was best early may not be so later (Keysers et al. 2020 remove examples for that): every few steps an example
-    of each set may change sides, the best of half as many, where that helps.
+    An early choice may turn out bad later (Keysers et al. 2020 remove examples for that). So every few steps one
+    example of each set, the best of half as many random ones, may change sides if that improves the objective.
 
     :param goal: see :func:`score_of`.
-    :param wanted: the sizes of training and test set, int64 ``[2]``; ``sizes``: those so far.
-    :param pool: the examples, those that are ``left`` in the first places.
+    :param wanted: the sizes of training and test set, int64 ``[2]``; ``sizes``: the current ones.
+    :param pool: the examples; those that are ``left`` come first.
     :param side_of: int8 ``[examples]``: 0 training, 1 test set; written.
-    :param members: the examples of each set in the first places, int64 ``[2, examples]``; written. Without any place,
-        ``[2, 0]``, none changes sides.
-    :returns: how many examples are left.
+    :param members: the examples of each set come first, int64 ``[2, examples]``; written. With ``[2, 0]`` none changes
+        sides.
+    :returns: the number of examples left.
     """
     for step in range(steps):
-        # The set that lags behind what is wanted of it, training first.
+        # The set that is further from its size, training first.
         side = 0 if sizes[0] * wanted[1] <= sizes[1] * wanted[0] else 1
         if sizes[side] >= wanted[side]:
             side = 1 - side
@@ -258,7 +255,7 @@ def grow(
 
 @part
 def swap(counts: ElementCounts, one: int, other: int) -> int:
-    """Exchange an example of training with one of the test set; returns what :func:`move` does, in all."""
+    """Exchange a training example with a test example; returns the total of :func:`move`."""
     lone = move(counts, one, 0, -1.0) + move(counts, other, 1, -1.0)
     return lone + move(counts, one, 1, 1.0) + move(counts, other, 0, 1.0)
 
@@ -274,10 +271,10 @@ def exchange(
     random: np.ndarray,
     tries: int,
 ) -> None:
-    """Exchange a random example of training with one of the test set, ``tries`` times; what does not help is undone.
+    """Exchange a random training example with a random test example, ``tries`` times; undo if it does not help.
 
-    :param covered: an exchange may not raise the number of atoms that the test set alone has.
-    :param train: the examples of training, ``test`` those of the test set; both are changed.
+    :param covered: an exchange may not raise the number of atoms that are only in the test set.
+    :param train: the training examples, ``test``: the test examples; both are changed.
     """
     best = score_of(now(atoms), now(compounds), goal)
     for _ in range(tries):

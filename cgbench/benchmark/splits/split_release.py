@@ -1,8 +1,8 @@
-"""A split as a release: both sets as text and as tables, where each pair is from, a card, a manifest.
+"""A split as a release: both sets as text and as tables, the origin of each pair, a card, a manifest.
 
-It is read by :class:`cgbench.benchmark.release.release.Release`, as what ``build-react`` writes is. Two files are its
-own: ``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv``, whose rows say which set a pair of the
-corpus is in, by its number (from 1).
+:class:`cgbench.benchmark.release.release.Release` reads it like a release of ``build-react``. Two files are specific to
+splits: ``train.SOURCE`` and ``train.TARGET``, the training set; and ``split.tsv`` with the set of each pair of the
+corpus, by its number (from 1).
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from cgbench.steps import hash_file
 from cgbench.text.plain_text import words_of
 
 SETS = ("train", "test")
-NGRAM_MIN_COUNT = 3  # of the degree of test pairs, as `cgbench stats` counts by default
+NGRAM_MIN_COUNT = 3  # for the degree of test pairs; the default of `cgbench stats`
 
 
 def holds_split(folder: Path) -> bool:
-    """Whether a folder holds a split."""
+    """Whether a folder contains a split."""
     path = folder / MANIFEST
     try:
         manifest = read_json(path) if path.is_file() else None
@@ -61,11 +61,11 @@ def write_split(
     sides: Sequence[int],
     manifest: dict[str, Any],
 ) -> Release:
-    """Write a split: the whole folder or nothing; an earlier split there is replaced.
+    """Write a split, completely or not at all; an earlier split in the folder is replaced.
 
-    :param texts: for ``train`` and ``test`` the sources and the targets.
+    :param texts: the sources and targets of ``train`` and ``test``.
     :param sides: 0, 1 or -1 for every pair of the corpus.
-    :param manifest: all but what follows from the text and the files; its configuration names the side of the degree.
+    :param manifest: without what follows from the text and the files; its configuration names the side of the degree.
     """
     partial, old = (out.with_name(f".{out.name}.{state}") for state in ("partial", "old"))
     shutil.rmtree(partial, ignore_errors=True)
@@ -89,7 +89,7 @@ def write_split(
 def _write_files(
     folder: Path, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write all files of a split; returns its whole manifest."""
+    """Write all files of a split; returns its complete manifest."""
     languages = manifest["languages"]
     manifest = manifest | {"kind": SPLIT_KIND, "format": FORMAT, "until": "release", "id": ID}
     manifest["configuration"] = {**manifest["configuration"], "ngram_min_count": NGRAM_MIN_COUNT}
@@ -120,10 +120,10 @@ def _write_files(
 def _table(
     which: str, texts: Mapping[str, Sequence[Sequence[str]]], sides: Sequence[int], manifest: Mapping[str, Any]
 ) -> Any:
-    """A row per pair of a set: its number in the corpus (in a given training set, there), its lengths, and of the test
+    """One row per pair of a set: its number in the corpus (or in a fixed training set), its lengths, and for the test
     set its degree relative to the training set; 0 for a pair without words.
 
-    Both sets have the same columns, as both are splits of one configuration on a hub.
+    Both sets have the same columns, because data set hubs expect that of the splits of one configuration.
     """
     import pyarrow
 
@@ -141,23 +141,23 @@ def _table(
         ID: here, "pool": [1] * len(here), "pool_line": here, "source_length": source, "target_length": target,
         "pieces": pieces, "degree": degrees,
     }  # fmt: skip
-    kinds = {name: pyarrow.int64() for name in columns} | {"degree": pyarrow.float64()}
-    return pyarrow.table(columns, schema=pyarrow.schema(list(kinds.items())))
+    types = {name: pyarrow.int64() for name in columns} | {"degree": pyarrow.float64()}
+    return pyarrow.table(columns, schema=pyarrow.schema(list(types.items())))
 
 
 def check_folder(out: Path) -> None:
-    """See, before any work, that a split may be written to a folder.
+    """Check, before any work, that a split may be written to a folder.
 
-    :raises InputError: it is a file, or holds something that is no split.
+    :raises InputError: it is a file, or has files other than a split.
     """
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out}: a file, where the folder of a split should be")
+        raise InputError(f"{out}: is a file, but the split needs a folder")
     if out.is_dir() and any(out.iterdir()) and not holds_split(out):
         raise InputError(f"{out}: the folder holds something else already; give a new one with {argument('out')}")
 
 
 def card(manifest: Mapping[str, Any]) -> str:
-    """The card: what the split is, its figures, and what they do not say."""
+    """The card: contents, statistics and limits of the split."""
     config, counts, figures = (manifest[key] for key in ("configuration", "counts", "figures"))
     source, target = manifest["languages"]
     lines = [
@@ -177,11 +177,11 @@ def card(manifest: Mapping[str, Any]) -> str:
         f"| atom divergence | {figures['atom_divergence']:.4f} |",
         f"| compound divergence | {figures['compound_divergence']:.4f} |",
         f"| compounds of the test set | {figures['test_compounds']:,} |",
-        f"| of these not in training | {figures['novel_compounds']:,} |",
-        f"| atoms of the test set that training lacks | {figures['lone_atoms']:,} of {figures['test_atoms']:,} |",
+        f"| of these, not in training | {figures['novel_compounds']:,} |",
+        f"| atoms of the test set not in training | {figures['lone_atoms']:,} of {figures['test_atoms']:,} |",
         "",
-        "Divergence is 1 less the Chernoff coefficient, alpha 0.5 for atoms and 0.1 for compounds (Keysers et al.",
-        "2020). It is over the elements above alone: what is new in other respects, meaning for one, it does not say.",
+        "Divergence is 1 minus the Chernoff coefficient, alpha 0.5 for atoms and 0.1 for compounds (Keysers et al.",
+        "2020). It covers only the elements above: other kinds of novelty, such as new meanings, are not measured.",
         "",
         *(f"- {warning}" for warning in manifest["warnings"]),
         *([""] if manifest["warnings"] else []),

@@ -1,1 +1,1 @@
-"""All of ``cgbench stats``: rows, texts, novel n-grams, tags."""
+"""``cgbench stats``: rows, texts, novel n-grams, tags."""

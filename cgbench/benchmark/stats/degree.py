@@ -1,4 +1,4 @@
-"""``degree()``: the compositional degree of given sentences, what ``cgbench degree`` prints."""
+"""``degree()``: the compositional degree of sentences, as ``cgbench degree`` prints it."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ class DegreeRequest(TextOptions):
 
 @accepts(DegreeRequest)
 def degree(request: DegreeRequest) -> list[dict[str, Any]]:
-    """The compositional degree of each sentence: what ``cgbench degree`` prints.
+    """The compositional degree of each sentence, as ``cgbench degree`` prints it.
 
     The degree is the smallest number of known n-grams that cover the sentence, over its length in words (Zheng and
     Lapata 2023, section 4).
 
     :returns: one dictionary per sentence: ``pieces``, ``length`` (words), ``degree`` and ``cover`` (a list of pieces).
-    :raises InputError: a text cannot be read, has no known word, or arguments do not fit together.
+    :raises InputError: a text cannot be read or has no known words, or arguments do not fit together.
     """
     return list(degree_rows(request))
 
 
 def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
-    """:func:`degree` row by row; a file is read as the rows are asked for."""
+    """:func:`degree` row by row; a file is read lazily."""
     lines = read_text(as_path(request.texts)) if is_path(request.texts) else as_column(request.texts, "texts").values
     train, ngrams, known_from, min_count = request.train, request.ngrams, request.known_from, request.min_count
     if (train is None and ngrams is None) == (known_from is None):
         raise InputError(
             f"known n-grams are needed: give {argument('train')} or {argument('ngrams')}, or {argument('known_from')} "
-            "instead of these"
+            "instead"
         )
     normalisation = request.normalisation
     if known_from is not None:
@@ -62,26 +62,26 @@ def degree_rows(request: DegreeRequest) -> Iterator[dict[str, Any]]:
 
         return degrees_from(KnownOfTest.load(as_path(known_from)), lines, min_count, normalisation)
     if train is None or is_path(train):
-        given = as_path(train) if train is not None else None
+        corpus = as_path(train) if train is not None else None
         phrases = as_path(ngrams) if ngrams is not None else None
-        return degrees(known_ngrams_of(given, phrases, min_count, normalisation), lines, normalisation)
+        return degrees(known_ngrams_of(corpus, phrases, min_count, normalisation), lines, normalisation)
     if ngrams is not None:
-        raise InputError(f"{argument('train')}: must be a file where {argument('ngrams')} are given")
+        raise InputError(f"{argument('train')}: must be a file if {argument('ngrams')} is given")
     from cgbench.benchmark.known_ngrams.known import KnownNgrams
 
     change = normaliser(normalisation, request.language)
     known = KnownNgrams.learn(map(change, as_column(train, "train").values), min_count=min_count)
     if not len(known.words):
-        raise InputError(f"{argument('train')}: none of its words occurs {min_count} times; lower min_count")
+        raise InputError(f"{argument('train')}: no word in it occurs {min_count} times; lower min_count")
     return degrees(known, lines, normalisation)
 
 
 def degrees_from(
     known: KnownOfTest, lines: Iterable[str], min_count: int, normalisation: Normalisation
 ) -> Iterator[dict[str, Any]]:
-    """The same against the corpus of a result of ``cgbench overlap``, of lines that it was made of.
+    """Degrees against the corpus of a ``cgbench overlap`` result, for lines of its test text.
 
-    :raises InputError: a line is another, words are separated otherwise, or counts are not known so high.
+    :raises InputError: a line is not in that text, words are separated differently, or counts do not go high enough.
     """
     from cgbench.benchmark.overlap.saved import check_words_alike
 

@@ -1,10 +1,10 @@
 """Novel n-grams: those of a test text that never occur in the training text (Zheng and Lapata 2023, Table 2).
 
 An n-gram is a sequence of n words, or of n tags, within one sentence; there are no boundary symbols, and case is kept.
-Each is counted once, however often it occurs (*types*); occurrences are counted beside.
+Each different n-gram counts once (*types*); occurrences are counted as well.
 
-Only the n-grams of the test text are held, in the automaton of :mod:`cgbench.benchmark.overlap.automaton`; the training
-text is read through it once, block by block. So memory goes with the test text, and the counts are exact.
+Only the n-grams of the test text are in memory, in the automaton of :mod:`cgbench.benchmark.overlap.automaton`. The
+training text is read through it once, block by block. So memory depends on the test text, and the counts are exact.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from cgbench.text.blocks import Block
 
 @dataclass(frozen=True)
 class Novelty:
-    """The n-grams of one order in a test text: ``types`` different ones with ``occurrences`` in all.
-
-    ``novel`` types never occur in training; ``novel_occurrences`` are theirs.
+    """The n-grams of one order in a test text: different n-grams (``types``) and all ``occurrences``. ``novel`` types
+    never occur in training; ``novel_occurrences`` counts their occurrences.
     """
 
     types: int
@@ -35,16 +34,16 @@ class Novelty:
 
     @property
     def share(self) -> float | None:
-        """Novel types over types, from 0 to 1; None when no sentence is long enough to have such an n-gram."""
+        """Novel types over types, from 0 to 1; None if no sentence is long enough."""
         return self.novel / self.types if self.types else None
 
     @property
     def occurrence_share(self) -> float | None:
-        """The same of occurrences."""
+        """Novel occurrences over occurrences, likewise."""
         return self.novel_occurrences / self.occurrences if self.occurrences else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON."""
+        """The counts and shares as JSON."""
         return {
             "types": self.types,
             "novel": self.novel,
@@ -57,11 +56,11 @@ class Novelty:
 
 @dataclass(frozen=True)
 class NovelNgrams:
-    """The n-grams of a test text and which of them are novel.
+    """The n-grams of a test text, and which of them are novel.
 
-    :param ids: int32 ``[words of all sentences]``, named by ``name``; ``ends``: the words of the longest n-gram
-        that ends at each word and occurs in training.
-    :param ngrams: what :func:`~cgbench.benchmark.divergence.ngrams.number_ngrams` gives.
+    :param ids: int32 ``[words of all sentences]``; ``name`` gives the word of an id. ``ends``: the length of the
+        longest n-gram that ends at each word and occurs in training.
+    :param ngrams: of :func:`~cgbench.benchmark.divergence.ngrams.number_ngrams`.
     """
 
     ids: np.ndarray
@@ -75,7 +74,7 @@ class NovelNgrams:
         return np.bincount(numbers, minlength=len(firsts)), self.ends[firsts + order - 1] < order
 
     def figures(self, orders: Iterable[int]) -> dict[int, Novelty]:
-        """The figures of each order."""
+        """The counts of each order."""
         found = {}
         for order in orders:
             counts, novel = self._types(order)
@@ -84,7 +83,7 @@ class NovelNgrams:
         return found
 
     def most_frequent(self, order: int, count: int) -> list[tuple[str, int]]:
-        """The ``count`` most frequent novel n-grams of an order with their occurrences; ties by the alphabet."""
+        """The ``count`` most frequent novel n-grams of an order with their occurrences; ties alphabetically."""
         counts, novel = self._types(order)
         begins = self.ngrams[2][order][novel].tolist()
         names = [" ".join(map(self.name, self.ids[begin : begin + order].tolist())) for begin in begins]
@@ -93,17 +92,14 @@ class NovelNgrams:
 
 
 def novel_ngrams(train: Iterable[Block], test: Sequence[str], order: int) -> NovelNgrams:
-    """The n-grams of ``test`` (a sentence a line) up to ``order`` words that never occur in the blocks of ``train``.
-
-    Words are what ASCII white space separates, as everywhere in cgbench.
-    """
+    """The n-grams of ``test`` (one sentence per line) up to ``order`` words, against the blocks of ``train``."""
     words = Words(Vocabulary.learn(test, min_count=1))
     texts = (words.read(block) for block in train)
     return _novel(*words.read_lines(test), len(words), order, texts, words.vocabulary.word)
 
 
 def novel_tag_ngrams(train: Iterable[Sequence[str]], test: Sequence[Sequence[str]], order: int) -> NovelNgrams:
-    """The same for sentences that are sequences of tags."""
+    """:func:`novel_ngrams` for sentences that are sequences of tags."""
     names: dict[str, int] = {}
     ids, lengths = _tag_ids(test, lambda tag: names.setdefault(tag, len(names)))
     seen = _tag_ids(train, lambda tag: names.get(tag, len(names)))

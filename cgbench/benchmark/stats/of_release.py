@@ -1,7 +1,7 @@
 """Statistics of a release: its test set against the training text that it was built from, both sides.
 
-Everything that decides the figures (files, columns, normalisation, thresholds) is taken from ``manifest.json``; the
-degrees that come out must be those of ``split.jsonl``.
+Files, columns, normalisation and thresholds are read from ``manifest.json``. The resulting degrees must match those in
+``split.jsonl``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ReleaseOrigin:
     release: Release
     train: CorpusSpec
     phrases: Path | None
-    known: Mapping[str, Path]  # by side, what stands for the training text there
+    known: Mapping[str, Path]  # by side: the overlap result that replaces the training text
     normalisation: Normalisation
     min_count: int
     degree_side: str
@@ -41,8 +41,8 @@ class ReleaseOrigin:
 def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
     """Open a release and find its training text.
 
-    :param train: where the training text is now, if it has moved.
-    :raises InputError: this is no release; the training text is not where it was, or not what it was.
+    :param train: the current path of the training text, if it has moved.
+    :raises InputError: this is not a release, or its training text is missing or has changed.
     """
     release = Release.open(folder)
     config = release.configuration
@@ -50,12 +50,12 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
     check_shape(config, shape, f"{folder}: manifest.json: configuration", "it is not that of a cgbench release")
     try:
         entry, ngrams = release.manifest["inputs"]["train"], release.manifest["inputs"].get("ngrams")
-        place = release.path if release.is_split else release.input_path  # a split holds its training text
+        place = release.path if release.is_split else release.input_path  # a split contains its training text
         recorded = [(place(str(file["path"])), str(file["sha256"])) for file in entry["files"]]
         columns = tuple(entry["columns"]) if entry["columns"] else None
         listed = (release.input_path(str(ngrams["path"])), str(ngrams["sha256"])) if ngrams else None
-        given = release.manifest["inputs"].get("known_from", {})
-        known = {side: (release.input_path(str(one["path"])), str(one["sha256"])) for side, one in given.items()}
+        overlaps = release.manifest["inputs"].get("known_from", {})
+        known = {side: (release.input_path(str(one["path"])), str(one["sha256"])) for side, one in overlaps.items()}
         origin = ReleaseOrigin(
             release,
             CorpusSpec(tuple(train) or tuple(path for path, _ in recorded), columns),
@@ -70,7 +70,7 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
     if len(origin.train.paths) != len(recorded):
         raise InputError(f"{argument('train')}: the release was built from {len(recorded)} file(s); give as many")
     for path, (_, sha256) in zip(origin.train.files, recorded, strict=True):
-        check_input(path, sha256, "" if train else f"; say where it is now with {argument('train')}")
+        check_input(path, sha256, "" if train else f"; give its current path with {argument('train')}")
     if listed:
         check_input(*listed)
     for result, sha256 in known.values():
@@ -79,24 +79,24 @@ def open_release(folder: Path, train: Sequence[Path] = ()) -> ReleaseOrigin:
 
 
 def check_input(path: Path, sha256: str, remedy: str = "") -> None:
-    """:raises InputError: the file is not there, or not the one that was recorded with ``sha256``."""
+    """:raises InputError: the file is missing, or its SHA-256 is not ``sha256``."""
     if not path.is_file():
         raise InputError(f"{path}: no such file, and the release was built from it{remedy}")
     if hash_file(path) != sha256:
-        raise InputError(f"{path}: not the file that the release was built from (its SHA-256 is another){remedy}")
+        raise InputError(f"{path}: not the file that the release was built from (the SHA-256 differs){remedy}")
 
 
 def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: Tags | None) -> Iterator[StatsRow]:
-    """A row a side (or of ``side`` alone).
+    """One row per side, or that of ``side``.
 
-    :raises InputError: a text is missing, or a degree is not the one recorded.
+    :raises InputError: a text is missing, or a degree does not match the recorded one.
     """
     release, change_of = origin.release, origin.normalisation
     for name, language in zip(SIDES, release.languages, strict=True):
         if side not in (None, "both", name):
             continue
         change = None if change_of.is_identity else normaliser(change_of, language)
-        # The words of a release are normalised already, and the list of phrases is of the side of the degree.
+        # The words of a release are already normalised, and phrases are on the side of the degree.
         test = Text(str(release.text_path(name)), name, release.lines(name))
         training = _training(origin, name, change, test, tags)
         row = measure(training, test, f"{release.folder.name} {language}", wanted, change_of.of(language), tags, 0)
@@ -106,11 +106,11 @@ def release_rows(origin: ReleaseOrigin, wanted: Wanted, side: str | None, tags: 
 
 
 def _training(origin: ReleaseOrigin, name: str, change: Change | None, test: Text, tags: Tags | None) -> Training:
-    """One side of the training text, or of the corpus that stands for it there."""
+    """One side of the training text, or of the overlap result that replaces it."""
     if folder := origin.known.get(name):
         if tags:
             raise InputError(
-                f"{argument('pos')}: of its {name} the release knows what {folder} says, without tags; leave it out"
+                f"{argument('pos')}: the {name} side of the release is from {folder}, which has no tags; leave it out"
             )
         return KnownTraining(KnownOfTest.load(folder), [test], origin.min_count)
     listed = origin.phrases if name == origin.degree_side else None
@@ -123,7 +123,7 @@ def training_text(origin: ReleaseOrigin, side: str, change: Change | None) -> Te
     """One side of the training text as the build read it: ``change`` normalises its lines."""
     if origin.normalisation.anonymise == "none":
         return read_text(origin.train.paths, origin.train.columns, side, change, keep=False)
-    # What a name is called is a matter of both sides.
+    # The replacement of a name depends on both sides.
     pairs = normalise_pairs(read_pairs(origin.train), origin.normalisation, str(origin.train))
     return Text(str(origin.train), side, [pair[SIDES.index(side)] for pair in pairs])
 
@@ -132,13 +132,13 @@ def _compare(row: StatsRow, release: Release) -> None:
     split = release.folder / SPLIT
     recorded = release.split()
     if len(recorded) != row.examples:
-        raise InputError(f"{split} has {len(recorded):,} rows for {row.examples:,} sentences; cgbench verify says more")
+        raise InputError(f"{split} has {len(recorded):,} rows for {row.examples:,} sentences; see cgbench verify")
     for number, (one, pieces, length) in enumerate(zip(recorded, row.pieces, row.lengths, strict=True), 1):
         degree = one.get("degree")
         if not isinstance(degree, (int, float)):
             raise InputError(f"{split}, row {number}: not a row of a release's split")
         if degree != pieces / length:
             raise InputError(
-                f"{split}, row {number}: degree {degree}, but the texts give {pieces}/{length}; "
-                "the release was changed (cgbench verify), or built by another version"
+                f"{split}, row {number}: degree {degree}, but the texts give {pieces}/{length}; the release was "
+                "changed (see cgbench verify), or built by another version"
             )

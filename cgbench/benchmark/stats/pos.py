@@ -1,9 +1,9 @@
-"""Part-of-speech tags of given words: by a spaCy pipeline, or from CoNLL-U files.
+"""Part-of-speech tags of words, from a spaCy pipeline or CoNLL-U files.
 
-Words are taken as they are; nothing is tokenised again. Of a pipeline only the tagger runs, and what it reads its
-vectors from. Each distinct sentence is tagged once.
+Words are not tokenised again. Of a pipeline only the tagger runs, with the components that it needs. Each distinct
+sentence is tagged once.
 
-Loading a spaCy pipeline runs the code that it was made with: load only those that you trust.
+Loading a spaCy pipeline can run code in it: load only pipelines that you trust.
 """
 
 from __future__ import annotations
@@ -25,36 +25,36 @@ Words = Sequence[Sequence[str]]
 
 
 class Tags(Protocol):
-    """Where tags come from. ``name`` goes into the signature: the figures depend on it."""
+    """A source of tags. ``name`` is part of the signature, because counts depend on it."""
 
     name: str
 
     def tag_train(self, sentences: Words, where: str) -> list[list[str]]:
-        """A tag a word for the training text, ``where`` being its name in messages."""
+        """One tag per word of the training text; ``where`` is its name in messages."""
 
     def tag_test(self, sentences: Words, where: str, number: int) -> list[list[str]]:
-        """The same for the test text ``number`` (from 0)."""
+        """One tag per word of the test text ``number`` (from 0)."""
 
 
-def tags_from(given: str, tags: str, tests: int, trust: bool = False) -> Tags:
-    """What ``--pos`` names: a spaCy pipeline (a package or a folder), or ``conllu:TRAIN,TEST[,TEST2...]``.
+def tags_from(source: str, tags: str, tests: int, trust: bool = False) -> Tags:
+    """The tags that ``--pos`` names: a spaCy pipeline (a package or a folder), or ``conllu:TRAIN,TEST[,TEST2...]``.
 
     :param tags: column of CoNLL-U files, ``xpos`` or ``upos``.
     :param tests: the number of test texts, each of which needs a CoNLL-U file.
     :param trust: load a pipeline from a folder, which may run any code.
     :raises InputError: a model is missing, cannot be loaded or has no tagger; the number of files is wrong.
     """
-    if not given.startswith(PREFIX):
+    if not source.startswith(PREFIX):
         if tags != "xpos":
             raise InputError(
-                f"{argument('tags', tags)}: a choice of CoNLL-U files; a spaCy pipeline has the tags it was trained on"
+                f"{argument('tags', tags)}: only CoNLL-U files have a choice of tags; leave it out for a spaCy pipeline"
             )
-        return SpacyTags(given, trust)
-    paths = [Path(path) for path in given.removeprefix(PREFIX).split(",")]
+        return SpacyTags(source, trust)
+    paths = [Path(path) for path in source.removeprefix(PREFIX).split(",")]
     if len(paths) != tests + 1:
         raise InputError(
-            f"{argument('pos', given)}: {len(paths)} files for {tests + 1} texts; "
-            "give one for the training text and one for each test text, with a comma between"
+            f"{argument('pos', source)}: {len(paths)} files for {tests + 1} texts; give one for the training text and "
+            "one for each test text, separated by commas"
         )
     return ConlluTags(paths, tags)
 
@@ -86,7 +86,7 @@ class SpacyTags:
 
 
 class ConlluTags:
-    """Tags of CoNLL-U files, whose sentences and words must be those of the text."""
+    """Tags from CoNLL-U files with the same sentences and words as the text."""
 
     def __init__(self, paths: Sequence[Path], tags: str) -> None:
         for path in paths:
@@ -121,12 +121,12 @@ class ConlluTags:
                 )
                 raise InputError(
                     f"{path}, sentence {number} (line {sentence.line}): word {first + 1} is "
-                    f"{_at(sentence.words, first)}, in {where} it is {_at(ours, first)}; {_SAME}"
+                    f"{_at(sentence.words, first)}, but {_at(ours, first)} in {where}; {_SAME}"
                 )
             yield sentence.tags
 
 
-_SAME = "the tags must be of the same words, sentence by sentence"
+_SAME = "the tags must belong to the same words, sentence by sentence"
 
 
 def _at(words: Sequence[str], index: int) -> str:

@@ -1,4 +1,4 @@
-"""What ``cgbench stats`` prints, and a notebook shows: the tables, signatures below."""
+"""The output of ``cgbench stats`` and its notebook display: tables, with signatures below."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cgbench.tables import as_html, render
 
 
 def report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
-    """All of it in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
+    """The output in one of the forms ``text``, ``json``, ``tsv``, ``markdown``, ``latex``, ``html``."""
     if form == "json":
         values = list(map(as_json, rows))
         if published:
@@ -32,7 +32,7 @@ def report(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: st
 
 
 def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
-    """The rows of Table 2, the published ones below one's own; with the quantiles of the degree in TSV."""
+    """The rows of Table 2, published ones last; TSV also has the quantiles of the degree."""
     exact = form == "tsv"
     orders = list(rows[0].words.orders)
     head = ["test", "examples", "mean length", "degree"]
@@ -61,16 +61,16 @@ def _main_table(rows: Sequence[StatsRow], published: Sequence[PublishedRow], for
 
 
 def _divergences(rows: Sequence[StatsRow], form: str) -> str:
-    """How far atoms and compounds are apart, a row a test text."""
+    """The divergence of atoms and compounds, one row per test text."""
     exact = form == "tsv"
     head = ["test", "elements", "atom divergence", "compound divergence", "atoms", "not in training"]
     head += ["compounds", "not in training"]
     lines = []
     for row in rows:
         if found := row.divergence:
-            figures = [_number(found.atom, exact, 4), _number(found.compound, exact, 4)]
+            values = [_number(found.atom, exact, 4), _number(found.compound, exact, 4)]
             counts = (found.atoms, len(found.lone_atoms), found.compounds, found.novel_compounds)
-            lines.append([row.name, found.elements, *figures, *(_count(count, exact) for count in counts)])
+            lines.append([row.name, found.elements, *values, *(_count(count, exact) for count in counts)])
     return render(head, lines, form)
 
 
@@ -85,7 +85,7 @@ def _number(number: float | None, exact: bool, width: int) -> str:
 
 
 def _share(share: float | None, exact: bool) -> str:
-    """From 0 to 1 in TSV, else in percent."""
+    """From 0 to 1 in TSV, otherwise in percent."""
     if share is None:
         return "" if exact else "-"
     return repr(share) if exact else f"{100 * share:.1f}"
@@ -97,7 +97,7 @@ def _frequent(counts: NovelCounts, what: str, form: str) -> str:
 
 
 def _notes(rows: Sequence[StatsRow], published: Sequence[PublishedRow], form: str) -> str:
-    """Signatures, and what the sources of published rows stand for."""
+    """Signatures, and the references of published rows."""
     lines = []
     for row in rows:
         name = f"{row.name}  " if len(rows) > 1 else ""

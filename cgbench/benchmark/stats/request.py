@@ -1,4 +1,4 @@
-"""What ``stats()`` and ``cgbench stats`` are asked for."""
+"""The request of ``stats()`` and ``cgbench stats``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Statistics of a benchmark: the row of Table 2 of Zheng and Lapata 2023 for a training and a test text.
 
-Examples, compositional degree (the mean over sentences of pieces over words;
-:mod:`cgbench.benchmark.known_ngrams.known`), and the novel n-grams of the test text, over words and over part-of-speech
-tags (:mod:`cgbench.benchmark.stats.novelty`).
+The number of examples, the compositional degree (the mean over sentences of pieces over words;
+:mod:`cgbench.benchmark.known_ngrams.known`), and the novel n-grams of words and of part-of-speech tags
+(:mod:`cgbench.benchmark.stats.novelty`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from cgbench.errors import InputError, argument
 from cgbench.text.normalisation import Normalisation, normaliser
 
 if TYPE_CHECKING:
-    from cgbench.benchmark.divergence.elements import ElementKind
+    from cgbench.benchmark.divergence.elements import ElementType
     from cgbench.benchmark.divergence.measure import Divergences
     from cgbench.benchmark.stats.pos import Tags
 
@@ -38,19 +38,19 @@ SHORT = {"orders": "o", "min": "m", "side": "s", "tok": "t", "case": "c", "train
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is counted: n-grams of ``orders`` words, ascending; ``show`` of each order by name.
+    """The requested counts: n-grams of ``orders`` words, ascending, with the ``show`` most frequent of each order.
 
-    ``divergence``: of which elements; a kind of files has that of the training text, then one a test text.
+    ``divergence``: its elements; a type with files has that of the training text, then one per test text.
     """
 
     orders: tuple[int, ...] = (2, 3)
     show: int = 0
-    divergence: ElementKind | None = None
+    divergence: ElementType | None = None
 
 
 @dataclass(frozen=True)
 class NovelCounts:
-    """Novel n-grams over words, or over tags: by order, and the most frequent ones by order."""
+    """Novel n-grams of words or tags: by order, and the most frequent ones by order."""
 
     orders: dict[int, Novelty]
     frequent: dict[int, list[tuple[str, int]]]
@@ -60,7 +60,7 @@ class NovelCounts:
 class StatsRow:
     """The statistics of one test text.
 
-    ``pieces`` and ``lengths`` int32 ``[examples]``: a least cover by known n-grams, and the words.
+    ``pieces`` and ``lengths`` int32 ``[examples]``: the pieces of a least cover by known n-grams, and the words.
     """
 
     name: str
@@ -79,7 +79,7 @@ class StatsRow:
 
     @property
     def mean_length(self) -> float:
-        """Words a sentence."""
+        """Words per sentence."""
         return float(self.lengths.mean())
 
     @property
@@ -94,15 +94,15 @@ class StatsRow:
 
     @property
     def quantiles(self) -> dict[str, float]:
-        """Minimum, quartiles and maximum of the degrees, as a release's manifest names them."""
+        """Minimum, quartiles and maximum of the degrees, named as in a release's manifest."""
         return {name: value for name, value in summary(self.degrees).items() if name != "mean"}
 
 
 class Training:
-    """A training text: what it makes known, and what it is compared with."""
+    """A training text: the known n-grams, and the text for comparison."""
 
     def __init__(self, text: Text, min_count: int, phrases: Sequence[str] | None = None) -> None:
-        """``phrases``: take these as the known n-grams, instead of those that occur ``min_count`` times.
+        """``phrases``: use these as the known n-grams, instead of those that occur ``min_count`` times.
 
         :raises InputError: the text is empty or not UTF-8.
         """
@@ -112,12 +112,12 @@ class Training:
         self.tags: list[list[str]] | None = None
 
     def measure(self, lines: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Pieces and length of lines, both int32 ``[lines]``."""
+        """Pieces and lengths of lines, both int32 ``[lines]``."""
         return self.known.measure(lines)
 
     @cached_property
     def lines(self) -> list[str]:
-        """The text, a sentence a line, a blank between words; in memory from the first call on."""
+        """The text, one sentence per line, words separated by one blank; kept in memory after the first call."""
         return [" ".join(words) for words in self.text.sentences()]
 
     def _learn(self, phrases: Sequence[str] | None) -> KnownNgrams:
@@ -128,13 +128,13 @@ class Training:
 
 
 class KnownTraining(Training):
-    """A corpus that is too large to learn from: what ``cgbench overlap`` found it to know of the test texts.
+    """A corpus that is too large to learn from, known through a ``cgbench overlap`` result on the test texts.
 
-    The text that they are compared with is what they have of it, their known n-grams one behind the other.
+    Its text consists of the longest known n-grams of the test texts.
     """
 
     def __init__(self, found: KnownOfTest, tests: Sequence[Text], min_count: int) -> None:
-        """:raises InputError: a test text is another than that of the result."""
+        """:raises InputError: a test text is not in the result."""
         lines = [line for test in tests for line in test.lines or ()]
         text = Text(str(found.folder), None, found.spans(lines, 1))
         self.text, self.min_count, self.is_list = text, min_count, False
@@ -157,8 +157,8 @@ def measure(
 ) -> StatsRow:
     """The statistics of one test text.
 
-    :param tags: where tags come from, if tags are wanted; ``number`` is that of the test text among them (from 0).
-    :raises InputError: the text is empty or has an empty sentence; its tags are those of other words.
+    :param tags: the source of tags, if wanted; ``number`` is that of the test text in it (from 0).
+    :raises InputError: the text is empty or has an empty sentence, or tags belong to other words.
     """
     check_sentences(test)
     assert test.lines is not None
@@ -180,26 +180,26 @@ def measure(
         "train": training.digest[:8],
         "test": text_digest(test)[:8],
     }
-    apart = None
+    divergences = None
     if wanted.divergence:
         from cgbench.benchmark.divergence.measure import text_divergences
 
-        kind = _kind_of(wanted.divergence, number)
-        items["div"] = f"{kind.said}+{kind.weights}"
-        apart = text_divergences((training.text.name, training.lines), (test.name, test.lines), kind)
-    return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), apart)
+        kind = _type_of(wanted.divergence, number)
+        items["div"] = f"{kind.label}+{kind.weights}"
+        divergences = text_divergences((training.text.name, training.lines), (test.name, test.lines), kind)
+    return StatsRow(name, training.text.name, pieces, lengths, words, pos, Signature(items, SHORT), divergences)
 
 
-def _kind_of(kind: ElementKind, number: int) -> ElementKind:
-    """Of files, those of the training text and of the test text with this number."""
+def _type_of(kind: ElementType, number: int) -> ElementType:
+    """A type with the files of the training text and of the test text with this number."""
     from cgbench.benchmark.divergence.elements import OF_FILES
 
     if kind.name not in OF_FILES or kind.pipeline:
         return kind
     if len(kind.files) < number + 2:
         raise InputError(
-            f"{argument('divergence')}: {kind.name} needs a file of the training text, then one a test text, with "
-            f"commas between; {len(kind.files)} given"
+            f"{argument('divergence')}: {kind.name} needs a file for the training text and one per test text, "
+            f"separated by commas; {len(kind.files)} given"
         )
     return dataclasses.replace(kind, files=(kind.files[0], kind.files[number + 1]))
 
@@ -215,18 +215,17 @@ def text_rows(
     min_count: int,
     tags: Tags | None,
 ) -> Iterator[StatsRow]:
-    """The rows of texts as a user names them (:func:`~cgbench.benchmark.stats.texts.read_text`) or in memory, a row a
-    side and test text.
+    """The rows of texts, given by files (:func:`~cgbench.benchmark.stats.texts.read_text`) or in memory, one per side
+    and test text.
 
     :param tests: each with its name.
-
-    :raises InputError: as :func:`read_text`, :class:`Training` and :func:`measure` do.
+    :raises InputError: as :func:`read_text`, :class:`Training` and :func:`measure`.
     """
     change = None if normalisation.is_identity else normaliser(normalisation, normalisation.languages[0])
     for side in sides:
         texts = [read_text(paths, columns, side, change, keep=True) for _, paths in tests]
         for text in texts:
-            check_sentences(text)  # before the training text, which may take minutes
+            check_sentences(text)  # before reading the training text, which may take minutes
         training = (
             KnownTraining(train, texts, min_count)
             if isinstance(train, KnownOfTest)
@@ -246,7 +245,7 @@ def _counts(found: NovelNgrams, wanted: Wanted) -> NovelCounts:
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """A row of a published table: novel n-grams by order, over words and tags; ``source`` is the paper and table."""
+    """A row of a published table: novel n-grams by order, of words and tags; ``source`` is the paper and table."""
 
     name: str
     examples: int
@@ -256,7 +255,7 @@ class PublishedRow:
     source: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON, in the keys of ``cgbench stats``."""
+        """The row as JSON, with the keys of ``cgbench stats``."""
         novel = {"novel_words": self.words, "novel_pos": self.pos}
         return {
             **{"name": self.name, "examples": self.examples, "degree": self.degree},

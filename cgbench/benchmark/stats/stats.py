@@ -1,4 +1,4 @@
-"""What is new in test texts, as a function: what ``cgbench stats`` prints."""
+"""``stats()``: new material in test texts, as ``cgbench stats`` prints it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     from cgbench.benchmark.stats.pos import Tags
 
-Given = AnyPath | Iterable[Any]
+Source = AnyPath | Iterable[Any]
 """A file, a corpus of two (a tuple of paths), or the sentences themselves (an iterable of strings)."""
 
 
 @dataclass(frozen=True, repr=False)
 class Statistics:
-    """A row a test text. ``repr`` is what ``cgbench stats`` prints; a notebook shows the same as tables."""
+    """One row per test text. ``repr`` is the output of ``cgbench stats``; a notebook shows it as tables."""
 
     rows: tuple[StatsRow, ...]
     published: tuple[PublishedRow, ...] = ()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A row a test text: examples, mean length, degree and its quantiles, novel n-grams by order, signature.
+        """One row per test text: examples, mean length, degree and its quantiles, novel n-grams by order, signature.
 
         :raises InputError: pandas is not installed.
         """
@@ -56,7 +56,7 @@ class Statistics:
         return pandas.DataFrame(records)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The rows as JSON values; ``docs/reference/formats.md`` has the schema."""
+        """The rows as JSON values; the schema is in ``docs/formats.md``."""
         return list(map(as_json, self.rows))
 
     def to_latex(self) -> str:
@@ -64,7 +64,7 @@ class Statistics:
         return self.report("latex")
 
     def report(self, form: str = "text", safe: bool = False) -> str:
-        """What ``cgbench stats`` prints, as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
+        """The output of ``cgbench stats`` as ``text``, ``json``, ``tsv``, ``markdown``, ``latex`` or ``html``.
 
         :param safe: quote cells of TSV that a spreadsheet would run (:func:`cgbench.tables.safe_tsv`).
         """
@@ -99,25 +99,25 @@ class Statistics:
 
 @accepts(StatsRequest)
 def stats(request: StatsRequest) -> Statistics:
-    """What is new in a test text: examples, degree, novel n-grams over words and parts of speech.
+    """New material in a test text: examples, degree, novel n-grams of words and parts of speech.
 
     A training text is a file (plain, .gz, .zst, ``TABLE:COLUMN``, a table with both sides), a corpus of two files,
-    ``(source, target)``, or a list of sentences; so is a test text, of which there may be several, ``{name: text}`` or
-    a list of such pairs. Of a ``release``, ``train`` says where its training text is now.
+    ``(source, target)``, or a list of sentences. Test texts have the same forms; several are ``{name: text}`` or a list
+    of such pairs. With a ``release``, ``train`` is the current path of its training text.
 
     :raises InputError: a text is missing, empty or has an empty sentence, or arguments do not fit together.
     """
     kind = None
     both = request.side == "both" or (request.release is not None and request.side is None)
     if request.divergence:
-        from cgbench.benchmark.divergence.elements import OF_FILES, kind_of
+        from cgbench.benchmark.divergence.elements import OF_FILES, element_type
 
-        kind = kind_of(request.divergence, request.weights, "divergence", request.trust)
+        kind = element_type(request.divergence, request.weights, "divergence", request.trust)
         if kind.name in OF_FILES and both:
-            given = argument("divergence", request.divergence)
-            raise InputError(f"{given}: its files are of one side; choose one {argument('side')}")
+            option = argument("divergence", request.divergence)
+            raise InputError(f"{option}: its files belong to one side; choose one {argument('side')}")
     elif request.weights != "specific":
-        raise InputError(f"{argument('weights', request.weights)} belongs to {argument('divergence')}")
+        raise InputError(f"{argument('weights', request.weights)} needs {argument('divergence')}")
     wanted = Wanted(tuple(sorted(set(request.orders))), request.show, kind)
     rows = _of_release(request, wanted) if request.release is not None else _of_texts(request, wanted)
     return Statistics(tuple(rows), tuple(published_rows()) if request.published else ())
@@ -129,7 +129,7 @@ def _of_release(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
     own = ("tests", "known_from", "min_count", "columns", "tokenize", "language", "lowercase", "detokenize")
     for name in own:
         if name in vars(request)["given"] and getattr(request, name):
-            raise InputError(f"{argument(name)}: the release says this itself; leave it out")
+            raise InputError(f"{argument(name)}: the release sets this itself; leave it out")
     train: Any = request.train if request.train is not None else ()
     files = [as_path(one) for one in ([train] if is_path(train) else train)]
     tags = _tags(request, 1, 2 if request.side in (None, "both") else 1)
@@ -146,13 +146,11 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
     normalisation = request.normalisation
     if len(sides) > 1 and normalisation.tokenizes:
         which = argument("detokenize") if request.tokenize == "none" else argument("tokenize", request.tokenize)
-        raise InputError(f"{which}: has rules of one language; choose one {argument('side')}")
+        raise InputError(f"{which}: its rules are for one language; choose one {argument('side')}")
     known = None
     if request.known_from is not None:
         if request.train is not None or request.pos:
-            raise InputError(
-                f"{argument('known_from')} stands for {argument('train')}, and has no tags; leave them out"
-            )
+            raise InputError(f"{argument('known_from')} replaces {argument('train')}, and has no tags; leave them out")
         known = KnownOfTest.load(as_path(request.known_from))
         check_words_alike(known.folder, known.units, normalisation.settings)
     return text_rows(
@@ -170,11 +168,11 @@ def _of_texts(request: StatsRequest, wanted: Wanted) -> Iterable[StatsRow]:
 def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
     if not request.pos:
         if request.tags != "xpos":
-            raise InputError(f"{argument('tags', request.tags)} belongs to {argument('pos', 'conllu:FILES')}")
+            raise InputError(f"{argument('tags', request.tags)} needs {argument('pos', 'conllu:FILES')}")
         return None
     if sides > 1:
         raise InputError(
-            f"{argument('pos')}: tags are those of one language; choose {argument('side', 'source')} or "
+            f"{argument('pos')}: tags are for one language; choose {argument('side', 'source')} or "
             f"{argument('side', 'target')}"
         )
     from cgbench.benchmark.stats.pos import tags_from
@@ -182,7 +180,7 @@ def _tags(request: StatsRequest, tests: int, sides: int) -> Tags | None:
     return tags_from(request.pos, request.tags, tests, request.trust)
 
 
-def _named(tests: Any) -> list[tuple[str, Given]]:
+def _named(tests: Any) -> list[tuple[str, Source]]:
     """The test texts with their names."""
     if isinstance(tests, Mapping):
         return list(tests.items())
@@ -194,12 +192,12 @@ def _named(tests: Any) -> list[tuple[str, Given]]:
     return [(short_name(os.fspath(values[0])) if isinstance(values, tuple) else "test", values)]
 
 
-def _text(given: Any, name: str) -> Text | list[Path]:
+def _text(source: Any, name: str) -> Text | list[Path]:
     """Files, or a text in memory: a tuple is a corpus of two files, a list of strings a text."""
-    if is_path(given):
-        return [as_path(given)]
-    values = list(given)
-    strings = any(isinstance(one, str) for one in values) and not isinstance(given, tuple)
+    if is_path(source):
+        return [as_path(source)]
+    values = list(source)
+    strings = any(isinstance(one, str) for one in values) and not isinstance(source, tuple)
     if values and all(map(is_path, values)) and not strings:
         return [as_path(value) for value in values]
     return Text(name, None, as_column(values, name).values)

@@ -1,4 +1,4 @@
-"""Single texts as a user names them: a plain file, one side of a corpus, or a column of a table."""
+"""Single texts: a plain file, one side of a corpus, or a column of a table."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Change = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Text:
-    """A text, a sentence a line: in memory (``lines``), or a file that is read block by block (``path``).
+    """A text, one sentence per line: in memory (``lines``), or a file that is read block by block (``path``).
 
-    ``name`` is what the user called it; ``side`` is ``source`` or ``target`` where it is a side of a corpus.
+    ``name`` is the user's name of it; ``side`` is ``source`` or ``target`` if it is one side of a corpus.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Text:
     path: Path | None = None
 
     def blocks(self) -> Iterator[Block]:
-        """The text as the compiled loops read it. A block's buffer may be reused by the next one."""
+        """The text in blocks for the compiled loops. A block's buffer may be reused by the next one."""
         if self.lines is not None:
             return join_blocks(self.lines)
         assert self.path is not None
@@ -49,9 +49,9 @@ class Text:
 
 
 def text_digest(text: Text) -> str:
-    """The SHA-256 of a text's lines (as UTF-8, each ended by a newline).
+    """The SHA-256 of a text's lines (as UTF-8, each followed by a newline).
 
-    :raises InputError: it holds no word.
+    :raises InputError: it has no words.
     """
     digest = hashlib.sha256()
     filled = False
@@ -76,17 +76,15 @@ def read_text(
     :param paths: a plain file, ``TABLE:COLUMN`` or ``-``; two of these, source and target; a table with both sides;
         or a text in memory.
     :param columns: source and target column of a table.
-    :param side: which side of a corpus (default: source); None for a text that has none.
+    :param side: which side of a corpus (default: source); None for a single text.
     :param change: normalises a line.
-    :param keep: hold the lines in memory, even those of a file that could be read again.
-    :raises InputError: a file is missing or cannot be read; the sides of a corpus, both of which are read, do not
-        have one line a pair; a side of a text is asked for that has no sides.
+    :param keep: keep the lines in memory, even those of a file that could be read again.
+    :raises InputError: a file is missing or cannot be read, the sides of a corpus differ in length, or ``side`` is set
+        for a single text.
     """
     if isinstance(paths, Text):
         if side:
-            raise InputError(
-                f"{paths.name}: {argument('side', side)}, but this is a text of one side; leave {argument('side')} out"
-            )
+            raise InputError(f"{paths.name}: is a single text; leave {argument('side', side)} out")
         return Text(paths.name, None, _changed(list(paths.lines or ()), change))
     name = " ".join(map(str, paths))
     if len(paths) == 1:
@@ -95,10 +93,8 @@ def read_text(
         both = is_table(path) or ((side or columns) and has_tab(path))  # whatever its name
         if column is not None or not both:
             if side:
-                what = "one column" if column is not None else "one side"
-                raise InputError(
-                    f"{name}: {argument('side', side)}, but this is a text of {what}; leave {argument('side')} out"
-                )
+                what = "column" if column is not None else "text"
+                raise InputError(f"{name}: is a single {what}; leave {argument('side', side)} out")
             if keep or change or is_stdin(path):
                 return Text(shown(path), None, _changed(list(text_lines(path)), change))
             return Text(name, None, path=path)
@@ -113,7 +109,7 @@ def read_text(
 
 
 def check_sides(source: Path, target: Path) -> None:
-    """Read both sides of a plain corpus through, of which one alone may be used.
+    """Check both sides of a plain corpus, even if only one of them is used.
 
     :raises InputError: a file is missing or not UTF-8, or the line counts differ.
     """
@@ -127,13 +123,13 @@ def _changed(lines: list[str], change: Change | None) -> list[str]:
 
 
 def check_sentences(text: Text) -> None:
-    """Check a test text: a sentence without words has no degree, and no text has none.
+    """Check a test text: it needs sentences, and each needs words, because an empty one has no degree.
 
-    :raises InputError: there is no line, or a line without a word (with its number).
+    :raises InputError: there are no lines, or a line has no words (with its number).
     """
     assert text.lines is not None
     if not text.lines:
         raise InputError(f"{text.name}: the text is empty")
     for number, line in enumerate(text.lines, 1):
         if not words_of(line):
-            raise InputError(f"{text.name}, row {number}: an empty sentence, whose degree is not defined; remove it")
+            raise InputError(f"{text.name}, row {number}: an empty sentence has no degree; remove it")

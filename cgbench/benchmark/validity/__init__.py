@@ -1,1 +1,1 @@
-"""Is a benchmark what it claims to be? Whom it ranks, what else it would have been."""
+"""The validity of a benchmark: how it ranks systems, and how its selection depends on the ensemble."""

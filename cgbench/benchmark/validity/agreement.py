@@ -1,4 +1,4 @@
-"""Agreement of releases that were selected from the same candidates: what they have in common."""
+"""The agreement of releases that were selected from the same candidates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WINDOW = ("window", "selected")
 
 @dataclass(frozen=True)
 class Common:
-    """Two parts of the same ``of`` candidates: their sizes, how many they share, and how many they would by chance."""
+    """Two parts of the same ``of`` candidates: their sizes, the number in both, and that expected by chance."""
 
     first: int
     second: int
@@ -28,19 +28,19 @@ class Common:
 
     @property
     def jaccard(self) -> float:
-        """Common over either."""
+        """The size of the intersection over that of the union."""
         either = self.first + self.second - self.common
         return self.common / either if either else 0.0
 
     @property
     def beyond_chance(self) -> float | None:
-        """The share of what is not common by chance: 0 for chance, 1 for the same part, below 0 for less than chance
-        (Cohen's kappa has the same form). None where chance makes them the same."""
+        """The overlap beyond chance: 0 for chance, 1 for the same part, negative for less than chance (the form of
+        Cohen's kappa). None if the parts are the same by chance alone."""
         most = min(self.first, self.second)
         return (self.common - self.expected) / (most - self.expected) if most > self.expected else None
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The sizes and shares as JSON."""
         return {
             **{"first": self.first, "second": self.second, "common": self.common, "expected": self.expected},
             **{"of": self.of, "jaccard": self.jaccard, "beyond_chance": self.beyond_chance},
@@ -49,7 +49,7 @@ class Common:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Two releases: what their ``window``, ``dropped`` and ``selected`` candidates have in common, and Spearman's
+    """Two releases: the overlap of their ``window``, ``dropped`` and ``selected`` candidates, and Spearman's
     correlation of the measures that selected."""
 
     first: str
@@ -61,7 +61,7 @@ class Agreement:
     selected: Common
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The overlaps and the correlation as JSON."""
         low, high = self.rho_interval or (None, None)
         parts = {name: getattr(self, name).as_dict() for name in ("window", "dropped", "selected")}
         return {"releases": [self.first, self.second], "rho": self.rho, "rho_low": low, "rho_high": high, **parts}
@@ -69,7 +69,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Selected:
-    """What a release did with the candidates: the measure it selected by, and the stage of each."""
+    """The selection of a release: its measure, and the stage of each candidate."""
 
     name: str
     uncertainty: np.ndarray
@@ -82,28 +82,26 @@ class Selected:
 
 
 def selected_of(name: str, release: Release) -> tuple[Selected, np.ndarray]:
-    """What a finished release did, in the order of its candidates; and their content hashes.
+    """The selection of a finished release, in the order of its candidates; and their content hashes.
 
     :raises InputError: it is not finished, or its table lacks a column.
     """
     release.check_finished()
     by = release.configuration.get("select_by", "uncertainty")
-    table, measure = (
-        release.table(),
-        str(release.configuration.get("uncertainty") if by == "uncertainty" else DIFFICULTY),
-    )
+    table = release.table()
+    measure = str(release.configuration.get("uncertainty") if by == "uncertainty" else DIFFICULTY)
     columns = {}
     for column in (measure, "stage", "content"):
         if column not in table.column_names:
-            raise InputError(f"{release.folder}: candidates.parquet has no column {column}; cgbench verify says more")
+            raise InputError(f"{release.folder}: candidates.parquet has no column {column}; see cgbench verify")
         columns[column] = np.array(table[column].to_pylist())
     sign = -1 if by == "easiness" else 1
-    kinds = sign * np.asarray(columns[measure], np.float64), np.asarray(columns["stage"], str)
-    return Selected(name, *kinds, release.configuration.get("seed")), np.asarray(columns["content"], np.uint64)
+    values = sign * np.asarray(columns[measure], np.float64), np.asarray(columns["stage"], str)
+    return Selected(name, *values, release.configuration.get("seed")), np.asarray(columns["content"], np.uint64)
 
 
 def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
-    """What each release did with the candidates of the first, in their order.
+    """The selection of each release, in the order of the first one's candidates.
 
     :raises InputError: the candidates of one are not those of the first.
     """
@@ -118,7 +116,7 @@ def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
             shared = len(np.intersect1d(content, first))
             raise InputError(
                 f"{release.folder}: its {len(content):,} candidates are not those of {start.folder} ({shared:,} are "
-                "in both); compare releases of the same training text, pool and settings before the ensemble"
+                "in both); compare releases with the same training text, pool and settings before the ensemble"
             )
         order = np.argsort(content)[place]
         found.append(Selected(name, one.uncertainty[order], one.stage[order], one.seed))
@@ -126,7 +124,7 @@ def select_alike(releases: Mapping[str, Release]) -> list[Selected]:
 
 
 def agreements(selected: Sequence[Selected]) -> list[Agreement]:
-    """Every two of them."""
+    """The agreement of every two selections."""
     return [_agreement(one, other) for number, one in enumerate(selected) for other in selected[number + 1 :]]
 
 
@@ -143,8 +141,8 @@ def _agreement(one: Selected, other: Selected) -> Agreement:
 
     window, drawn = common(*WINDOW), common("selected")
     if one.seed == other.seed and window.first and window.second:
-        # Both draw by the same hash of content, so that what is in both windows is mostly drawn by both or by neither:
-        # among windows that share by chance alone, that many.
+        # Both draw by the same hash of content, so most pairs in both windows are drawn by both or by neither. Windows
+        # that overlap by chance alone would share this many drawn pairs.
         share = min(drawn.first / window.first, drawn.second / window.second)
         drawn = Common(drawn.first, drawn.second, drawn.common, share * window.expected, total)
     return Agreement(

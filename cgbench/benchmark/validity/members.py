@@ -1,8 +1,8 @@
-"""How much of a selection is that of these very members: ensembles drawn from them score the same translations again.
+"""How much a selection depends on its members: ensembles drawn from them score the same translations.
 
-What is drawn scores what all members together have translated, so that only the measure differs; an ensemble of its own
-would translate otherwise, too. Subsets share members with all of them, and agree the more the larger they are, whatever
-the measure is worth; two subsets without a common member (``apart``) do not flatter so.
+Drawn ensembles score the translations of all members together, so only the measure differs; a separate ensemble would
+also translate differently. Subsets share members with the whole, and larger ones agree more with it, whatever the
+quality of the measure. Two subsets without a common member (``apart``) do not have this bias.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ if TYPE_CHECKING:
     from cgbench.benchmark.release.release import Release
 
 FEWEST = 3
-"""Two members make no ensemble but the whole."""
+"""Subsets of two members would be the whole."""
 SMALLEST = 2
-"""One member disagrees with nobody."""
+"""A single member has no disagreement."""
 
 
 @dataclass(frozen=True)
 class DrawnEnsembles:
     """Ensembles of ``members`` members, compared.
 
-    :param how: ``all``: each with all members; ``apart``: with another that has no member of it; ``bootstrap``: members
-        drawn with replacement, with all.
-    :param rho: Spearman's correlation of the measure, of each pair; ``window``: the share of the window that is the
-        same.
+    :param how: ``all``: with the ensemble of all members; ``apart``: with a disjoint one; ``bootstrap``: members drawn
+        with replacement, with all.
+    :param rho: Spearman's correlation of the measure, for each pair; ``window``: the share of the window in common.
     """
 
     members: int
@@ -49,8 +48,8 @@ class DrawnEnsembles:
 
 @dataclass(frozen=True)
 class Draws:
-    """What ensembles drawn from the members select: of ``candidates``, ``members`` in all; ``by_chance``: the share of
-    the window that any two have in common by chance."""
+    """The selections of ensembles drawn from all ``members``, on ``candidates``; ``by_chance``: the share of the window
+    that any two have in common by chance."""
 
     measure: str
     candidates: int
@@ -62,15 +61,15 @@ class Draws:
 def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
     """The sources and targets of the candidates, in the order of their table.
 
-    :raises InputError: they are not in the workspace any more, or are others.
+    :raises InputError: they are no longer in the workspace, or differ.
     """
     if not release.finished:
         return release.lines("source"), release.lines("target")
     folder = release.step("candidates")
     if folder is None:
         raise InputError(
-            f"{release.folder}: the text of the candidates is in the workspace (FOLDER.work) that made the release, "
-            "which is not here; give the command of the card again, or hypotheses of the test set with "
+            f"{release.folder}: the text of the candidates is in the work folder of the release (FOLDER.work), which "
+            "is not here; run the command of the card again, or pass hypotheses of the test set with "
             f"{argument('control_systems')}"
         )
     source, target = ((folder / f"candidates.{side}").read_text(encoding="utf-8") for side in ("source", "target"))
@@ -80,28 +79,27 @@ def candidate_texts(release: Release) -> tuple[list[str], list[str]]:
 def draw_members(
     release: Release, *, draws: int, sample: int, seed: int, device: str = "cpu", batch: int = 500
 ) -> Draws:
-    """Draw ensembles of every size from 2 members on, ``draws`` of each, and compare what they select.
+    """Draw ensembles of every size from 2 members on, ``draws`` of each, and compare their selections.
 
-    :param sample: so many of the candidates, by a seeded hash of their content; cuts are shares of them.
-    :raises InputError: fewer than three members, members or text that are not here, or a measure that is not of
-        the translation.
+    :param sample: the number of candidates, chosen by a seeded hash of their content; cuts are shares of them.
+    :raises InputError: fewer than three members, missing members or text, or a measure that is not of the translation.
     """
     from cgbench.models.uncertainty import SEQUENCE_MEASURES
 
     measure = str(release.configuration["uncertainty"])
     if (by := release.configuration.get("select_by", "uncertainty")) != "uncertainty":
-        raise InputError(f"{argument('draws')}: {release.folder} selects by {by}, which its members do not change")
+        raise InputError(f"{argument('draws')}: {release.folder} selects by {by}, which does not depend on members")
     if measure not in SEQUENCE_MEASURES:
         raise InputError(
-            f"{argument('draws')}: {measure} is none of the measures of one translation, which alone are scored again"
+            f"{argument('draws')}: {measure} cannot be computed from one translation, as drawn ensembles need"
         )
     folders = ensemble_members(release)
     if isinstance(folders, str):
         raise InputError(f"{release.folder}: {folders}; {argument('draws')} needs it")
     if len(folders) < FEWEST:
         raise InputError(
-            f"{release.folder}: {len(folders)} member{'s' * (len(folders) > 1)}, and {argument('draws')} needs "
-            f"{FEWEST} to draw from; a build with more members can say how stable it is"
+            f"{release.folder}: {len(folders)} member{'s' * (len(folders) > 1)}, but {argument('draws')} needs at "
+            f"least {FEWEST}; build with more members to measure the stability"
         )
     sources, _ = candidate_texts(release)
     table = release.table().to_pydict()
@@ -125,7 +123,7 @@ Members = tuple[int, ...]
 
 
 def plan_draws(members: int, draws: int, seed: int) -> dict[tuple[int, str], list[tuple[Members, Members]]]:
-    """Which ensembles are compared with which: by their size and how they are drawn."""
+    """The pairs of ensembles to compare: by size and method of drawing."""
     chance = random.Random(seed)
     everyone = tuple(range(members))
     plan: dict[tuple[int, str], list[tuple[Members, Members]]] = {}
@@ -167,7 +165,7 @@ def _score(
 
 
 def _window(release: Release, columns: Mapping[str, Sequence[Any]], measure: str, values: np.ndarray) -> np.ndarray:
-    """The candidates that would be drawn from, were these the values of the measure."""
+    """The candidates in the window if the measure had these values."""
     total = release.table().num_rows
     sizes = {
         key: round(size * len(values) / total) for key, size in selection_sizes(release.configuration, total).items()

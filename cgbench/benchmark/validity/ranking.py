@@ -1,7 +1,7 @@
-"""Does a part of the candidates rank systems as all of them do?
+"""Does a part of the candidates rank systems like all of them?
 
-Scores on parts of the same examples are resampled together: a draw of the examples is a draw of each part of them, so
-that a difference between two parts has the interval that it deserves.
+Scores on parts of the same examples are resampled together: a sample of the examples is a sample of each of their
+parts, so intervals of differences between parts are valid.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from cgbench.benchmark.metrics.significance import bootstrap_counts, draw_runs, 
 Interval = tuple[float, float] | None
 LEVEL = 0.05
 FEWEST_SYSTEMS = 3
-"""With two, Kendall's tau is 1 or -1, whatever they are."""
+"""With two, Kendall's tau is always 1 or -1."""
 
 
 @dataclass(frozen=True)
 class PartScores:
-    """Figures of systems on parts of the same examples.
+    """Scores of systems on parts of the same examples.
 
-    ``values`` [systems] by part; ``samples`` [samples, systems] by part, the same draws of the examples in all;
-    ``contrasts`` by part: differences between systems, with the variance of examples and of runs.
+    ``values`` [systems] by part; ``samples`` [samples, systems] by part, from the same samples of the examples;
+    ``contrasts`` by part: differences between systems, with the variance of examples and of seeds.
     """
 
     systems: tuple[str, ...]
@@ -40,7 +40,7 @@ class PartScores:
     contrasts: dict[str, Contrasts] = field(default_factory=dict)
 
     def interval(self, part: str, system: int) -> Interval:
-        """The 95 % interval of a figure."""
+        """The 95 % confidence interval of a score."""
         return percentile_interval(self.samples[part][:, system])
 
 
@@ -54,7 +54,7 @@ def score_parts(
 ) -> PartScores:
     """Score the runs of each system on each part.
 
-    :param parts: the examples of each, ascending.
+    :param parts: the examples of each part, ascending.
     """
     names = tuple(systems)
     found = iter(metric.all_statistics([run for runs in systems.values() for run in runs]))
@@ -69,29 +69,29 @@ def score_parts(
         for part, rows in parts.items():
             weights = counts[:, rows]
             for number, runs in enumerate(statistics):
-                figures = [metric.compute(weights @ run[rows])[:, :1] for run in runs]
-                drawn[part][number].append(np.stack(figures, axis=1))
+                scores = [metric.compute(weights @ run[rows])[:, :1] for run in runs]
+                drawn[part][number].append(np.stack(scores, axis=1))
     joined = {part: [np.concatenate(blocks) for blocks in of] for part, of in drawn.items()}
     sizes = {part: len(rows) for part, rows in parts.items()}
     return PartScores(
         names,
         sizes,
         {part: np.array([float(runs.mean()) for runs in of]) for part, of in of_runs.items()},
-        # The same draw of runs on each part: the generator begins anew.
+        # The same sample of seeds on each part: the generator restarts.
         {part: np.stack([one[:, 0] for one in draw_runs(of, seed)], axis=1) for part, of in joined.items()},
         {part: Contrasts(of_runs[part], of, sizes[part]) for part, of in joined.items() if sizes[part] > 1},
     )
 
 
 def kendall(first: Sequence[float] | np.ndarray, second: Sequence[float] | np.ndarray) -> float:
-    """Kendall's tau-b of two lists of figures; NaN where one of them is the same throughout."""
+    """Kendall's tau-b of two lists of scores; NaN if one of them is constant."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(first, second).statistic)
 
 
 def chance_of(first: np.ndarray, second: np.ndarray) -> float:
-    """The probability that a random order has a tau at least as high: one-sided, exact, of figures without ties."""
+    """The probability that a random order has a tau at least as high: one-sided, exact, for scores without ties."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(first, second, method="exact", alternative="greater").pvalue)
@@ -99,11 +99,11 @@ def chance_of(first: np.ndarray, second: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Tests:
-    """Every pair of systems on one part: whether they differ, by :mod:`cgbench.benchmark.metrics.contrast` and Holm's
+    """Significance tests of every pair of systems on one part, by :mod:`cgbench.benchmark.metrics.contrast` with Holm's
     correction.
 
-    ``p`` [systems, systems], adjusted; ``clusters``: the systems from the best down, those together between which no
-    line can be drawn. A line stands where every system above differs from every system below.
+    ``p`` [systems, systems], adjusted; ``clusters``: the systems from the best down, in groups. A group ends where
+    every system above differs from every system below.
     """
 
     p: np.ndarray
@@ -137,10 +137,10 @@ def compare_pairs(scores: PartScores, part: str, lower_is_better: bool = False) 
 
 @dataclass(frozen=True)
 class Ranking:
-    """How far a part ranks systems as the whole does.
+    """How well a part ranks systems like the whole.
 
-    ``chance``: how often a random order would have such a tau. Of the pairs that differ on the whole (``decided``):
-    on the part they differ alike (``kept``), differ the other way round (``reversed``), or the rest does not differ.
+    ``chance``: the probability of such a tau for a random order. ``decided``: pairs that differ on the whole. Of these,
+    ``kept`` differ in the same direction on the part, ``reversed`` in the other, and the rest does not differ.
     ``swapped``: pairs in another order, significant or not.
     """
 
@@ -156,7 +156,7 @@ class Ranking:
     part: Tests
 
     def as_dict(self, names: Sequence[str]) -> dict[str, Any]:
-        """As JSON."""
+        """The ranking as JSON; ``names`` of the systems."""
         low, high = self.interval or (None, None)
         return {
             **{"tau": None if math.isnan(self.tau) else self.tau, "tau_low": low, "tau_high": high},
@@ -197,11 +197,11 @@ def rank(scores: PartScores, part: str, whole: str, lower_is_better: bool = Fals
 
 @dataclass(frozen=True)
 class OwnFamily:
-    """What a family of systems loses on the part that its own kind selected, beyond what the others lose there.
+    """The disadvantage of a family of systems on the part that its own kind selected, in points of the metric.
 
-    In points of the metric. The loss of a family on a part is its mean score on the whole less that on the part; from
-    the family's own loss on its own part, the mean of the other families' losses on that part is taken. How hard the
-    part is for everybody cancels out, and so does how good the family is. Above 0, the family is at a disadvantage.
+    The loss of a family on a part is its mean score on the whole minus that on the part. The disadvantage is the
+    family's loss on its own part minus the mean loss of the other families on that part. The difficulty of the part and
+    the quality of the family cancel out. Above 0, the family is at a disadvantage.
     """
 
     family: str
@@ -216,11 +216,11 @@ def own_family(
     whole: str,
     lower_is_better: bool = False,
 ) -> list[OwnFamily]:
-    """The disadvantage of each family that has systems and a part; none where only one has.
+    """The disadvantage of each family with systems and a part; empty if there is only one.
 
     :param parts: the part that each family selected.
-    :param families: of the systems; None for one of no such family.
-    :param whole: the part that losses are measured from.
+    :param families: of the systems; None for systems of no such family.
+    :param whole: the part from which losses are measured.
     """
     present = [family for family in parts if family in families]
     sign = -1.0 if lower_is_better else 1.0

@@ -1,4 +1,4 @@
-"""What ``validate()`` and ``cgbench validate`` are asked for."""
+"""The request of ``validate()`` and ``cgbench validate``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``validate()`` gives: as text, or as JSON."""
+"""The result of ``validate()``, as text or JSON."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from cgbench.tables import render
 class RankedSystems:
     """Systems on parts of the candidates, or on the test set and the control set.
 
-    ``whole``: the part that the others are compared with; ``rankings`` by part; ``own``: what each family loses on the
-    part that its own kind selected, beyond what the others lose there.
+    ``whole``: the part that the others are compared with; ``rankings`` by part; ``own``: the disadvantage of each
+    family on the part that its own kind selected.
     """
 
     metric: str
@@ -39,8 +39,8 @@ class RankedSystems:
 
 @dataclass(frozen=True)
 class Validity:
-    """What is known of a release: how its figures go together, what other ensembles would have selected, how stable the
-    selection is, and how it ranks systems. None: not asked for."""
+    """The validity of a release: correlations of its measures, the selections of other ensembles, the stability of the
+    selection, and its ranking of systems. None: not requested."""
 
     release: Release
     correlations: list[Correlation]
@@ -57,7 +57,7 @@ class Validity:
 
 
 def _as_json(found: Validity) -> str:
-    """Everything, unrounded."""
+    """All results, unrounded."""
     return json.dumps(
         {
             "release": str(found.release.folder),
@@ -94,7 +94,7 @@ def _scored_dict(scored: RankedSystems) -> dict[str, Any]:
 
 
 def _as_text(found: Validity) -> str:
-    """Tables, a paragraph each."""
+    """Tables, separated by empty lines."""
     parts = [found.release.signature, _correlations(found)]
     if found.agreements:
         parts.append(_agreements(found.agreements))
@@ -109,7 +109,7 @@ def _as_text(found: Validity) -> str:
 
 
 def _correlations(found: Validity) -> str:
-    """Degree and the measure that selects, with the central figures."""
+    """Correlations of the degree and of the measure that selects with the central measures."""
     measure = str(found.release.configuration.get("uncertainty"))
     pairs = {pair: one for one in found.correlations for pair in ((one.first, one.second), (one.second, one.first))}
     columns = ("degree", measure)
@@ -121,27 +121,27 @@ def _correlations(found: Validity) -> str:
                 cell
                 for one in ours
                 for cell in (
-                    [_figure(one.rho, one.interval), _figure(one.given_length, one.given_length_interval)]
+                    [_cell(one.rho, one.interval), _cell(one.given_length, one.given_length_interval)]
                     if one
                     else ["", ""]
                 )
             ]
             rows.append([name, *cells])
     head = ("", *(word for column in columns for word in (column, "given length")))
-    return "what goes together (Spearman over the candidates)\n" + render(head, rows)
+    return "correlations (Spearman over the candidates)\n" + render(head, rows)
 
 
 def _agreements(found: Sequence[Agreement]) -> str:
     rows = [
         [
             f"{one.first}, {one.second}",
-            _figure(one.rho, one.rho_interval),
+            _cell(one.rho, one.rho_interval),
             *(_common(getattr(one, part)) for part in ("window", "dropped", "selected")),
         ]
         for one in found
     ]
     head = ("releases", "rho of uncertainty", "window: common", "dropped: common", "selected: common")
-    return "what other ensembles select from the same candidates (by chance)\n" + render(head, rows)
+    return "selections of other ensembles from the same candidates (in brackets: by chance)\n" + render(head, rows)
 
 
 def _common(one: Common) -> str:
@@ -149,7 +149,7 @@ def _common(one: Common) -> str:
 
 
 def _draws(draws: Draws) -> str:
-    names = {"all": "with all", "apart": "two apart", "bootstrap": "bootstrap, with all"}
+    names = {"all": "with all", "apart": "two disjoint", "bootstrap": "bootstrap, with all"}
     rows = [
         [
             f"{one.members}, {names[one.how]}",
@@ -162,7 +162,7 @@ def _draws(draws: Draws) -> str:
         for one in draws.draws
         if one.rho
     ]
-    head = ("members", "pairs", f"rho of {draws.measure}", "least", "window in common", "least")
+    head = ("members", "pairs", f"rho of {draws.measure}", "minimum", "window in common", "minimum")
     return (
         f"ensembles drawn from the {draws.members} members, on {draws.candidates:,} candidates "
         f"(window in common by chance: {draws.by_chance:.3f})\n" + render(head, rows)
@@ -173,7 +173,7 @@ def _scores(scored: RankedSystems) -> str:
     scores = scored.scores
     head = ("system", *(f"{part} ({size:,})" for part, size in scores.sizes.items()))
     rows = [
-        [name, *(_figure(scores.values[part][row], scores.interval(part, row), 1) for part in scores.sizes)]
+        [name, *(_cell(scores.values[part][row], scores.interval(part, row), 1) for part in scores.sizes)]
         for row, name in enumerate(scores.systems)
     ]
     return f"{scored.metric} ({scored.signature})\n" + render(head, rows)
@@ -183,10 +183,10 @@ def _ranking(part: str, scored: RankedSystems) -> str:
     one: Ranking = scored.rankings[part]
     chance = "" if one.chance is None else f", p = {one.chance:.2g} for a random order"
     lines = [
-        f"does {part} rank as {scored.whole} does? Kendall's tau {_figure(one.tau, one.interval)}{chance}; "
+        f"does {part} rank systems like {scored.whole}? Kendall's tau {_cell(one.tau, one.interval)}{chance}; "
         f"{one.swapped} of {one.pairs} pairs in another order",
-        f"of {one.decided} pairs that differ on {scored.whole}: {one.kept} differ alike on {part}, {one.reversed} the "
-        f"other way round, {one.decided - one.kept - one.reversed} not",
+        f"of {one.decided} pairs that differ on {scored.whole}: {one.kept} differ in the same direction on {part}, "
+        f"{one.reversed} in the other, {one.decided - one.kept - one.reversed} do not",
     ]
     for name, tests in ((scored.whole, one.whole), (part, one.part)):
         groups = " > ".join(", ".join(scored.scores.systems[row] for row in cluster) for cluster in tests.clusters)
@@ -195,13 +195,11 @@ def _ranking(part: str, scored: RankedSystems) -> str:
 
 
 def _own(scored: RankedSystems) -> str:
-    rows = [[one.family, _figure(one.points, one.interval, 2)] for one in scored.own]
-    return "what a family loses on the part that its own kind selected, beyond what others lose there\n" + render(
-        ("family", "points"), rows
-    )
+    rows = [[one.family, _cell(one.points, one.interval, 2)] for one in scored.own]
+    return "disadvantage of a family on the part that its own kind selected\n" + render(("family", "points"), rows)
 
 
-def _figure(value: float | None, interval: Interval, digits: int = 2) -> str:
+def _cell(value: float | None, interval: Interval, digits: int = 2) -> str:
     if value is None or np.isnan(value):
         return "-"
     return f"{value:.{digits}f}" + (f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]" if interval else "")

@@ -1,4 +1,4 @@
-"""Everything ``cgbench validate`` says of a release, as one function."""
+"""``validate()``: check the validity of a release, as ``cgbench validate`` does."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ from cgbench.text.inputs import AnyPath
 
 @accepts(ValidateRequest)
 def validate(request: ValidateRequest) -> Validity:
-    """Ask of a release whether it is what it claims to be.
+    """Check the validity of a release.
 
     Hypotheses have one line per candidate, in the order of ``candidates.parquet``; with ``control_systems`` one line
-    per pair of the test set, and these of the control set. A system is of the family that its name begins with, up to a
-    ``/``.
+    per pair of the test set, and of the control set. The family of a system is the part of its name before a ``/``.
 
-    :raises InputError: the releases are not of the same candidates, files have other lengths, fewer than three systems,
-        fewer than three members, or something that is needed is not here.
+    :raises InputError: releases have different candidates, files have wrong lengths, there are fewer than three systems
+        or members, or something required is not here.
     """
     name, others, systems, control = request.name, request.others or {}, request.systems, request.control_systems
     opened = _open(request.release)
     releases = {name or "release": opened, **{key: _open(one) for key, one in others.items()}}
     if len(releases) <= len(others):
-        raise InputError(f"{argument('others')}: {name or 'release'} is the name of the release itself; take another")
+        raise InputError(f"{argument('others')}: {name or 'release'} is the name of the release itself; use another")
     if control and not systems:
-        raise InputError(f"{argument('control_systems')} goes with {argument('systems')}, those of the test set")
+        raise InputError(f"{argument('control_systems')} needs {argument('systems')}, for the test set")
     selected = select_alike(releases) if opened.finished else []
     if not opened.finished and (others or systems):
         opened.check_finished()
@@ -86,7 +85,7 @@ def _test_and_control(
     lacking = sorted(set(systems) ^ set(control))
     if lacking:
         raise InputError(
-            f"{argument('control_systems')}: {lacking[0]} has hypotheses of one of test set and control set alone"
+            f"{argument('control_systems')}: {lacking[0]} needs hypotheses of both the test set and the control set"
         )
     test, other = release.lines("target"), release.control_lines("target")
     return {"test": np.arange(len(test)), "control": np.arange(len(test), len(test) + len(other))}, [*test, *other]
@@ -97,8 +96,8 @@ def _read(
 ) -> list[System]:
     if len(systems) < FEWEST_SYSTEMS:
         raise InputError(
-            f"{argument('systems')}: {len(systems)} system{'s' * (len(systems) > 1)}, and {FEWEST_SYSTEMS} are needed: "
-            "the order of fewer says nothing of a ranking"
+            f"{argument('systems')}: {len(systems)} system{'s' * (len(systems) > 1)}, but a ranking needs at least "
+            f"{FEWEST_SYSTEMS}"
         )
     if not control:
         return read_systems(systems, len(references), "the candidates")
@@ -107,8 +106,8 @@ def _read(
     for one in test:
         if len(one.runs) != len(other[one.name].runs):
             raise InputError(
-                f"{argument('control_systems')}: {one.name} has {len(other[one.name].runs)} runs, and {len(one.runs)} "
-                "of the test set; give the same"
+                f"{argument('control_systems')}: {one.name} has {len(other[one.name].runs)} files for the control set "
+                f"and {len(one.runs)} for the test set; give the same number"
             )
     return [
         System(one.name, tuple([*a, *b] for a, b in zip(one.runs, other[one.name].runs, strict=True))) for one in test
@@ -140,11 +139,11 @@ def _cautions(scored: RankedSystems) -> list[str]:
     notes = []
     if systems < 6:
         best = min((one.chance for one in scored.rankings.values() if one.chance is not None), default=None)
-        said = "" if best is None else f"; a random order would reach the highest tau here with p = {best:.2g}"
-        notes.append(f"{systems} systems are few: tau has {systems * (systems - 1) // 2} pairs{said}")
+        best_p = "" if best is None else f"; a random order would reach the highest tau here with p = {best:.2g}"
+        notes.append(f"{systems} systems are few: tau has {systems * (systems - 1) // 2} pairs{best_p}")
     for part, size in scored.scores.sizes.items():
         if size < 200:
-            notes.append(f"{part} has {size:,} pairs: intervals are wide, and percentile intervals a little too narrow")
-    if len(scored.own) and any(scored.families.count(one.family) < 2 for one in scored.own):
-        notes.append("one system a family: what its own set costs a family is that of one training run")
+            notes.append(f"{part} has {size:,} pairs: intervals are wide, and percentile intervals slightly too narrow")
+    if single := [one.family for one in scored.own if scored.families.count(one.family) < 2]:
+        notes.append(f"one system only in {', '.join(single)}: the disadvantage is that of a single training run")
     return notes

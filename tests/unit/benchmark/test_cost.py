@@ -68,7 +68,7 @@ def test_steps_that_are_kept_and_what_nobody_times(planned, tmp_path, monkeypatc
     found = forecast(plan, Workspace(tmp_path / "work"), Local(1))
     steps = "known-ngrams scan candidates subwords members uncertainty"
     assert " ".join(one.step for one in found.costs) == steps
-    assert "in all that is estimated" not in str(found) and found.advice is None and not (tmp_path / "work").exists()
+    assert "total of estimated steps" not in str(found) and found.advice is None and not (tmp_path / "work").exists()
     done = SimpleNamespace(done=lambda step: step in (*plan.scans, plan.ngrams))
     kept = forecast(plan, done, Local(1))
     assert str(kept).count("kept") == 2 and kept.whole.seconds < found.whole.seconds
@@ -79,7 +79,7 @@ def test_steps_that_are_kept_and_what_nobody_times(planned, tmp_path, monkeypatc
     )
     monkeypatch.setattr(cost, "kept_rates", lambda *given: RATES)
     clusters = forecast(planned(model="proto_cognition"), Workspace(tmp_path), Local(1))
-    assert "members (without clustering prototypes)" in str(clusters) and "in all that is estimated" in str(clusters)
+    assert "members (without clustering prototypes)" in str(clusters) and "total of estimated steps" in str(clusters)
 
 
 def test_a_table_and_json():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twins_split import ngram_weights
 
-from cgbench.benchmark.divergence.elements import elements_of, kind_of
+from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import text_divergences
 from cgbench.benchmark.divergence.ngrams import words_and_ngrams
 from cgbench.errors import InputError
@@ -40,9 +40,9 @@ def test_without_larger_compounds_a_specific_weight_is_1_however_often_it_occurs
     assert rows(atoms) == [{"a": 2, "b": 2}, {"c": 1}, {}]
     assert rows(compounds) == [{"a b": 1, "b a": 1}, {}, {}]
     # "a b" has 2 of the 3 weights of training, not 3 of 4.
-    found = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), kind_of("words"))
+    found = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), element_type("words"))
     assert found.compound == pytest.approx(1 - (2 / 3) ** 0.1)
-    counted = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), kind_of("words", "count"))
+    counted = text_divergences(("train", ["a b a b", "a b"]), ("test", ["a b"]), element_type("words", "count"))
     assert counted.compound == pytest.approx(1 - (3 / 4) ** 0.1)
 
 
@@ -71,34 +71,34 @@ def test_triples_and_lemmas(tmp_path):
     file = tmp_path / "x.conllu"
     file.write_text(CONLLU)
     text = [("x", ["Cats saw cats", "Go"])]
-    found = elements_of(kind_of(f"triples:{file}"), text)
+    found = elements_of(element_type(f"triples:{file}"), text)
     assert rows(found.atoms) == [{"cat": 2, "see": 1, "nsubj": 1, "root": 1, "obj": 1}, {"go": 1, "root": 1}]
     assert rows(found.compounds) == [{"see nsubj cat": 1, "see obj cat": 1}, {}]
     assert found.templates[0] == "NOUN VERB NOUN"
-    found = elements_of(kind_of(f"lemmas:{file}"), text)
+    found = elements_of(element_type(f"lemmas:{file}"), text)
     assert rows(found.atoms)[0] == {"cat": 2, "see": 1, "Number=Plur": 2, "Tense=Past": 1}
     assert rows(found.compounds) == [{"cat|Number=Plur": 1, "see|Tense=Past": 1}, {"go|VERB": 1}]
-    counted = elements_of(kind_of(f"lemmas:{file}", "count"), text)
+    counted = elements_of(element_type(f"lemmas:{file}", "count"), text)
     assert rows(counted.compounds) == [{"cat|Number=Plur": 2, "see|Tense=Past": 1}, {"go|VERB": 1}]
 
 
 def test_the_rest_of_a_word_that_is_written_apart_has_no_lemma(tmp_path):
     file = tmp_path / "x.conllu"
     file.write_text("1\tbe\tbefore\tADV\tRB\t_\t0\troot\t_\t_\n2\tfore\t_\tX\tRB\t_\t1\tgoeswith\t_\t_\n\n")
-    found = elements_of(kind_of(f"lemmas:{file}"), [("x", ["be fore"])])
+    found = elements_of(element_type(f"lemmas:{file}"), [("x", ["be fore"])])
     assert rows(found.compounds) == [{"before|ADV": 1}]
 
 
 def test_a_table_of_ones_own(tmp_path):
     file = tmp_path / "x.tsv"
     file.write_text("first\tred\tbox\tred box\nsecond\tred\n")
-    found = elements_of(kind_of(f"table:{file}"), [("x", ["1", "2"])])
+    found = elements_of(element_type(f"table:{file}"), [("x", ["1", "2"])])
     assert rows(found.atoms) == [{"red": 1, "box": 1}, {"red": 1}]
     assert rows(found.compounds) == [{"red box": 1}, {}]
 
 
 def test_divergences_of_two_texts():
-    found = text_divergences(("train", ["a b", "b a"]), ("test", ["a b", "a d"]), kind_of("words"))
+    found = text_divergences(("train", ["a b", "b a"]), ("test", ["a b", "a d"]), element_type("words"))
     # atoms: train a 2 b 2, test a 2 b 1 d 1; compounds: train "a b" 1 "b a" 1, test "a b" 1 "a d" 1
     assert found.atom == pytest.approx(1 - ((0.5 * 0.5) ** 0.5 + (0.5 * 0.25) ** 0.5))
     assert found.compound == pytest.approx(1 - 0.5)
@@ -117,7 +117,7 @@ def test_divergences_of_two_texts():
 )
 def test_kinds_that_are_none(given_, said):
     with pytest.raises(InputError, match=said):
-        kind_of(given_)
+        element_type(given_)
 
 
 @pytest.mark.parametrize(
@@ -135,9 +135,9 @@ def test_files_that_do_not_fit(tmp_path, content, kind, said):
     file = tmp_path / "f"
     file.write_text(content)
     with pytest.raises(InputError, match=said):
-        elements_of(kind_of(f"{kind}:{file}"), [("x", ["1", "2", "3"])])
+        elements_of(element_type(f"{kind}:{file}"), [("x", ["1", "2", "3"])])
 
 
 def test_a_file_a_text():
     with pytest.raises(InputError, match="2 file"):
-        elements_of(kind_of("table:one"), [("train", ["a"]), ("test", ["b"])])
+        elements_of(element_type("table:one"), [("train", ["a"]), ("test", ["b"])])

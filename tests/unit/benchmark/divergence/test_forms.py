@@ -55,14 +55,14 @@ def test_lispress():
 @pytest.mark.parametrize(
     ("form", "line", "said"),
     [
-        ("scan", "jump twice left", "no phrase"),
-        ("scan", "jump around", "no phrase"),
-        ("cogs", "love . agent x", "no logical form|no term"),
-        ("cogs", "love . agent ( x _ 1 , x _ 2 )", "x _ 2 stands for nothing"),
+        ("scan", "jump twice left", "not a phrase"),
+        ("scan", "jump around", "not a phrase"),
+        ("cogs", "love . agent x", "not a logical form|not a term"),
+        ("cogs", "love . agent ( x _ 1 , x _ 2 )", "x _ 2 is undefined"),
         ("lispress", "( a ( b )", "not closed"),
-        ("lispress", "( a ) )", "behind the end"),
-        ("lispress", ") a", "never opened"),
-        ("lispress", "", "empty form"),
+        ("lispress", "( a ) )", "after the end"),
+        ("lispress", ") a", "has no opening"),
+        ("lispress", "", "form is empty"),
     ],
 )
 def test_what_is_no_form(form, line, said):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twins_split import chernoff
 
-from cgbench.benchmark.divergence.elements import kind_of
+from cgbench.benchmark.divergence.elements import element_type
 from cgbench.benchmark.divergence.measure import chernoff_coefficient, divergence, text_divergences
 from cgbench.errors import InputError
 
@@ -41,7 +41,7 @@ def test_an_empty_side_has_nothing_in_common():
 @pytest.mark.parametrize(
     ("first", "second", "alpha", "said"),
     [
-        ([1, 2], [1], 0.5, "over the same ones"),
+        ([1, 2], [1], 0.5, "have the same elements"),
         ([1, -2], [1, 2], 0.5, "0 or more"),
         ([1, np.nan], [1, 2], 0.5, "0 or more"),
         ([1, 2], [1, 2], 1.5, "from 0 to 1"),
@@ -53,7 +53,7 @@ def test_what_is_no_distribution(first, second, alpha, said):
 
 
 def test_texts_have_the_papers_alphas_and_training_comes_first():
-    kind = kind_of("words", "count", "divergence")
+    kind = element_type("words", "count", "divergence")
     found = text_divergences(("train", ["a b", "a b", "c d"]), ("test", ["a b", "e f"]), kind)
     assert found.atom == pytest.approx(1 - 2 * (1 / 3) ** 0.5 * (1 / 4) ** 0.5)
     assert found.compound == pytest.approx(1 - (2 / 3) ** 0.1 * (1 / 2) ** 0.9)

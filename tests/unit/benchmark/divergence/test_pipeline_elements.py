@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cgbench.benchmark.divergence.elements import elements_of, kind_of
+from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.stats.stats import stats
 from cgbench.errors import InputError
 
@@ -87,15 +87,15 @@ def rows(found):
 @pytest.mark.parametrize("kind", ["lemmas", "triples"])
 def test_they_are_those_of_the_same_analysis_in_a_file(pipeline, conllu, kind):
     lines = [line for line in LINES if line]
-    ours = elements_of(kind_of(f"{kind}:spacy:{pipeline}", trust=True), [("x", lines)])
-    theirs = elements_of(kind_of(f"{kind}:{conllu}"), [("x", lines)])
+    ours = elements_of(element_type(f"{kind}:spacy:{pipeline}", trust=True), [("x", lines)])
+    theirs = elements_of(element_type(f"{kind}:{conllu}"), [("x", lines)])
     for one, other in ((ours.atoms, theirs.atoms), (ours.compounds, theirs.compounds)):
         assert rows(one) == rows(other)
     assert list(ours.templates) == list(theirs.templates)
 
 
 def test_what_it_has_learned_and_empty_lines(pipeline):
-    kind = kind_of(f"lemmas:spacy:{pipeline}", trust=True)
+    kind = element_type(f"lemmas:spacy:{pipeline}", trust=True)
     found = elements_of(kind, [("x", LINES[:3]), ("y", LINES[3:])])
     assert rows(found.atoms)[2] == {}
     assert rows(found.compounds)[0] == {"the|DET": 1, "cat|Number=Plur": 1, "sleep|VERB": 1}
@@ -105,16 +105,16 @@ def test_a_pipeline_that_lacks_a_component(tmp_path):
     folder = save(tmp_path / "plain", "attribute_ruler", "parser", "lemmatizer")
     for kind, component in (("lemmas", "lemmatizer"), ("triples", "parser")):
         with pytest.raises(InputError, match=f"this pipeline has no {component}; it has tagger"):
-            elements_of(kind_of(f"{kind}:spacy:{folder}", trust=True), [("x", LINES)])
+            elements_of(element_type(f"{kind}:spacy:{folder}", trust=True), [("x", LINES)])
 
 
 def test_a_folder_is_loaded_by_those_who_trust_it(pipeline, tmp_path):
     with pytest.raises(InputError, match="can run any code when it is loaded"):
-        kind_of(f"lemmas:spacy:{pipeline}")
+        element_type(f"lemmas:spacy:{pipeline}")
     with pytest.raises(InputError, match="no spaCy pipeline of this name is installed"):
-        kind_of("lemmas:spacy:en_core_nowhere")
+        element_type("lemmas:spacy:en_core_nowhere")
     with pytest.raises(InputError, match="not a spaCy pipeline"):
-        kind_of(f"lemmas:spacy:{tmp_path}")
+        element_type(f"lemmas:spacy:{tmp_path}")
 
 
 def test_a_split_by_them(pipeline, run, tmp_path):

@@ -77,7 +77,7 @@ def test_a_sentence_of_another_text():
 
 def test_counts_that_were_not_kept():
     automaton = Automaton.build(*flat([[0]]), 1)
-    with pytest.raises(InputError, match="counts are known up to 2, and min_count is 3"):
+    with pytest.raises(InputError, match="counts are known up to 2; min_count is 3"):
         automaton.known(automaton.no_matches(2), 3)
 
 

@@ -157,20 +157,20 @@ def test_statistics_of_such_a_release(built, tmp_path):
     (row,) = stats(release=built.folder, side="target").rows
     assert row.degree == pytest.approx(built.manifest["figures"]["degree"]["mean"], abs=1e-12)
     (tmp_path / "tags").touch()
-    with pytest.raises(InputError, match="of its target the release knows what"):
+    with pytest.raises(InputError, match="the target side of the release is from"):
         stats(release=built.folder, side="target", pos=f"conllu:{tmp_path}/tags,{tmp_path}/tags")
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"known_from": "{}/nowhere"}, "nowhere: no result of cgbench overlap --out"),
+        ({"known_from": "{}/nowhere"}, "nowhere: not a result of cgbench overlap --out"),
         ({"known_from": {"middle": "{}/target"}}, "middle={}/target.: a side and a folder"),
         ({"known_from": 7}, "a folder, or one per side"),
         ({"known_from": ["source={}/source", "source={}/target"]}, "one folder per side"),
         ({"known_from": "{}/target", "ngram_min_count": 4}, "counts are known up to 3, and ngram_min_count=4"),
         ({"known_from": "source={}/source", "word_min_count": 5}, "counts are known up to 3, and word_min_count=5"),
-        ({"known_from": "{}/target", "lowercase": True}, r"made with other words \(lowercase\)"),
+        ({"known_from": "{}/target", "lowercase": True}, r"its words were separated differently \(lowercase\)"),
         ({"known_from": "{}/target", "anonymise": "cogs"}, "replaces names pair by pair"),
         ({"known_from": "{}/target", "ngrams": "{}/target"}, "one of them, for the target"),
         ({"known_from": "{}/source"}, "of row 1 of the target of .*pool.en nothing is known"),
@@ -195,7 +195,7 @@ def test_ids_of_a_tokeniser_are_no_words(arguments, results, tmp_path):
     said = json.loads((inner / "known.json").read_text())
     write_json(inner / "known.json", {**said, "units": {"tokenizer": "ab"}})
     write_sums(inner, digests_of(inner, [path.name for path in inner.iterdir() if path.name != SUMS]))
-    with pytest.raises(InputError, match="its n-grams are of a tokeniser's ids, and words are needed"):
+    with pytest.raises(InputError, match="has n-grams of a tokeniser's ids, but words are needed"):
         build_react(out=tmp_path / "out", known_from=tmp_path / "target", **arguments)
 
 

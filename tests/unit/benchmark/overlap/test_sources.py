@@ -80,9 +80,9 @@ def test_what_it_may_answer(service, monkeypatch):
     monkeypatch.setattr(sources, "WAIT", 0.0)
     index = InfiniGram("v4_test", service.url)
     for answer, said in (
-        ((200, {"error": "[Flask] Invalid index"}), r"no count in its answer .*Invalid index.*is the index right"),
+        ((200, {"error": "[Flask] Invalid index"}), r"no count in its answer .*Invalid index.*check the index name"),
         ((200, {"count": "3"}), "no count in its answer"),
-        ((200, {"count": 3, "approx": True}), "counts 'a b' about, not exactly"),
+        ((200, {"count": 3, "approx": True}), "the count of 'a b' is not exact"),
         ((200, [1]), "no count in its answer"),
         ((404, b"<html>"), r"not JSON \(status 404\)"),
     ):

@@ -62,7 +62,7 @@ def test_text_without_blanks_is_said_before_lengths_and_rare_words(train, counts
 def test_a_training_text_of_rare_words_is_not_empty(tmp_path):
     path = tmp_path / "text"
     for text, expected in (
-        ("a b\n", "none of its words occurs 3 times"),
+        ("a b\n", "no word in it occurs 3 times"),
         ("\n \n", "there is no word in it"),
         ("他的女儿昨天没有来上学。\n", "no blanks between its words"),
     ):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from twins_split import Draws, exchanged, grown, score
 
-from cgbench.benchmark.divergence.elements import elements_of, kind_of
+from cgbench.benchmark.divergence.elements import element_type, elements_of
 from cgbench.benchmark.divergence.measure import divergences
 from cgbench.benchmark.splits.request import SplitConfig
 from cgbench.benchmark.splits.search import at_random, by_length, by_template, generator, search
@@ -18,7 +18,7 @@ def lines(count, seed=0, words="abcdefgh"):
 
 
 def elements(text, given="words", weights="specific"):
-    return elements_of(kind_of(given, weights), [("text", text)])
+    return elements_of(element_type(given, weights), [("text", text)])
 
 
 def rows(found):
@@ -84,7 +84,7 @@ def test_equal_to_the_slow_twin_for_a_given_training_set():
 def test_the_divergence_that_was_asked_for(method, target):
     found = elements(lines(600), "words:2,3")
     side_of = search(found, SplitConfig(method=method, divergence=target, train_size=0.4, test_size=0.2))
-    measured = divergences(found, side_of == 0, side_of == 1, kind_of("words:2,3"))
+    measured = divergences(found, side_of == 0, side_of == 1, element_type("words:2,3"))
     assert measured.compound == pytest.approx(target, abs=0.01)
     assert measured.atom <= (0.02 if method == "mcd" else 0.021)
 
@@ -95,7 +95,7 @@ def test_an_atom_divergence_that_is_a_bound_is_kept_to_the_last_digit(method, se
     found = elements(lines(300), "words:2,3")
     options = {"atom_divergence": 0.02, "train_size": 0.4, "test_size": 0.2, "exchanges": 2}
     side_of = search(found, SplitConfig(method=method, seed=seed, **options))
-    measured = divergences(found, side_of == 0, side_of == 1, kind_of("words:2,3"))
+    measured = divergences(found, side_of == 0, side_of == 1, element_type("words:2,3"))
     assert measured.atom <= 0.02
     assert measured.compound > (0.83 if method == "mcd" else 0.45)  # was 0.87 and 0.46 to 0.49 above the bound
 
@@ -105,7 +105,7 @@ def test_a_bound_out_of_reach_costs_no_compound_divergence():
     found = elements(lines(20))
     config = SplitConfig(method="mcd", atom_divergence=0.001)
     side_of = search(found, config)
-    assert divergences(found, side_of == 0, side_of == 1, kind_of("words")).atom > 0.001
+    assert divergences(found, side_of == 0, side_of == 1, element_type("words")).atom > 0.001
     np.testing.assert_array_equal(side_of, twin(found, config))
 
 
@@ -119,14 +119,14 @@ def test_dbca_gives_up_what_was_best_early():
         config = SplitConfig(method="dbca", train_size=554, test_size=144, seed=seed)
         side_of = search(found, config)
         assert ((side_of == 0).sum(), (side_of == 1).sum()) == (554, 144)
-        measured = divergences(found, side_of == 0, side_of == 1, kind_of("words", "count"))
+        measured = divergences(found, side_of == 0, side_of == 1, element_type("words", "count"))
         scores.append(measured.compound - 1 - measured.atom)
     assert np.mean(scores) > -0.9
 
 
 def test_the_highest_divergence_is_above_that_of_chance():
     found = elements(lines(300), "words:2,3")
-    kind = kind_of("words:2,3")
+    kind = element_type("words:2,3")
     chance = at_random(300, SplitConfig(method="random"))
     for method in ("mcd", "tmcd"):
         side_of = search(found, SplitConfig(method=method))
@@ -140,8 +140,8 @@ def test_in_tmcd_training_has_every_atom():
     found = elements(text)
     side_of = search(found, SplitConfig(method="tmcd"))
     assert (side_of[-3:] == 0).all()
-    assert divergences(found, side_of == 0, side_of == 1, kind_of("words")).lone_atoms == ()
-    with pytest.raises(InputError, match="cannot hold every atom, which takes 4"):
+    assert divergences(found, side_of == 0, side_of == 1, element_type("words")).lone_atoms == ()
+    with pytest.raises(InputError, match="cannot have every atom, which takes 4"):
         search(elements(["a b", "c d", "e f", "g h"]), SplitConfig(method="tmcd", train_size=2, test_size=2))
 
 
@@ -162,7 +162,7 @@ def test_length_and_template():
         templates[one] for one in np.flatnonzero(side_of == 1)
     } == set()
     assert (side_of == 1).sum() == 2
-    for wrong, said in ((["a"] * 5, "same template"), (["a"] * 5 + ["b"] * 5, "fewer than the rarest")):
+    for wrong, said in ((["a"] * 5, "same template"), (["a"] * 5 + ["b"] * 5, "less than the size of the rarest")):
         with pytest.raises(InputError, match=said):
             by_template(wrong, SplitConfig(method="template"))
 
@@ -183,7 +183,7 @@ def test_settings_that_do_not_fit(options, said):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"train_size": 90, "test_size": 20}, "ask for 110 examples, and there are 100"),
+        ({"train_size": 90, "test_size": 20}, "110 examples, but the corpus has 100"),
         ({"test_size": 0.001}, "would be empty"),
         ({"train_size": 0.9, "test_size": 0.3}, "more than 1"),
     ],

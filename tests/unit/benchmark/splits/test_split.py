@@ -108,7 +108,7 @@ def refused(corpus, tmp_path, **options):
 
 def test_a_divergence_out_of_reach_says_how_near_it_came(corpus, tmp_path):
     said = refused(corpus, tmp_path, elements="scan", divergence=0.95, exchanges=1)
-    assert "0.95 was not reached" in said and "the sizes bind" in said and "nearest" in said
+    assert "0.95 was not reached" in said and "limited by the sizes" in said and "nearest" in said
     one = split(corpus, tmp_path / "out", elements="scan", divergence=0.95, exchanges=1, nearest=True)
     (said,) = one.release.manifest["warnings"]
     assert "0.95 was not reached" in said and said.isprintable()
@@ -117,7 +117,7 @@ def test_a_divergence_out_of_reach_says_how_near_it_came(corpus, tmp_path):
 def test_what_a_warning_says_of_settings_is_in_words(corpus, tmp_path):
     options = {"divergence": 1.0, "method": "dbca", "nearest": True, "train_size": 20, "test_size": 10}
     said = split(corpus, tmp_path / "out", elements="scan", **options).warnings[0]
-    assert said.endswith("the search ended there: more candidates or exchanges may come nearer")
+    assert said.endswith("more candidates or exchanges may get closer")
 
 
 def test_no_compounds(tmp_path):
@@ -138,7 +138,7 @@ def test_atoms_that_the_test_set_alone_has(tmp_path):
 def test_what_does_not_belong_together(corpus, tmp_path):
     for options, said in (
         (("--method", "random", "--divergence", "0.1"), "belongs to --method mcd"),
-        (("--method", "length", "--train", str(corpus.paths[0]), str(corpus.paths[1])), "looks at no training set"),
+        (("--method", "length", "--train", str(corpus.paths[0]), str(corpus.paths[1])), "does not use a training set"),
         (("--divergence", "a"), "a number from 0 to 1"),
         (("--set", "elemnts=scan"), "elements"),
     ):

@@ -166,5 +166,5 @@ def test_a_conllu_file_for_each_text(conllu, tmp_path):
         tags_from(f"conllu:{one}", "xpos", 1)
     with pytest.raises(InputError, match="missing: no such file"):
         tags_from(f"conllu:{one},{tmp_path / 'missing'}", "xpos", 1)
-    with pytest.raises(InputError, match="tags='upos': a choice of CoNLL-U files"):
+    with pytest.raises(InputError, match="tags='upos': only CoNLL-U files have a choice"):
         tags_from("en_core_web_sm", "upos", 1)

@@ -52,10 +52,10 @@ def test_html_is_escaped():
     [
         ({"tests": None}, "train and tests", "--train and --test (or --release)"),
         ({"tags": "upos"}, "tags='upos' belongs to pos='conllu:FILES'", "--tags upos belongs to --pos conllu:FILES"),
-        ({"side": "target"}, "test: side='target', but this is a text of one side", "--side target, but"),
-        ({"tests": [3]}, "test, row 1: 3 is not a string", "not a string"),
+        ({"side": "target"}, "test: is a single text; leave side='target' out", "--side target, but"),
+        ({"tests": [3]}, "test, row 1: 3, where a string is needed", "where a string is needed"),
         ({"tests": ["a", " "]}, "test, row 2: an empty sentence", "row 2"),
-        ({"release": "x"}, "tests: the release says this itself", "--test: the release says this itself"),
+        ({"release": "x"}, "tests: the release sets this itself", "--test: the release sets this itself"),
     ],
 )
 def test_bad_input(given, message, shown):
@@ -81,9 +81,9 @@ def test_divergence_beside_the_other_figures(tmp_path):
     ("given", "message"),
     [
         ({"divergence": "wrods"}, "did you mean words"),
-        ({"divergence": "table:one"}, "needs a file of the training text, then one a test text"),
+        ({"divergence": "table:one"}, "needs a file for the training text and one per test text"),
         ({"weights": "count"}, "belongs to --divergence"),
-        ({"divergence": "table:one,two", "side": "both"}, "its files are of one side"),
+        ({"divergence": "table:one,two", "side": "both"}, "its files belong to one side"),
     ],
 )
 def test_divergences_that_cannot_be(given, message):

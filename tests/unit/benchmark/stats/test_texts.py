@@ -67,9 +67,9 @@ def test_the_identity_is_that_of_the_lines_whatever_the_file():
 
 
 def test_sides_that_are_not_there():
-    with pytest.raises(InputError, match=r"x\.en: side='target', but this is a text of one side"):
+    with pytest.raises(InputError, match=r"x\.en: is a single text; leave side='target' out"):
         read("x.en", side="target")
-    with pytest.raises(InputError, match=r"x\.tsv:2: side='source', but this is a text of one column"):
+    with pytest.raises(InputError, match=r"x\.tsv:2: is a single column; leave side='source' out"):
         read("x.tsv:2", side="source")
     with pytest.raises(InputError, match=r"y\.en: no such file"):
         read("x.de", "y.en", keep=False)

@@ -76,8 +76,8 @@ def test_drawn_ensembles_score_as_ensembles_of_these_members_do(tmp_path, member
     ("change", "message"),
     [
         ({"ensemble": "two"}, "2 members, and draws needs 3"),
-        ({"uncertainty": "rank"}, "draws: rank is none of the measures of one translation"),
-        ({"select_by": "easiness"}, "selects by easiness, which its members do not change"),
+        ({"uncertainty": "rank"}, "draws: rank cannot be computed from one translation"),
+        ({"select_by": "easiness"}, "selects by easiness, which does not depend on members"),
         ({"ensemble": "gone"}, "draws needs it"),
         ({"workspace": False}, "the text of the candidates is in the workspace"),
     ],
