@@ -1,1 +1,1 @@
-"""Models, training, search and ensemble uncertainty. Knows nothing of :mod:`cgbench.benchmark`."""
+"""Models, training, search and ensemble uncertainty; independent of :mod:`cgbench.benchmark`."""

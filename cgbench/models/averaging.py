@@ -1,6 +1,6 @@
-"""The mean of several checkpoints' parameters, as a checkpoint (Vaswani et al., 2017, section 6.1: the last of a run).
+"""Average the parameters of checkpoints, such as the last of a run (Vaswani et al., 2017, section 6.1).
 
-Sums are taken in float64, tensor by tensor, in the order of the checkpoints: the same checkpoints give the same bytes.
+Sums are in float64, in the order of the checkpoints, so the result is deterministic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHECKPOINTS, NAME, RECORD = "checkpoints", "update-", "averaged.json"
 
 
 def last_checkpoints(run: Path, count: int) -> list[Path]:
-    """Return the last ``count`` of the checkpoints that a run has kept, oldest first.
+    """Return the last ``count`` kept checkpoints of a run, oldest first.
 
     :raises InputError: there are fewer.
     """
@@ -33,20 +33,20 @@ def last_checkpoints(run: Path, count: int) -> list[Path]:
     found = [folder for folder in (run / CHECKPOINTS).glob(NAME + "*") if name.fullmatch(folder.name)]
     if len(found) < count:
         raise InputError(
-            f"{run}: {len(found)} checkpoints in {CHECKPOINTS}/, where the last {count} should be averaged; train with "
-            f"--set training.keep_checkpoints={count}"
+            f"{run}: has {len(found)} checkpoints in {CHECKPOINTS}/, not {count}; train with --set "
+            f"training.keep_checkpoints={count}"
         )
     return sorted(found, key=lambda folder: int(folder.name.removeprefix(NAME)))[-count:]
 
 
 def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
-    """Write the mean of checkpoints into the checkpoint folder ``out``, and what it is the mean of beside it.
+    """Write the mean of checkpoints to the checkpoint folder ``out``, with a list of them.
 
-    :returns: a dict a checkpoint: ``folder`` (its name), ``seed``, ``updates``, ``sha256`` of its parameters.
-    :raises InputError: they do not fit together, or ``out`` is there already.
+    :returns: one dict per checkpoint: ``folder`` (its name), ``seed``, ``updates``, ``sha256`` of its parameters.
+    :raises InputError: the checkpoints do not fit together, or ``out`` exists.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(f"{out}: is there already; give a new folder with {argument('out')}")
+        raise InputError(f"{out}: exists already; choose a new folder with {argument('out')}")
     configs = _fitting(folders)
     tensors = _mean(folders)
     record = [
@@ -66,9 +66,9 @@ def average(folders: Sequence[Path], out: Path) -> list[dict[str, Any]]:
 
 
 def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
-    """The configurations of checkpoints that have the same parameters and dictionaries."""
+    """The configurations of checkpoints, after checking that they share architecture and vocabulary."""
     if len(folders) < 2:
-        raise InputError(f"an average needs two checkpoints or more; of one run: {argument('last')} N")
+        raise InputError(f"an average needs at least two checkpoints; of one run, use {argument('last')} N")
     configs = [read_config(folder) for folder in folders]
     first = configs[0]
     for folder, config in zip(folders[1:], configs[1:], strict=True):
@@ -76,35 +76,37 @@ def _fitting(folders: Sequence[Path]) -> list[CheckpointConfig]:
         for key in ours | theirs:
             if ours.get(key) != theirs.get(key):
                 raise InputError(
-                    f"{folders[0]} and {folder} are different models (model.{key}: {ours.get(key)} and "
-                    f"{theirs.get(key)}): only checkpoints of one architecture and size have a mean"
+                    f"{folders[0]} and {folder} cannot be averaged: model.{key} is {ours.get(key)} and "
+                    f"{theirs.get(key)}; use checkpoints of the same architecture and size"
                 )
         if config.subwords != first.subwords:
-            raise InputError(
-                f"{folders[0]} and {folder} have different subwords: their parameters mean different words"
-            )
+            raise InputError(f"{folders[0]} and {folder} cannot be averaged: they have different subwords")
     return configs
 
 
 def _mean(folders: Sequence[Path]) -> dict[str, Tensor]:
     totals: dict[str, Tensor] = {}
-    kinds: dict[str, torch.dtype] = {}
+    dtypes: dict[str, torch.dtype] = {}
     for number, folder in enumerate(folders):
         tensors, _ = read_tensors(folder / MODEL)
         check_finite(folder / MODEL, tensors)
         if number and tensors.keys() != totals.keys():
-            raise InputError(f"{folder / MODEL}: other parameters than {folders[0] / MODEL}; one of them is damaged")
+            raise InputError(
+                f"{folder / MODEL}: has other parameters than {folders[0] / MODEL}; one of them is damaged"
+            )
         for name, tensor in tensors.items():
             if not number:
                 totals[name] = tensor.double() if tensor.is_floating_point() else tensor
-                kinds[name] = tensor.dtype
+                dtypes[name] = tensor.dtype
             elif tensor.shape != totals[name].shape:
                 raise InputError(f"{folder / MODEL}: {name} has another shape than in {folders[0] / MODEL}")
             elif tensor.is_floating_point():
                 totals[name] += tensor
             elif not torch.equal(tensor, totals[name]):
-                raise InputError(f"{folder / MODEL}: {name} differs from that of {folders[0] / MODEL} and has no mean")
+                raise InputError(
+                    f"{folder / MODEL}: {name} differs from that of {folders[0] / MODEL} and cannot be averaged"
+                )
     return {
-        name: (total / len(folders)).to(kinds[name]) if kinds[name].is_floating_point else total
+        name: (total / len(folders)).to(dtypes[name]) if dtypes[name].is_floating_point else total
         for name, total in totals.items()
     }

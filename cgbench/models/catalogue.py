@@ -1,8 +1,8 @@
-"""What there is to train: architectures, methods, presets, their settings, and how many parameters they make.
+"""List architectures, methods and presets with their settings and numbers of parameters.
 
-Counts come from the models themselves, built without memory for their numbers. That takes PyTorch and seconds, so
-those of presets and architectures are kept in a table, by a hash of the model's configuration; a test holds it to the
-models. ``python -m cgbench.models.catalogue`` writes it again.
+Counting builds the models without allocating memory, which needs PyTorch and takes seconds. So the counts of presets
+and architectures are stored in a table, by a hash of the configuration; a test compares it with the models.
+``python -m cgbench.models.catalogue`` updates it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from cgbench.settings import did_you_mean, help_texts
 from cgbench.steps import KEY_LENGTH, hash_value
 
 Sizes = tuple[int, int]
-SOURCE, TARGET = 1_000_003, 1_000_033  # primes: no other length of a parameter
+SOURCE, TARGET = 1_000_003, 1_000_033  # primes, which no other dimension of a parameter equals
 TABLE = "parameters.json"
 
 Counts = tuple[int, int, int, int]
-"""Parameters of a model: a number, what it has for each source entry, for each target entry, for each pair of them."""
+"""Parameters of a model: fixed, per source token, per target token, per pair of these."""
 
 
 def catalogue(sizes: Sizes | None = None, count: bool = True) -> dict[str, list[dict[str, Any]]]:
-    """Return every architecture, every training method and every preset.
+    """Return all architectures, training methods and presets.
 
-    :param sizes: of the dictionaries, for the counts; a preset's published ones if not given.
+    :param sizes: of the vocabularies, for the counts (default: the published ones of each preset).
     :param count: whether to count parameters, which needs torch.
     """
     presets = [load_preset(name) for name in list_presets()]
@@ -56,7 +56,7 @@ def catalogue(sizes: Sizes | None = None, count: bool = True) -> dict[str, list[
 
 
 def preset_row(preset: Preset, sizes: Sizes | None = None, count: bool = True) -> dict[str, Any]:
-    """Return what the catalogue says of a preset; counts that are not known are None."""
+    """Return the catalogue's row of a preset; unknown counts are None."""
     sizes = sizes or preset.vocabulary
     row: dict[str, Any] = {
         "name": preset.name,
@@ -68,18 +68,18 @@ def preset_row(preset: Preset, sizes: Sizes | None = None, count: bool = True) -
         "parameters": None,
         "parameters_without_vocabulary": None,
     }
-    if count and preset.model.architecture not in OUTSIDE:  # what others have made is counted where it is loaded
+    if count and preset.model.architecture not in OUTSIDE:  # external models are counted on loading
         row["parameters"] = count_parameters(preset.model, *sizes) if sizes else None
         row["parameters_without_vocabulary"] = count_without_vocabulary(preset.model)
     return row
 
 
 def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[str, Any]:
-    """Return everything of one preset, architecture or method: its row, ``comment`` and ``settings``.
+    """Return a preset, architecture or method: its row, ``comment`` and ``settings``.
 
-    A setting has a ``name``, a ``value``, a ``default``, and ``help``.
+    A setting has ``name``, ``value``, ``default`` and ``help``.
 
-    :raises InputError: there is none of them.
+    :raises InputError: the name is unknown.
     """
     presets = list_presets()
     if name in presets:
@@ -120,7 +120,7 @@ def describe(name: str, sizes: Sizes | None = None, count: bool = True) -> dict[
 
 
 def count_parameters(config: ModelConfig, source_size: int, target_size: int) -> int:
-    """Return how many parameters a model has.
+    """Return the number of parameters of a model.
 
     :raises InputError: torch is not installed.
     """
@@ -129,12 +129,12 @@ def count_parameters(config: ModelConfig, source_size: int, target_size: int) ->
 
 
 def count_without_vocabulary(config: ModelConfig) -> int:
-    """Return how many parameters a model has but for those whose number depends on the dictionaries."""
+    """Return the number of parameters that does not depend on the vocabularies."""
     return _counts(config)[0]
 
 
 def config_key(config: ModelConfig) -> str:
-    """A hash of all settings of a model: its key in the table."""
+    """A hash of a model's settings: its key in the table."""
     return hash_value(to_dict(config))[:KEY_LENGTH]
 
 
@@ -150,7 +150,7 @@ def _counts(config: ModelConfig) -> Counts:
 
 @cache
 def counts_of_model(config: ModelConfig) -> Counts:
-    """The parameters of a model, from the model itself.
+    """Count the parameters of a model by building it.
 
     :raises InputError: torch is not installed.
     """
@@ -163,26 +163,26 @@ def counts_of_model(config: ModelConfig) -> Counts:
     counts = {(False, False): 0, (True, False): 0, (False, True): 0, (True, True): 0}
     for parameter in model.parameters():
         shape = list(parameter.shape)
-        kind = SOURCE in shape, TARGET in shape
-        for length, there in zip((SOURCE, TARGET), kind, strict=True):
-            if there:
+        sides = SOURCE in shape, TARGET in shape
+        for length, present in zip((SOURCE, TARGET), sides, strict=True):
+            if present:
                 shape.remove(length)
         if {SOURCE, TARGET} & set(shape):
-            raise NotImplementedError(f"a parameter with a dictionary twice: {tuple(parameter.shape)}")
-        counts[kind] += math.prod(shape)
+            raise NotImplementedError(f"a parameter with a vocabulary size twice: {tuple(parameter.shape)}")
+        counts[sides] += math.prod(shape)
     fixed, source, target, both = counts.values()
     return fixed, source, target, both
 
 
 def listed_configs() -> list[ModelConfig]:
-    """The models whose counts are in the table: of every preset and architecture."""
+    """The models in the table of counts: those of every preset and architecture."""
     presets = [*map(load_preset, list_presets()), *map(architecture_preset, ARCHITECTURES)]
     models = [preset.model for preset in presets if preset.model.architecture in ARCHITECTURES]
     return list({config_key(model): model for model in models}.values())
 
 
 def write_table() -> None:
-    """Write the table of counts, for presets and architectures as they are now."""
+    """Update the table of counts."""
     rows = sorted((config_key(config), counts_of_model(config)) for config in listed_configs())
     lines = ",\n".join(f' "{key}": {json.dumps(counts)}' for key, counts in rows)
     with resources.as_file(resources.files("cgbench.models.config").joinpath(TABLE)) as path:
@@ -190,7 +190,7 @@ def write_table() -> None:
 
 
 def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
-    """Every setting of a section; what an architecture adds to the common configuration comes first."""
+    """All settings of a section, those specific to an architecture first."""
     texts, values, default = help_texts(type(config)), dataclasses.asdict(config), dataclasses.asdict(defaults)
     common = {field.name for field in dataclasses.fields(OverEncoderConfig)} if section == "model" else set()
     return [
@@ -199,12 +199,12 @@ def _settings(section: str, config: Any, defaults: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _first_paragraph(kind: type) -> str:
-    return inspect.cleandoc(kind.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+def _first_paragraph(config: type) -> str:
+    return inspect.cleandoc(config.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _comment(name: str) -> str:
-    """The comment at the head of a preset's file."""
+    """The leading comment of a preset's file."""
     text = resources.files("cgbench.models.config").joinpath("presets", f"{name}.yaml").read_text(encoding="utf-8")
     lines = []
     for line in text.splitlines():

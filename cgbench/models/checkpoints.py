@@ -1,8 +1,8 @@
-"""Checkpoints: a folder of JSON and safetensors that says all that is needed to use a model, and nothing unpickled.
+"""Checkpoints: folders of JSON and safetensors files that hold a complete model; no pickles.
 
-``config.json`` (written last: a folder that has it is complete), ``model.safetensors``, ``subwords.json``,
-``SHA256SUMS`` (digests of these three; older checkpoints have none) and ``metrics.jsonl``; to go on with training,
-``training_state.safetensors`` and, where the best model is kept, ``best.safetensors``, which are no part of the model.
+A checkpoint has ``config.json`` (written last, so its presence means a complete folder), ``model.safetensors``,
+``subwords.json``, ``SHA256SUMS`` (checksums of these three; missing in old checkpoints) and ``metrics.jsonl``. To
+resume training it also has ``training_state.safetensors`` and, if the best model is kept, ``best.safetensors``.
 See ``docs/reference/formats.md``.
 """
 
@@ -44,18 +44,18 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 CONFIG, MODEL, METRICS = "config.json", "model.safetensors", "metrics.jsonl"
-STATE, BEST = "training_state.safetensors", "best.safetensors"  # what a longer run starts from; part of no model
+STATE, BEST = "training_state.safetensors", "best.safetensors"  # for resuming; not part of the model
 MEMBER = "member-{}"
-BESIDE = "ensemble"  # the folder beside a workspace that its members are published in
-ENSEMBLE = "ensemble.json"  # in the folder of an ensemble, which it makes whole
-# Beside the parameters: of the Proto-Transformer, of a lexicon of one word each, of BART and Marian (transformers).
+BESIDE = "ensemble"  # the folder next to a workspace for its published members
+ENSEMBLE = "ensemble.json"  # in the folder of an ensemble; written last
+# Tensors that are not parameters: of the Proto-Transformer, of a one-word lexicon, of BART and Marian (transformers).
 CONSTANTS = {"prototypes", "clustered", "aligned", "final_logits_bias"}
-LEXICON = "rows"  # of a model that translates words: a parameter where it is learned, else a constant
-OURS = "cgbench"  # in the config.json of a Hugging Face model that was trained here: what ours would say
-DIGEST = "sha256"  # the tensor that holds the digest of the others
-MOST_LAYERS = 1_000  # of a side; more take for ever to build, and some architectures repeat one layer
-MOST_WIDTH = 1 << 20  # of anything else that a model counts
-DAMAGED = "the checkpoint is damaged, or none of cgbench's"
+LEXICON = "rows"  # of a model with a lexicon: a parameter if learned, else a constant
+OURS = "cgbench"  # key of our configuration in the config.json of a fine-tuned Hugging Face model
+DIGEST = "sha256"  # the tensor with the digest of the others
+MOST_LAYERS = 1_000  # per side; more would take too long to build
+MOST_WIDTH = 1 << 20  # of all other sizes
+DAMAGED = "the checkpoint is damaged or not from cgbench"
 
 _CONFIG = {
     "model": {str: (str, bool, int, float)},
@@ -81,15 +81,14 @@ def _count(value: Any, least: int) -> bool:
 
 @dataclass(frozen=True)
 class CheckpointConfig:
-    """What ``config.json`` says.
+    """The content of ``config.json``.
 
-    :param preset: the name of the preset the model was trained from.
-    :param updates: updates behind the parameters that were kept.
-    :param subwords: digest of the subwords; members of one ensemble share it.
-    :param corpus: sha256 of the training files, by the names the caller gave.
-    :param precision: of matrix products in training; ``processes``: how many shared it.
-    :param init: sha256 of the parameters it started from, if these were another model's; ``lexicon``: of the lexicon
-        file, if it has one.
+    :param preset: name of the preset of the model.
+    :param updates: updates of the kept parameters.
+    :param subwords: digest of the subwords, which members of an ensemble share.
+    :param corpus: sha256 of the training files, by the caller's names.
+    :param precision: of matrix products in training; ``processes``: number of processes in training.
+    :param init: sha256 of the initial parameters, if from another model; ``lexicon``: of the lexicon file, if any.
     """
 
     model: ModelConfig
@@ -122,7 +121,7 @@ def save_checkpoint(folder: Path, config: CheckpointConfig, tensors: Mapping[str
 
 
 def config_dict(config: CheckpointConfig) -> dict[str, Any]:
-    """What ``config.json`` holds."""
+    """The content of ``config.json``."""
     return {"format": FORMAT, **plain_config(config)}
 
 
@@ -134,13 +133,13 @@ def plain_config(config: CheckpointConfig) -> dict[str, Any]:
 def read_config(folder: Path) -> CheckpointConfig:
     """Read ``config.json``.
 
-    :raises InputError: it is missing (training has not finished), cut short or of another format.
+    :raises InputError: it is missing (training is not finished), truncated or of another format.
     """
     path = folder / CONFIG
     if not folder.is_dir():
         raise InputError(f"{folder}: no such checkpoint folder")
     if not os.path.lexists(path):
-        raise InputError(f"{folder}: no {CONFIG}: not a checkpoint, or its training has not finished")
+        raise InputError(f"{folder}: no {CONFIG}; not a checkpoint, or its training is not finished")
     data = read_json(ordinary_file(path))
     check_recorded(path)
     if isinstance(data, dict) and OURS in data:
@@ -162,25 +161,25 @@ def read_config(folder: Path) -> CheckpointConfig:
 
 
 def _check_sizes(model: ModelConfig, path: Path) -> None:
-    """Check that a model of this configuration can be built in a time that somebody waits for.
+    """Check that a model of this configuration can be built in reasonable time.
 
-    :raises InputError: a number is beyond all reason.
+    :raises InputError: a number is too large.
     """
     for name, value in vars(model).items():
         most = MOST_LAYERS if "layers" in name else MOST_WIDTH
         if type(value) is int and value > most:
-            raise InputError(f"{path}: model.{name} is {value:,}, where {most:,} is the most; {DAMAGED}")
+            raise InputError(f"{path}: model.{name} is {value:,}, above the maximum of {most:,}; {DAMAGED}")
 
 
 def check_native(folder: Path, config: CheckpointConfig) -> None:
-    """Check that a checkpoint is a model of cgbench's own.
+    """Check that a checkpoint is a native model.
 
-    :raises InputError: transformers loads it; the message has its name.
+    :raises InputError: it is a fine-tuned Hugging Face model; the message has its address.
     """
     if config.model.architecture in OUTSIDE:
         name = f"hf:BASE?adapter={folder}" if (folder / "adapter_config.json").is_file() else f"hf:{folder}"
         raise InputError(
-            f"{folder}: is a Hugging Face model, trained further; name it {name} (translate {argument('system')}, "
+            f"{folder}: is a fine-tuned Hugging Face model; write {name} (translate {argument('system')}, "
             f"uncertainty {argument('member')}, train {argument('init')})"
         )
 
@@ -188,7 +187,7 @@ def check_native(folder: Path, config: CheckpointConfig) -> None:
 def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwords, CheckpointConfig]:
     """Return the model (in evaluation mode, float32), its subwords and its configuration.
 
-    :raises InputError: a file is missing or cut short, or the parts do not belong together.
+    :raises InputError: a file is missing or truncated, or the files do not fit together.
     """
     import torch
 
@@ -200,22 +199,22 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
         config.source_size,
         config.target_size,
     ):
-        raise InputError(f"{folder}: the subwords are not those that the model was trained with")
+        raise InputError(f"{folder}: the subwords differ from those that the model was trained with")
     tensors, _ = read_tensors(folder / MODEL)
-    # Built without storage: the random start would cost time and disturb the caller's random numbers.
+    # Without storage: random initialisation would take time and change the caller's random state.
     with torch.device("meta"):
         model = build_model(config.model, config.source_size, config.target_size)
     needed = model.state_dict()
     for name in sorted(needed.keys() | tensors.keys()):
-        asked, found = (tuple(each[name].shape) if name in each else None for each in (needed, tensors))
-        if asked != found:
+        wanted, found = (tuple(each[name].shape) if name in each else None for each in (needed, tensors))
+        if wanted != found:
             raise InputError(
-                f"{folder / MODEL}: {name} has shape {found or 'none'}, {CONFIG} asks for {asked or 'none'}"
+                f"{folder / MODEL}: {name} has shape {found or 'none'}, but {CONFIG} needs {wanted or 'none'}"
             )
     for name, tensor in needed.items():
         if tensor.dtype != tensors[name].dtype:
             raise InputError(
-                f"{folder / MODEL}: {name} is of {tensors[name].dtype}, where {tensor.dtype} is needed; {DAMAGED}"
+                f"{folder / MODEL}: {name} has type {tensors[name].dtype} instead of {tensor.dtype}; {DAMAGED}"
             )
     check_finite(folder / MODEL, tensors)
     model.load_state_dict(tensors, assign=True)
@@ -223,19 +222,19 @@ def load_checkpoint(folder: Path, device: str = "cpu") -> tuple[nn.Module, Subwo
 
 
 def check_finite(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Check that every number is one.
+    """Check that every number is finite.
 
-    :raises InputError: there is NaN or an infinity.
+    :raises InputError: there is NaN or infinity.
     """
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise InputError(f"{path}: {name} holds what is no number (NaN or infinity); {DAMAGED}, or training failed")
+            raise InputError(f"{path}: {name} contains NaN or infinity; {DAMAGED}, or training failed")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = None) -> None:
-    """Write tensors, and one string beside them, whole or not at all; equal content gives equal bytes.
+    """Write tensors and an optional string atomically and deterministically.
 
-    What is not a finished model gets a tensor more, the digest of the others: no SHA256SUMS speaks of it.
+    Files other than finished models are not in SHA256SUMS, so they get an extra tensor with the digest of the others.
     """
     import torch
     from safetensors import SafetensorError
@@ -246,22 +245,22 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: str | None = 
         contiguous[DIGEST] = torch.tensor(list(_digest(contiguous, text)), dtype=torch.uint8)
     with atomic_path(path) as temporary:
         temporary.touch()
-        mode = temporary.stat().st_mode  # as the umask has it; safetensors would leave 0600
-        # One entry at most: safetensors writes several in the order of a hash table.
+        mode = temporary.stat().st_mode  # safetensors would ignore the umask and leave 0600
+        # At most one entry, because safetensors writes several in random order.
         try:
             save_file(contiguous, temporary, None if text is None else {"text": text})
             temporary.chmod(mode)
         except SafetensorError as error:
-            # The number of the system's error (a full disk, say) is only in the words.
+            # The system's error number (for example, of a full disk) is only in the message.
             if number := re.search(r"os error (\d+)", str(error)):
                 raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from None
             raise
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
-    """Read what :func:`write_tensors` wrote.
+    """Read a file from :func:`write_tensors`.
 
-    :raises InputError: the file is missing, cut short or damaged.
+    :raises InputError: the file is missing, truncated or damaged.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -273,15 +272,15 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], str | None]:
             tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118
             text = (file.metadata() or {}).get("text")
     except (SafetensorError, OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
-        raise InputError(f"{path}: not a whole safetensors file ({error})") from None
+        raise InputError(f"{path}: not a valid safetensors file ({error})") from None
     digest = tensors.pop(DIGEST, None)
     if digest is not None and bytes(digest.tolist()) != _digest(tensors, text):
-        raise InputError(f"{path}: is damaged: it does not hold what was written")
+        raise InputError(f"{path}: is damaged: its checksum does not match")
     return tensors, text
 
 
 def _digest(tensors: Mapping[str, Tensor], text: str | None) -> bytes:
-    """The SHA-256 of tensors, by rising name, and of the string beside them."""
+    """The SHA-256 of tensors, sorted by name, and of the string."""
     import torch
 
     digest = hashlib.sha256(repr(text).encode())
@@ -306,7 +305,7 @@ def member_summary(folder: Path) -> dict[str, Any]:
         with safe_open(ordinary_file(folder / MODEL), "np") as tensors:
             sizes = {name: math.prod(tensors.get_slice(name).get_shape()) for name in tensors.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{folder / MODEL}: not a whole safetensors file ({error})") from None
+        raise InputError(f"{folder / MODEL}: not a valid safetensors file ({error})") from None
     constants = CONSTANTS
     if isinstance(config.model, LexicalConfig) and not config.model.lexicon_is_learned:
         constants = constants | {LEXICON}
@@ -315,7 +314,7 @@ def member_summary(folder: Path) -> dict[str, Any]:
 
 
 def publish_ensemble(members: list[Path], out: Path, copy: Callable[[str, str], object] = shutil.copy2) -> None:
-    """Copy trained members to ``out/member-0`` and so on; ``ensemble.json`` comes last and makes it whole."""
+    """Copy trained members to ``out/member-0`` and so on; ``ensemble.json`` comes last."""
     for number, member in enumerate(members):
         folder = out / MEMBER.format(number)
         if folder.exists():
@@ -332,9 +331,9 @@ def _listing(members: int) -> dict[str, Any]:
 
 
 def holds_members(ensemble: Path, members: list[Path]) -> bool:
-    """Whether a published ensemble is these steps' results, byte for byte, and no member more.
+    """Whether a published ensemble consists of exactly these steps' results, byte for byte.
 
-    Both folders may come from anybody: nothing is read that is not inside ``ensemble``.
+    The folders may be untrusted: nothing outside ``ensemble`` is read.
 
     :raises InputError: a ``step.json`` cannot be read.
     """
@@ -355,9 +354,9 @@ def holds_members(ensemble: Path, members: list[Path]) -> bool:
 
 
 def member_folders(ensemble: Path) -> list[Path]:
-    """The member folders of a trained ensemble; a single checkpoint is an ensemble of one.
+    """The member folders of a trained ensemble; a checkpoint is an ensemble of one.
 
-    :raises InputError: there is none.
+    :raises InputError: there are none.
     """
     if os.path.lexists(ensemble / CONFIG):
         ordinary_file(ensemble / CONFIG)
@@ -366,16 +365,16 @@ def member_folders(ensemble: Path) -> list[Path]:
     found = [folder for folder in ensemble.glob(MEMBER.format("*")) if folder.is_dir() and name.fullmatch(folder.name)]
     if not found:
         if (ensemble / "metrics.jsonl").is_file():
-            raise InputError(f"{ensemble}: this model is not finished; give the command that trains it again")
-        raise InputError(f"{ensemble}: no trained model in it; make one with cgbench train or train-ensemble")
+            raise InputError(f"{ensemble}: training of this model is not finished; run the training command again")
+        raise InputError(f"{ensemble}: contains no trained model; train one with cgbench train or train-ensemble")
     for folder in found:
         if not os.path.lexists(ordinary_folder(folder) / CONFIG):
-            raise InputError(f"{folder}: this member is not finished; give the command that trains it again")
+            raise InputError(f"{folder}: training of this member is not finished; run the training command again")
     return sorted(found, key=lambda folder: int(folder.name.rpartition("-")[2]))
 
 
 def ensemble_identity(ensemble: Path) -> str:
-    """A hash of all bytes of an ensemble's members that decide what it answers."""
+    """A hash of all files of an ensemble that determine its output."""
     return hash_value(
         [
             {

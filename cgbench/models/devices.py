@@ -1,4 +1,4 @@
-"""Where models run."""
+"""Devices and threads of models."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 def choose_device(name: str) -> str:
-    """``cpu`` or ``cuda``; ``auto`` takes a GPU where there is one.
+    """Return ``cpu`` or ``cuda``; ``auto`` uses a GPU if there is one.
 
-    :raises InputError: a GPU is asked for and there is none.
+    :raises InputError: ``cuda`` is requested and there is no GPU.
     """
     if name == "cpu":
         return name
     found = require("torch", "models").cuda.is_available()
     if name == "cuda" and not found:
-        raise InputError(f"{argument('device', name)}: PyTorch sees no GPU here; use {argument('device', 'cpu')}")
+        raise InputError(f"{argument('device', name)}: PyTorch finds no GPU; use {argument('device', 'cpu')}")
     return "cuda" if found else "cpu"
 
 
 @contextlib.contextmanager
 def one_thread(device: torch.device) -> Iterator[None]:
-    """One thread on a CPU: how sums are split among threads decides their last bits."""
+    """Use one thread on a CPU, because splitting sums among threads changes their rounding."""
     import torch
 
     before = torch.get_num_threads()

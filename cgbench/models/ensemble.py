@@ -1,8 +1,7 @@
-"""Several trained models as one: translate with their mean distribution, and say how much they disagree.
+"""Ensembles: translate with the mean distribution of several models, and measure their disagreement.
 
-An ensemble is cheap to open and keeps nothing outside itself: worker processes open their own and share out the
-sentences. What a call returns depends on its arguments and the members alone; on a CPU it runs with one thread,
-because how sums are split among threads decides their last bits.
+A result depends only on the arguments and the members. On a CPU one thread is used, because splitting sums among
+threads changes their rounding; worker processes open their own ensembles and divide the sentences.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from cgbench.requests import check
 class Translation:
     """A hypothesis of a sentence.
 
-    :param tokens: int32 target ids, the end token included.
-    :param log_prob: its log-probability under the ensemble; ``score``: the same, divided by the number of tokens.
-    :param cut: whether a model from outside says that the limit of length has ended it.
+    :param tokens: int32 target ids with the end token.
+    :param log_prob: log-probability under the ensemble; ``score``: the same, normalised by length.
+    :param cut: whether an external model reached the length limit.
     """
 
     text: str
@@ -50,9 +49,9 @@ class Translation:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """Models that share their subwords; one model is an ensemble, too.
+    """Models that share their subwords; one model is also an ensemble.
 
-    :param max_length: tokens, end token included, of the longest sentence that all members were trained for.
+    :param max_length: length limit in training, the minimum over members, in tokens with the end token.
     """
 
     members: tuple[nn.Module, ...]
@@ -64,28 +63,28 @@ class Ensemble:
     def open(cls, paths: str | Path | Sequence[str | Path], device: str | torch.device = "cpu") -> Ensemble:
         """Load the members.
 
-        :param paths: a checkpoint, a folder that holds ``member-0``, ``member-1`` and so on, or several of either.
-        :raises InputError: no checkpoint, a damaged one, or members with different subwords.
+        :param paths: a checkpoint, a folder with ``member-0``, ``member-1`` and so on, or several of either.
+        :raises InputError: a checkpoint is missing or damaged, or members have different subwords.
         """
         try:
             device = torch.device(device)
         except (RuntimeError, TypeError):
-            raise InputError(f"{argument('device', device)}: no device of PyTorch's; there is cpu, and cuda") from None
+            raise InputError(f"{argument('device', device)}: unknown device; use cpu or cuda") from None
         folders = [
             folder
             for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)
             for folder in member_folders(Path(path))
         ]
         if not folders:
-            raise InputError("no model was named; give the folder of a checkpoint or of an ensemble")
+            raise InputError("no model is named; name the folder of a checkpoint or of an ensemble")
         members, lengths, shared = [], [], None
         for folder in folders:
             model, subwords, config = load_checkpoint(folder, str(device))
             shared = shared or subwords
             if subwords.digest != shared.digest:
                 raise InputError(
-                    f"{folders[0]} and {folder} have different subwords: "
-                    "members of an ensemble must be trained on the same corpus with the same merges"
+                    f"{folders[0]} and {folder} have different subwords; train the members of an ensemble on the same "
+                    "corpus with the same text settings"
                 )
             members.append(model)
             lengths.append(config.training.max_length)
@@ -93,7 +92,7 @@ class Ensemble:
         return cls(tuple(members), shared, device, min(lengths))
 
     def lengths(self, lines: Sequence[str]) -> np.ndarray:
-        """Return the number of tokens of each source line, end token included."""
+        """Return the number of tokens of each source line with the end token."""
         return np.array([len(source) for source in self.subwords.encode_source(lines)], np.int64)
 
     def translate(self, lines: Sequence[str], beam: int = 5, **options: Any) -> list[Translation]:
@@ -114,11 +113,11 @@ class Ensemble:
     ) -> list[list[Translation]]:
         """Translate by beam search (:func:`cgbench.models.search.beam_search`); a beam of 1 is greedy search.
 
-        A line without a token has the empty translation, with nothing but the end token and probability 1.
+        A line without tokens has the empty translation: only the end token, with probability 1.
 
-        :param longest: cut sources to so many tokens, end token included.
-        :param batch_tokens: the most source tokens of a batch, padding included; None chooses by the device.
-        :returns: up to ``beam`` hypotheses of each line, best first, in the order of the lines.
+        :param longest: truncate sources to this number of tokens, with the end token.
+        :param batch_tokens: maximum source tokens per batch, with padding (default: by the device).
+        :returns: up to ``beam`` hypotheses of each line, best first.
         """
         check(int, 1, beam=beam, longest=longest, batch_tokens=batch_tokens)
         check(int, 0, max_length_extra=max_length_extra)
@@ -152,10 +151,10 @@ class Ensemble:
         batch_tokens: int | None = None,
         progress: bool = False,
     ) -> dict[str, np.ndarray]:
-        """Compute every sequence measure (:mod:`cgbench.models.uncertainty`) of one hypothesis for each line.
+        """Compute all sequence measures (:mod:`cgbench.models.uncertainty`) of one hypothesis per line.
 
         :param hypotheses: target ids with the end token, such as :attr:`Translation.tokens`.
-        :param longest: as for :meth:`search`.
+        :param longest: as in :meth:`search`.
         :returns: name -> float64 ``[lines]``.
         """
         check(int, 1, longest=longest, batch_tokens=batch_tokens)
@@ -187,7 +186,7 @@ class Ensemble:
 
     @contextlib.contextmanager
     def _running(self, total: int, description: str, progress: bool) -> Iterator[Callable[[int], object]]:
-        """One thread on a CPU, and a progress bar if wanted; yields what to call with the number of sentences done."""
+        """Use one thread on a CPU, and an optional progress bar; yields its update function."""
         with one_thread(self.device):
             if progress:
                 with bar(total, description, "sentence") as shown:

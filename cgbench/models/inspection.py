@@ -1,6 +1,6 @@
-"""What a trained model says of its own layers: the numbers behind Figure 4 of the COMPOSITION and of the LRF paper.
+"""Layer weights of a trained model, as in Figure 4 of the COMPOSITION and of the LRF paper.
 
-COMPOSITION's mixtures are parameters. LRF's attention to lower layers depends on the text, so pairs must be given.
+COMPOSITION's mixtures are parameters; LRF's attention to lower layers depends on the text, so it needs pairs.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ BATCH_TOKENS = 2048
 
 
 def inspect_checkpoint(folder: Path, pairs: Iterable[tuple[str, str]] | None = None) -> list[Heatmap]:
-    """Return the tables of a checkpoint.
+    """Return the layer weights of a checkpoint.
 
-    :param pairs: lines of text that LRF reads; other architectures need none.
-    :raises InputError: the architecture has nothing to show, or there are no pairs where they are needed.
+    :param pairs: source and target lines, for LRF only.
+    :raises InputError: the architecture has no layer weights, or pairs are missing or not needed.
     """
     model, subwords, config = load_checkpoint(folder)
     name = config.model.architecture
     if name == "composition":
         if pairs is not None:
-            raise InputError(f"{folder}: the mixtures of composition do not depend on text; leave the pairs out")
+            raise InputError(f"{folder}: the mixtures of composition do not depend on text; leave out the pairs")
         return _mixtures(cast("Composition", model))
     if name != "lrf":
-        raise InputError(f"{folder}: nothing to show of architecture {name}; there is of composition and lrf")
+        raise InputError(f"{folder}: architecture {name} has no layer weights; only composition and lrf do")
     read = list(pairs or ())
     if not read:
-        raise InputError(f"{folder}: the weights of lrf depend on text; give some pairs, such as 680 of the test set")
+        raise InputError(f"{folder}: the weights of lrf depend on text; add pairs, such as 680 of the test set")
     source = Rows.pack(subwords.encode_source(pair[0] for pair in read))
     target = Rows.pack(subwords.encode_target(pair[1] for pair in read))
     return _fused(cast("LRF", model), source, target)
 
 
 def _mixtures(model: Composition) -> list[Heatmap]:
-    """Keys and values, a table per sublayer that is mixed; over both sublayers a column sums to 1."""
+    """Keys and values, one table per mixed sublayer; over both sublayers a column sums to 1."""
     from cgbench.models.architectures.composition import mixture_weights
 
     weights = mixture_weights(model)
@@ -60,7 +60,7 @@ def _mixtures(model: Composition) -> list[Heatmap]:
 
 
 def _fused(model: LRF, source: Rows, target: Rows) -> list[Heatmap]:
-    """Encoder and decoder, the mean over all tokens of the pairs; a column sums to 1."""
+    """Encoder and decoder: means over all tokens of the pairs; a column sums to 1."""
     from cgbench.models.architectures.lrf import fuse_weights
 
     totals: dict[str, np.ndarray] = {}
@@ -80,7 +80,7 @@ def _numbered(kind: str, count: int) -> tuple[str, ...]:
 
 
 def panel_rows(panels: list[Heatmap]) -> list[tuple[str, str, str, float]]:
-    """Return the numbers one by one: panel, reader (column), read (row), weight."""
+    """Return rows of panel, column, row, weight."""
     return [
         (panel.title, column, row, float(panel.values[i, j]))
         for panel in panels

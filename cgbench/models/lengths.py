@@ -1,4 +1,4 @@
-"""How long a sentence may be for a checkpoint: as long as those it was trained on, and as it has positions for."""
+"""Length limits of a checkpoint: that of training, and its number of positions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def longer_than_trained(subwords: Subwords, lines: Sequence[str], most: int) -> tuple[int, str]:
-    """How many source lines are longer than those of training, and what to say of them.
+    """Count the source lines longer than those of training.
 
-    :param most: ``training.max_length`` of the model: tokens, the end token included.
-    :returns: the count, and a message that names the first of them (empty where there is none).
+    :param most: ``training.max_length`` of the model: tokens with the end token.
+    :returns: the count, and a message that names the first of them ("" if none).
     """
     lengths = np.array([len(ids) for ids in subwords.encode_source(lines)], np.int64)
     over = np.flatnonzero(lengths > most)
@@ -25,21 +25,21 @@ def longer_than_trained(subwords: Subwords, lines: Sequence[str], most: int) -> 
         return 0, ""
     more = f" (and {len(over) - 1:,} more line{'s' * (len(over) > 2)})" if len(over) > 1 else ""
     return len(over), (
-        f"line {over[0] + 1}: {lengths[over[0]]} {subwords.unit} with the end, where the model was trained on at most "
-        f"{most}{more}"
+        f"line {over[0] + 1}: {lengths[over[0]]} {subwords.unit} with the end token, but the model was trained on at "
+        f"most {most}{more}"
     )
 
 
 def check_positions(side: str, sentences: Sequence[np.ndarray], most: int | None) -> None:
-    """Check that a model does not run out of positions.
+    """Check that sentences fit a model's positions.
 
-    :param side: ``source`` or ``target``; ``sentences``: their ids with the end token.
-    :param most: the most tokens that there are positions for; None for any number.
-    :raises InputError: a sentence is longer; the first one is named.
+    :param side: ``source`` or ``target``; ``sentences``: ids with the end token.
+    :param most: maximum number of tokens; None: no limit.
+    :raises InputError: a sentence is longer; the message names the first.
     """
     for number, ids in enumerate(sentences, 1):
         if most is not None and len(ids) > most:
             raise InputError(
-                f"sentence {number}: its {side} has {len(ids):,} tokens with the end, and the model has positions "
-                f"for {most:,}; shorten or leave out such sentences"
+                f"sentence {number}: its {side} has {len(ids):,} tokens with the end token, but the model has "
+                f"positions for {most:,}; shorten or remove such sentences"
             )

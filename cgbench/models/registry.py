@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def build_model(config: ModelConfig, source_size: int, target_size: int) -> Transformer:
-    """Build a freshly initialised model, drawing on torch's global generator.
+    """Build a model, initialised from torch's global generator.
 
-    :param source_size: number of source subwords, specials included; ``target_size`` likewise.
+    :param source_size: source vocabulary size with special tokens; ``target_size``: of the target.
     :raises InputError: torch is not installed.
     """
     require("torch", "models")

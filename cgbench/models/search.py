@@ -1,14 +1,13 @@
-"""Beam search with one model or an ensemble; with a beam of 1 it is greedy search.
+"""Beam search with one model or an ensemble; a beam of 1 is greedy search.
 
-An ensemble's distribution at a step is the mean of its members' *probabilities* (Malinin and Gales, 2021, "product of
-expectations"; what fairseq does with several checkpoints), not of their log-probabilities. The search is fairseq's: at
-each step the best 2B continuations of a sentence are looked at; those among the best B that end are hypotheses, the
-best B that do not end go on; a sentence is finished once it has B hypotheses or has reached its length limit, where
-only the end token is allowed. A hypothesis' score is its log-probability divided by length^penalty, the end token
-counted.
+An ensemble's distribution is the mean of its members' *probabilities* (Malinin and Gales, 2021, "product of
+expectations"; as in fairseq), not of their log-probabilities. The search follows fairseq. Each step considers the best
+2B continuations of a sentence: those among the best B that end become hypotheses, and the best B that do not end
+continue. A sentence is finished when it has B hypotheses or reaches its length limit, where only the end token is
+allowed. The score of a hypothesis is its log-probability divided by length^penalty, counting the end token.
 
-Two things differ. The length limit is a function of the sentence's own source length, not of the longest in its batch,
-so a translation does not depend on its neighbours. All state follows its hypothesis at every step.
+Unlike in fairseq, the length limit depends on the sentence's own source length, not on the longest in its batch, so a
+translation does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from torch import Tensor, nn
 from cgbench.models.parts.ragged import Ragged
 from cgbench.models.special_ids import BOS, EOS, PAD
 
-# The smallest normal float32: where a softmax underflows, the logarithm must stay finite for a forced end.
+# The smallest normal float32 keeps the logarithm finite if the softmax of a forced end token underflows.
 LEAST = torch.finfo(torch.float32).tiny
-BLOCK = 64  # probabilities of which the largest is looked at first
+BLOCK = 64  # columns per block in _largest
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One translation.
+    """A translation.
 
-    :param tokens: int32 ids, the end token included.
-    :param log_prob: its log-probability under the ensemble; ``score``: the same, normalised by length.
+    :param tokens: int32 ids with the end token.
+    :param log_prob: log-probability under the ensemble; ``score``: the same, normalised by length.
     """
 
     tokens: np.ndarray
@@ -55,12 +54,11 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Search for the best translations of a batch.
 
-    A hypothesis has at least one token before its end, and at most ``max_length_ratio`` times the source length (end
-    token counted, as in fairseq) plus ``max_length_extra``. ``<s>`` and ``<pad>`` are never produced, ``<unk>`` may be.
+    A hypothesis has at least one token before its end, and at most ``max_length_ratio`` times the source length (with
+    the end token, as in fairseq) plus ``max_length_extra``. ``<s>`` and ``<pad>`` are never produced; ``<unk>`` may be.
 
-    :param members: one model or several, in evaluation mode.
-    :param source: ids of the sentences.
-    :returns: for each sentence up to ``beam`` hypotheses, best first.
+    :param members: one or more models in evaluation mode.
+    :returns: up to ``beam`` hypotheses of each sentence, best first.
     """
     if beam < 1:
         raise ValueError(f"beam is {beam}; it must be at least 1")
@@ -68,8 +66,8 @@ def beam_search(
     limit = limits_of(members, source.layout.lengths, max_length_ratio, max_length_extra)
     stepper = _Stepper(members, source)
     finished: list[list[Hypothesis]] = [[] for _ in range(count)]
-    # What is known of hypotheses is kept on the host: a step asks the device for its best continuations, once.
-    alive = np.arange(count)  # sentences still searched, [N]
+    # Hypotheses are stored on the host; a step transfers data from the device only once.
+    alive = np.arange(count)  # unfinished sentences, [N]
     scores = np.zeros((count, 1))  # cumulative, [N, hypotheses]
     history = np.full((count, 1, 1), EOS)  # [N, hypotheses, consumed tokens]
     for step in range(int(limit.max(initial=-1)) + 1):
@@ -77,7 +75,7 @@ def beam_search(
         _forbid(p, step, np.repeat(limit[alive], history.shape[1]))
         best, parent, token = _continuations(p, scores, 2 * beam)
         ends = token == EOS
-        # Only what ends among the best B counts: a worse ending may yet be beaten by what goes on.
+        # Only the best B may end: unfinished hypotheses may still beat a worse one.
         done = ends & (np.arange(2 * beam) < beam) & np.isfinite(best)
         for row, column in zip(*done.nonzero(), strict=True):
             found, log_prob = finished[alive[row]], float(best[row, column])
@@ -87,11 +85,11 @@ def beam_search(
         going = np.array([len(finished[i]) < beam for i in alive]) & (limit[alive] > step)
         if not going.any():
             break
-        # The best B that do not end, in order: a stable sort puts them first. At most one per hypothesis ends, B of 2B.
+        # A stable sort puts those that do not end first. At most one per hypothesis ends, so B of 2B remain.
         kept = ends.argsort(axis=1, kind="stable")[going, :beam]
         scores, parent, token = (np.take_along_axis(x[going], kept, 1) for x in (best, parent, token))
         width = history.shape[1]
-        row = np.flatnonzero(going)[:, None]  # for each hypothesis of a sentence that goes on, where it was
+        row = np.flatnonzero(going)[:, None]  # previous rows of the unfinished sentences
         history = np.concatenate((history[row, parent], token[:, :, None]), 2)
         stepper.keep((row * width + parent).ravel())
         alive = alive[going]
@@ -99,7 +97,7 @@ def beam_search(
 
 
 class _Stepper:
-    """The members side by side, one row per hypothesis."""
+    """Runs all members in parallel, one row per hypothesis."""
 
     def __init__(self, members: Sequence[nn.Module], source: Ragged) -> None:
         self._members: list[Any] = list(members)
@@ -127,24 +125,24 @@ class _Stepper:
 
 
 def length_limits(lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
-    """The most tokens before the end token, by the lengths of the sources with their end."""
+    """Maximum tokens before the end token, from source lengths with the end token."""
     return np.maximum(np.floor(lengths * ratio + extra).astype(np.int64), 1)
 
 
 def limits_of(members: Sequence[nn.Module], lengths: np.ndarray, ratio: float, extra: int) -> np.ndarray:
-    """The same, and never more than every member has positions for (:func:`longest`)."""
+    """As :func:`length_limits`, and within every member's positions (:func:`longest`)."""
     limit, most = length_limits(lengths, ratio, extra), longest(members, "target")
     return limit if most is None else np.minimum(limit, most - 1)
 
 
 def longest(members: Sequence[nn.Module], side: str) -> int | None:
-    """The most tokens of a ``source`` or ``target``, end included, that every member has positions for; None: any."""
+    """Maximum tokens of a ``source`` or ``target``, with the end token, within every member's positions; None: any."""
     found = [getattr(model, f"longest_{side}", None) for model in members]
     return min((most for most in found if most is not None), default=None)
 
 
 def _forbid(p: Tensor, step: int, limit: np.ndarray) -> None:
-    """Mark by -1, in place, what may not come next: an end at once, anything but an end at the limit."""
+    """Set forbidden probabilities to -1, in place: an end token at once, any other token at the limit."""
     p[:, [BOS, PAD]] = -1
     if step == 0:
         p[:, EOS] = -1
@@ -160,11 +158,11 @@ def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarra
 
     :param p: probabilities ``[N x hypotheses, vocabulary]``, -1 where forbidden; ``scores``: ``[N, hypotheses]``.
     """
-    # No sentence takes more than `count` from one hypothesis, and within one the order of probabilities is that of
-    # scores: logarithms are needed of those few alone.
+    # A sentence needs at most `count` continuations of a hypothesis, and within one the order of probabilities is
+    # that of scores. So only those few need logarithms.
     value, token = _largest(p, count)
     log_p = value.double().clamp_min(LEAST).log().masked_fill(value < 0, -math.inf)
-    # Ids are exact in float64, and one tensor is one wait for a GPU.
+    # Ids are exact in float64; a single tensor means a single transfer from the GPU.
     log_p, token = torch.stack((log_p, token.double())).cpu().numpy()
     choices = log_p.shape[1]
     total = (scores.reshape(-1, 1) + log_p).reshape(len(scores), -1)
@@ -177,12 +175,12 @@ def _continuations(p: Tensor, scores: np.ndarray, count: int) -> tuple[np.ndarra
 
 
 def _largest(p: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """``p.topk(count)`` along rows ``[R, V]``, or of fewer where V is less."""
+    """``p.topk(min(count, V))`` along rows ``[R, V]``."""
     rows, size = p.shape
     if p.is_cuda or size < 4 * BLOCK * count:
         return p.topk(min(count, size), dim=1)
-    # topk copies a row with its indices, which takes longer than the softmax. The largest are all found in the blocks
-    # with the largest maxima.
+    # topk copies a row with its indices, which takes longer than the softmax. The largest values are all in the
+    # blocks with the largest maxima.
     whole = size // BLOCK * BLOCK
     blocks = p[:, :whole].view(rows, -1, BLOCK)
     chosen = blocks.amax(2).topk(count, dim=1).indices

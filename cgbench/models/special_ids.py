@@ -1,5 +1,5 @@
-"""The special tokens that every dictionary begins with, and their ids: the same on both sides, for every unit."""
+"""The special tokens at the start of every vocabulary, and their ids."""
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 BOS, PAD, EOS, UNK = range(len(SPECIALS))
-"""Begin of a sentence, padding, end of a sentence, an unknown word."""
+"""Begin of sentence, padding, end of sentence, unknown word."""

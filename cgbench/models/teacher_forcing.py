@@ -1,8 +1,8 @@
-"""Measures of uncertainty of given hypotheses, from members that are in memory together.
+"""Uncertainty measures of given hypotheses, with all members in memory.
 
-On a CPU the logits of all members for some tokens lie side by side, and one pass over them makes every measure
-(``uncertainty_kernels.py``); elsewhere, and where a logit is infinite, members go one after another through
-:class:`~cgbench.models.uncertainty.RunningMeasures`, which is also what defines the result.
+On a CPU one pass over the logits of all members computes every measure (``uncertainty_kernels.py``). On other devices,
+and with infinite logits, :class:`~cgbench.models.uncertainty.RunningMeasures`, the reference implementation, processes
+one member after another.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from cgbench.models.special_ids import EOS
 from cgbench.models.text.batches import Rows, make_batches
 from cgbench.models.uncertainty import SEQUENCE_MEASURES, RunningMeasures, derive_sequences, derive_tokens
 
-TABLE = 1 << 23  # logits of all members together: 32 MB, which stay near the processor
-ROWS = 128  # of a product with the last layer's weights: with fewer, reading the weights takes longer than the product
-MOST = 1 << 27  # logits of all members together at most: half a gigabyte
-CACHED = 1 << 20  # numbers in each table of running sums that is at home in a CPU's cache
+TABLE = 1 << 23  # logits of all members: 32 MB, to stay in the cache
+ROWS = 128  # minimum rows of a product; with fewer, reading the weights takes longer than the product
+MOST = 1 << 27  # maximum logits of all members: half a gigabyte
+CACHED = 1 << 20  # numbers in each table of running sums that fit into a CPU's cache
 
 Logits = Callable[[slice, Tensor | None], Tensor]
-"""From a range of tokens to a member's logits ``[tokens, vocabulary]``; they may be written into what is given."""
+"""From a range of tokens to a member's logits ``[tokens, vocabulary]``, optionally in a given buffer."""
 
 
 def score_hypotheses(
@@ -38,19 +38,17 @@ def score_hypotheses(
     device: torch.device | str = "cpu",
     done: Callable[[int], object] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Teacher-force given hypotheses through every member and compute all measures of each.
+    """Teacher-force hypotheses through every member and compute all measures of each.
 
-    The forward passes are in the members' own precision (float32). The batches are a function of the two lists
-    alone, so the same call gives the same bytes; another ``batch_tokens`` changes no more than rounding.
+    Batches depend only on the two lists, so results are deterministic; ``batch_tokens`` changes only rounding.
 
     :param members: models as in :mod:`cgbench.models.architectures.transformer` (``encode``, ``decode``, ``project``),
         in evaluation mode, on ``device``.
-    :param sources: N arrays of source ids, each with its end token.
-    :param hypotheses: N arrays of target ids, each with its end token.
-    :param batch_tokens: the most tokens on either side of a batch, padding included.
+    :param sources: N arrays of source ids with the end token.
+    :param hypotheses: N arrays of target ids with the end token.
+    :param batch_tokens: maximum tokens on either side of a batch, with padding.
     :param done: called with the number of sentences of every finished batch.
-    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]`` in the
-        order given.
+    :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
     """
     if len(sources) != len(hypotheses):
         raise ValueError(f"{len(sources)} sources and {len(hypotheses)} hypotheses")
@@ -82,16 +80,16 @@ def score_hypotheses(
 def measure_members(
     members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], size: int, at_once: int
 ) -> dict[str, np.ndarray]:
-    """Every sequence measure of hypotheses, from what gives their members' logits.
+    """All sequence measures of hypotheses, from functions that return the members' logits.
 
-    :param tokens: ``[T]`` ids of the hypotheses, one after another without padding; on the device of the logits.
+    :param tokens: ``[T]`` ids of the hypotheses, concatenated; on the device of the logits.
     :param lengths: of the N hypotheses, each at least 1 (sum T).
     :param size: of the vocabulary.
-    :param at_once: tokens whose logits are in a device's memory at once.
+    :param at_once: number of tokens whose logits are in memory simultaneously.
     :returns: the names of :data:`~cgbench.models.uncertainty.SEQUENCE_MEASURES`, each a float64 array ``[N]``.
     """
     if tokens.device.type == "cpu" and len(lengths):
-        found = _side_by_side(members, tokens, lengths, size)
+        found = _in_one_pass(members, tokens, lengths, size)
         if found is not None:
             return found
         at_once = min(at_once, max(1, CACHED // size))
@@ -107,10 +105,10 @@ def measure_members(
     return result
 
 
-def _side_by_side(
+def _in_one_pass(
     members: Sequence[Logits], tokens: Tensor, lengths: Sequence[int], size: int
 ) -> dict[str, np.ndarray] | None:
-    """What :func:`measure_members` returns; None where a number is infinite or NaN, or Numba is not there."""
+    """Implement :func:`measure_members` in one pass; None if a number is not finite, or without Numba."""
     kernels = _kernels()
     if kernels is None:
         return None
@@ -132,11 +130,11 @@ def _side_by_side(
                 return None
             if made is not out:
                 out.copy_(made)
-        given, measured = np.empty((count, part.stop - low)), np.empty((len(result), part.stop - low))
-        kernels.measure_tokens(table.numpy(), ids[part], begins[part], prefix, lanes, scratch, given, measured)
-        if not (np.isfinite(measured).all() and np.isfinite(given).all()):
+        log_probs, measured = np.empty((count, part.stop - low)), np.empty((len(result), part.stop - low))
+        kernels.measure_tokens(table.numpy(), ids[part], begins[part], prefix, lanes, scratch, log_probs, measured)
+        if not (np.isfinite(measured).all() and np.isfinite(log_probs).all()):
             return None
-        chosen[:, part], result[:, part] = given, measured
+        chosen[:, part], result[:, part] = log_probs, measured
     values = derive_tokens(dict(zip(kernels.MEASURED, result, strict=True)))
     return derive_sequences(values, chosen, np.asarray(lengths))
 
@@ -145,13 +143,13 @@ def _side_by_side(
 def _kernels() -> ModuleType | None:
     try:
         from cgbench.models import uncertainty_kernels
-    except ImportError:  # a machine for training alone may be without Numba
+    except ImportError:  # a machine for training may not have Numba
         return None
     return uncertainty_kernels
 
 
 def _groups(lengths: Sequence[int], tokens: int) -> Iterator[tuple[int, int]]:
-    """Cut neighbours into ranges of at most ``tokens`` tokens, or of one sentence where that has more."""
+    """Split sentences into ranges of at most ``tokens`` tokens, or one longer sentence."""
     first = total = 0
     for i, length in enumerate(lengths):
         if total and total + length > tokens:

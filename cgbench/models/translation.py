@@ -1,4 +1,4 @@
-"""Translate a text with checkpoints, an ensemble of them, or an external system: what ``cgbench translate`` does."""
+"""Translate a text with a checkpoint, an ensemble or an external system (``cgbench translate``)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def translate(request: TranslateRequest) -> list[Any]:
 
     A call with ``system`` needs an ``output`` and resumes when it is repeated.
 
-    :returns: one translation per sentence, the best hypothesis; with ``format="json"`` a dictionary each
+    :returns: the best translation of each sentence; with ``format="json"``, dictionaries
         (docs/reference/formats.md).
-    :raises InputError: a model cannot be read, a sentence is too long, or arguments do not fit together.
+    :raises InputError: a model cannot be read, a sentence is too long, or arguments are inconsistent.
     """
     lines = translated(request)
     if request.format == "json":
@@ -37,7 +37,7 @@ def translate(request: TranslateRequest) -> list[Any]:
 
 
 def translated(request: TranslateRequest) -> list[str]:
-    """The lines of :func:`translate`, as they are written."""
+    """The output lines of :func:`translate`."""
     _check(request)
     if request.output is not None:
         check_output(as_path(request.output), files_of(request.sources))
@@ -52,7 +52,7 @@ def translated(request: TranslateRequest) -> list[str]:
 
 
 def _check(request: TranslateRequest) -> None:
-    """Check what goes together."""
+    """Check that the arguments are consistent."""
     given: frozenset[str] = request.given  # type: ignore[attr-defined]
     model, system = argument("model"), argument("system")
     if request.nbest and request.format != "json":
@@ -65,24 +65,21 @@ def _check(request: TranslateRequest) -> None:
             f"{argument('beam')}"
         )
     if bool(request.model) == (request.system is not None):
-        raise InputError(f"{model} or {system}: give one of them")
+        raise InputError(f"use one of {model} and {system}")
     if request.system is None:
         if request.prompt is not None:
-            raise InputError(f"{argument('prompt')} belongs to {system}: a checkpoint reads the sentence as it is")
+            raise InputError(f"{argument('prompt')} needs {system}; a checkpoint has no prompt")
         return
     if request.uncertainty:
-        raise InputError(f"{argument('uncertainty')} (cgbench uncertainty has it) belongs to {model}, not to {system}")
+        raise InputError(f"{argument('uncertainty')} needs {model}; for {system} use cgbench uncertainty")
     if request.truncate:
-        raise InputError(f"{argument('truncate')} belongs to {model}, not to {system}")
+        raise InputError(f"{argument('truncate')} needs {model}; it does not work with {system}")
     if request.is_server and (found := next((name for name in OF_SEARCH if name in given), None)):
         raise InputError(
-            f"{argument(found)} belongs to models that are read here; a server searches as its own settings say "
-            "(max_tokens and temperature behind the ? of its address)"
+            f"{argument(found)} does not work with a server; set ?max_tokens=N or temperature=T in its address instead"
         )
     if request.output is None:
-        raise InputError(
-            f"{argument('output')}: an external system needs one: finished translations are kept beside it"
-        )
+        raise InputError(f"{argument('output')} is needed with an external system, to keep finished translations")
 
 
 def _by_checkpoints(request: TranslateRequest) -> list[str]:
@@ -91,8 +88,8 @@ def _by_checkpoints(request: TranslateRequest) -> list[str]:
     ensemble = Ensemble.open(request.model, choose_device(request.device))
     if request.uncertainty and len(ensemble.members) == 1:
         _warn(
-            "one model: rmi, and whatever else says how far members disagree, is the same for every line but for "
-            f"rounding; give {argument('model')} several, or an ensemble"
+            "with one model, rmi and all other measures of disagreement are constant up to rounding; use several "
+            f"models or an ensemble with {argument('model')}"
         )
     lines, name = lines_of(request.sources, "sources")
     _check_lengths(ensemble, lines, name, request.truncate)
@@ -121,20 +118,20 @@ def _scores(item: Translation) -> dict[str, Any]:
 
 
 def _check_lengths(ensemble: Ensemble, lines: Sequence[str], name: str, truncate: bool) -> None:
-    """Refuse sentences longer than those of training, or warn of them where they are truncated."""
+    """Refuse sentences longer than those of training, or warn if they are truncated."""
     from cgbench.models.lengths import longer_than_trained
 
-    count, said = longer_than_trained(ensemble.subwords, lines, ensemble.max_length)
+    count, problem = longer_than_trained(ensemble.subwords, lines, ensemble.max_length)
     if count and not truncate:
         raise InputError(
-            f"{name}, {said}; cut them with {argument('truncate')}, or train with a larger training.max_length"
+            f"{name}, {problem}; truncate with {argument('truncate')}, or train with a larger training.max_length"
         )
     if count:
-        _warn(f"{name}, {said}; {counted(count, 'line')} cut")
+        _warn(f"{name}, {problem}; {counted(count, 'line')} truncated")
 
 
 def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> None:
-    """Warn of source words that are not in the model's dictionary."""
+    """Warn about source words that are not in the model's vocabulary."""
     unknown = list(ensemble.subwords.unknown_source(lines))
     if not unknown:
         return
@@ -142,7 +139,7 @@ def _warn_of_unknown(ensemble: Ensemble, lines: Sequence[str], name: str) -> Non
     words = counted(len(unknown), "character" if ensemble.subwords.unit == "characters" else "word")
     count = counted(len({number for number, _ in unknown}), "line")
     _warn(
-        f"{name}: {words} on {count} that the model does not know, read as <unk>; the first is {word!r} on line "
+        f"{name}: {words} on {count} not in the model's vocabulary, read as <unk>; the first is {word!r} on line "
         f"{line + 1}"
     )
 
@@ -151,7 +148,7 @@ def _warn_of_cut(
     ensemble: Ensemble, lines: Sequence[str], found: Sequence[Translation], longest: int | None,
     request: TranslateRequest,
 ) -> None:  # fmt: skip
-    """Warn of translations that ended at the maximum length."""
+    """Warn about translations that ended at the maximum length."""
     from cgbench.models.search import limits_of
 
     lengths = ensemble.lengths(lines)
@@ -160,8 +157,8 @@ def _warn_of_cut(
     cut = sum(len(item.tokens) > limit for item, limit in zip(found, limits.tolist(), strict=True))
     if cut:
         _warn(
-            f"{cut:,} of {counted(len(lines), 'translation')} ended at the limit of length; if they should be longer, "
-            f"raise {argument('max_length_ratio')} or {argument('max_length_extra')}"
+            f"{cut:,} of {counted(len(lines), 'translation')} ended at the length limit; to make them longer, raise "
+            f"{argument('max_length_ratio')} or {argument('max_length_extra')}"
         )
 
 

@@ -1,9 +1,9 @@
-"""What the distributions of an ensemble say about how sure it is.
+"""Uncertainty measures of an ensemble.
 
-The measures are those of Malinin and Gales, "Uncertainty estimation in autoregressive structured prediction"
-(ICLR 2021), sections 3 and 4, and of their code (structured-uncertainty). At position t of a hypothesis y of L
-tokens, the end token included, member m of M gives the distribution p_m(v) = p_m(v | y_<t, x). Natural logarithms
-throughout; H is the entropy in nats.
+The measures are from Malinin and Gales, "Uncertainty estimation in autoregressive structured prediction" (ICLR 2021),
+sections 3 and 4, and from their code (structured-uncertainty). At position t of a hypothesis y of L tokens, including
+the end token, member m of M has the distribution p_m(v) = p_m(v | y_<t, x). Logarithms are natural; H is the entropy in
+nats.
 
 ========================  ================================================================================
 name                      value at position t
@@ -11,33 +11,33 @@ name                      value at position t
 expected_entropy          data uncertainty: mean_m H(p_m)
 entropy_of_expected       total uncertainty: H(q), where q = mean_m p_m
 mutual_information        entropy_of_expected - expected_entropy = mean_m KL(p_m || q)
-epkl                      mean of KL(p_a || p_b) over all M² ordered pairs, the M zeros among them included
-rmi                       reverse mutual information, *the* knowledge uncertainty of this project: mean_m KL(q || p_m)
+epkl                      mean of KL(p_a || p_b) over all M² ordered pairs, including M zeros
+rmi                       reverse mutual information, the default knowledge uncertainty: mean_m KL(q || p_m)
 ep_entropy_of_expected    H(r), where r = sum_m w_m p_m and w_m is proportional to P_m(y_<t), the probability
-                          member m gives to the prefix ("expectation of products"; the plain names average token by
-                          token, "product of expectations")
+                          of the prefix under member m ("expectation of products"; the names without ``ep_`` average
+                          token by token, "product of expectations")
 ep_mutual_information     H(r) - expected_entropy (may be negative)
 ep_epkl                   -sum_v r(v) mean_m log p_m(v) - expected_entropy
 ep_rmi                    -sum_v r(v) mean_m log p_m(v) - H(r)
-token_du                  -mean_m log p_m(y_t): from here on, of the produced token alone
+token_du                  -mean_m log p_m(y_t): from here on, only of the produced token
 token_pe_tu               -log q(y_t)
 token_ep_tu               -log r(y_t)
 token_pe_mkl              token_du - token_pe_tu
 token_ep_mkl              token_du - token_ep_tu
 ========================  ================================================================================
 
-Of a sequence: the means of all of these over its tokens, under the same names, and
+A sequence has the means of all of these over its tokens, with the same names, and
 
 ========================  ================================================================================
-pe_stu, ep_stu, sdu       the means of token_pe_tu, token_ep_tu and token_du: -log mean probability per token
+pe_stu, ep_stu, sdu       means of token_pe_tu, token_ep_tu and token_du: -log mean probability per token
 pe_smkl, ep_smkl          sdu - pe_stu, sdu - ep_stu
 var, combo                variance over members of P_m(y)^(1/L); -1 + var / (mean_m P_m(y))^(1/L)
 logvar, logcombo          variance over members of log P_m(y) / L; -1 + logvar / mean_m(log P_m(y) / L)
 log_prob                  log-probability of the sequence under q: -L pe_stu
 ========================  ================================================================================
 
-**Names.** structured-uncertainty calls RMI "MKL", and two of its printed lines differ only in the order of their
-parts: ``T-MKL-EP`` is our ``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced token).
+**Names.** structured-uncertainty calls RMI "MKL". Two of its output lines have similar names: ``T-MKL-EP`` is our
+``ep_rmi`` (whole distribution), ``T-EP-MKL`` our ``token_ep_mkl`` (produced token).
 
 ==============================  ============  ==========
 here                            token line    SU- field
@@ -63,12 +63,12 @@ token_pe_tu, token_ep_tu        T-PE-TU, T-EP-TU
 token_pe_mkl, token_ep_mkl      T-PE-MKL, T-EP-MKL
 ==============================  ============  ==========
 
-Their decoder leaves the end token's entropies at 0 and spoils batches in which a sentence ends early; here a
-finished hypothesis is teacher-forced, so that every token counts.
+Their decoder sets the end token's entropies to 0, and has wrong values in batches where a sentence ends early. Here a
+finished hypothesis is teacher-forced, so every token counts.
 
-**Zeros.** 0 log 0 is 0. ``rmi`` and ``epkl`` are infinite where a member gives 0 to a token to which another does
-not: that is their value. What is undefined is NaN: the ``ep_`` measures after a prefix that every member rules out,
-a pointwise difference of two infinities.
+**Zeros.** 0 log 0 is 0. ``rmi`` and ``epkl`` are infinite if only some members give a token probability 0. Undefined
+values are NaN: the ``ep_`` measures after a prefix with probability 0 under every member, and differences of two
+infinities.
 """
 
 from __future__ import annotations
@@ -101,16 +101,16 @@ DISAGREEMENT = (
     *("mutual_information", "epkl", "rmi", "ep_mutual_information", "ep_epkl", "ep_rmi"),
     *("token_pe_mkl", "token_ep_mkl", "pe_smkl", "ep_smkl", "var", "combo", "logvar", "logcombo"),
 )
-"""How far members disagree: with one member the same for every hypothesis, but for rounding."""
+"""Measures of disagreement, which are constant up to rounding with one member."""
 
 
 def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
-    """Compute every measure at every token of one hypothesis, straight from its definition.
+    """Compute every measure at every token of one hypothesis, directly from the definitions.
 
     :param log_probs: ``[members, tokens, vocabulary]`` natural log-probabilities, numpy array or torch tensor.
-    :param tokens: ``[tokens]`` ids of the hypothesis, the end token included.
+    :param tokens: ``[tokens]`` ids of the hypothesis with the end token.
     :returns: the names of :data:`TOKEN_MEASURES`, each a float64 array ``[tokens]``.
-    :raises InputError: shapes that do not fit, ids outside the vocabulary, rows that are not distributions.
+    :raises InputError: shapes do not match, ids are outside the vocabulary, or rows are not distributions.
     """
     log_p, y = _checked(log_probs, tokens)
     p = np.exp(log_p)
@@ -131,33 +131,33 @@ def token_measures(log_probs: Any, tokens: Any) -> dict[str, np.ndarray]:
 
 
 def sequence_measures(log_probs: Any, tokens: Any) -> dict[str, float]:
-    """Compute every measure of one hypothesis: means over its tokens, and the measures of the whole sequence.
+    """Compute every measure of one hypothesis: means over its tokens, and sequence measures.
 
-    Arguments and errors as for :func:`token_measures`; the names are those of :data:`SEQUENCE_MEASURES`.
+    Arguments and errors are those of :func:`token_measures`, the names those of :data:`SEQUENCE_MEASURES`.
     """
     log_p, y = _checked(log_probs, tokens)
     if not len(y):
-        raise InputError("tokens is empty: a hypothesis has at least its end token")
+        raise InputError("tokens is empty; a hypothesis has at least its end token")
     values = token_measures(log_p, y)
     chosen = log_p[:, np.arange(len(y)), y]
     return {name: float(value[0]) for name, value in derive_sequences(values, chosen, np.array([len(y)])).items()}
 
 
 class RunningMeasures:
-    """The same measures from members that come one after another.
+    """Compute the same measures from one member after another.
 
-    Only running sums are kept, so memory does not grow with the number of members (but for one number per member and
-    token, the log-probability of what was produced)::
+    Only running sums are stored, so memory hardly grows with the number of members (one log-probability per member and
+    token)::
 
         measures = RunningMeasures(tokens, lengths)
         for model in members:
             measures.add(model(...))
         by_token, by_sequence = measures.tokens(), measures.sequences()
 
-    Six tables ``[T, vocabulary]`` are in use while a member is added; it is fastest where they fit into the cache.
+    Adding a member uses six tables ``[T, vocabulary]``; it is fastest if they fit into the cache.
 
-    :param tokens: ``[T]`` ids of the hypotheses, one after another without padding.
-    :param lengths: ``[N]`` their lengths (sum T); one hypothesis if not given.
+    :param tokens: ``[T]`` ids of the hypotheses, concatenated.
+    :param lengths: ``[N]`` their lengths (sum T); default: one hypothesis.
     """
 
     def __init__(self, tokens: Tensor, lengths: Tensor | Sequence[int] | None = None):
@@ -171,9 +171,9 @@ class RunningMeasures:
         self._chosen: list[Tensor] = []
 
     def add(self, logits: Tensor) -> None:
-        """Take in one member's logits ``[T, vocabulary]`` (log-probabilities are logits, too).
+        """Add one member's logits (or log-probabilities) ``[T, vocabulary]``.
 
-        Sums are kept in float64 for float64 logits and in float32 for all others.
+        Sums are in float64 for float64 logits, else in float32.
         """
         if logits.ndim != 2 or len(logits) != len(self._tokens):
             raise ValueError(f"logits are {list(logits.shape)}; [{len(self._tokens)}, vocabulary] was expected")
@@ -207,7 +207,7 @@ class RunningMeasures:
             log_mixture = mixture.log()
             values[f"token_{ep or 'pe_'}tu"] = -log_mixture.gather(1, self._tokens[:, None])[:, 0].double()
             values[f"{ep}entropy_of_expected"] = -_dot(mixture, log_mixture).double()
-            # One sum of differences, not a difference of two sums: what is left is small against both.
+            # A sum of differences: a difference of two large sums would lose digits.
             values[f"{ep}rmi"] = _dot(mixture, log_mixture.sub_(self._log_p, alpha=1 / members)).double()
         return derive_tokens({name: value.cpu().numpy() for name, value in values.items()})
 
@@ -216,16 +216,16 @@ class RunningMeasures:
         return derive_sequences(self.tokens(), torch.stack(self._chosen).cpu().numpy(), self._lengths.numpy())
 
     def _before(self, chosen: Tensor) -> Tensor:
-        """``[T]`` -> the sum of what stands before each token in its own sequence ``[T]``."""
+        """``[T]`` -> the sum over the tokens before each one in its sequence ``[T]``."""
         sequence, position = self._place
         table = chosen.new_zeros(len(self._lengths), int(self._lengths.max()) + 1)
         table[sequence, position + 1] = chosen
         return table.cumsum(1)[sequence, position]
 
     def _reweigh(self, log_prefix: Tensor) -> tuple[Tensor, Tensor]:
-        """A member's weight P_m(y_<t) ``[T]``, and by what the sum over the members before it shrinks ``[T]``.
+        """A member's weight P_m(y_<t) ``[T]``, and the factor for the sum over the previous members ``[T]``.
 
-        Weights are relative to the largest so far: on their own they underflow after a few dozen tokens.
+        Weights are relative to the largest so far, because absolute ones underflow after a few dozen tokens.
         """
         before, self._scale = self._scale, torch.maximum(self._scale, log_prefix)
         possible = torch.isfinite(self._scale)
@@ -236,11 +236,11 @@ class RunningMeasures:
 def importance_weighted(values: Any, log_probs: Any, temperature: float = 1.0) -> np.ndarray:
     """Average a measure over the n-best list of each input, weighted by the hypotheses' probabilities.
 
-    Malinin and Gales (2021), section 4: weights softmax(log_probs / temperature).
+    The weights are softmax(log_probs / temperature): Malinin and Gales (2021), section 4.
 
     :param values: ``[N, B]`` a sequence measure of each hypothesis.
-    :param log_probs: ``[N, B]`` their log-probabilities, not normalised by length; -inf for a hypothesis that is not
-        there (a list shorter than B), whose value is then ignored.
+    :param log_probs: ``[N, B]`` log-probabilities, not normalised by length; -inf marks a missing hypothesis, whose
+        value is ignored.
     :returns: ``[N]`` float64.
     """
     value, log_prob = np.asarray(values, np.float64), np.asarray(log_probs, np.float64)
@@ -267,21 +267,21 @@ def _checked(log_probs: Any, tokens: Any) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(f"tokens must be whole numbers, not {y.dtype}")
     if y.size and (y.min() < 0 or y.max() >= log_p.shape[2]):
         raise InputError(f"tokens must be ids from 0 to {log_p.shape[2] - 1}")
-    # Wide enough for log-probabilities that went through bfloat16; logits and probabilities are far outside.
+    # Tolerates log-probabilities rounded to bfloat16; logits and probabilities are far outside.
     if not np.all(np.abs(np.exp(log_p).sum(2) - 1) < 0.1):
-        raise InputError("log_probs must be natural log-probabilities: exp of some row does not add up to 1")
+        raise InputError("log_probs must be natural log-probabilities; exp of some row does not sum to 1")
     return log_p, y.astype(np.int64)
 
 
 def _weigh(p: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Sum p x over the vocabulary, where nothing is added for p = 0."""
+    """Sum p x over the vocabulary; p = 0 adds 0."""
     return np.multiply(p, x, where=p != 0, out=np.zeros_like(p)).sum(-1)
 
 
 def _dot(p: Tensor, x: Tensor) -> Tensor:
-    """Rows of p times rows of x, where nothing is added for p = 0; ``[rows]``."""
+    """Row-wise dot products ``[rows]``; p = 0 adds 0."""
     rows = (p * x).sum(1)
-    # Only 0 times an infinity needs the careful way, and a softmax in float32 hardly ever gives one.
+    # Only 0 times infinity needs this, which a softmax in float32 hardly ever gives.
     odd = rows.isnan()
     if bool(odd.any()):
         rows[odd] = torch.where(p[odd] == 0, 0, p[odd] * x[odd]).sum(1)
@@ -289,10 +289,9 @@ def _dot(p: Tensor, x: Tensor) -> Tensor:
 
 
 def derive_tokens(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Complete the token measures: sums and differences, and rounding below 0 of what cannot be negative.
+    """Complete the token measures with sums and differences; clip rounding errors below 0.
 
-    :param values: the others: the expected entropy, of each mixture the entropy, RMI and what the token was given, and
-        ``token_du``.
+    :param values: the expected entropy, ``token_du``, and of each mixture the entropy, RMI and ``token_*_tu``.
     """
     for ep in ("", "ep_"):
         more = values[f"{ep}entropy_of_expected"] - values["expected_entropy"]
@@ -307,7 +306,7 @@ def derive_tokens(values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def derive_sequences(values: dict[str, np.ndarray], chosen: np.ndarray, lengths: np.ndarray) -> dict[str, np.ndarray]:
-    """From token measures ``[T]`` and what each member gave the tokens ``[M, T]`` to sequence measures ``[N]``."""
+    """Sequence measures ``[N]`` from token measures ``[T]`` and members' token log-probabilities ``[M, T]``."""
     start = np.cumsum(lengths) - lengths
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         result = {name: np.add.reduceat(value, start) / lengths for name, value in values.items()}
@@ -328,5 +327,5 @@ def derive_sequences(values: dict[str, np.ndarray], chosen: np.ndarray, lengths:
 
 
 def _ratio(variance: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """``variance / mean``, and 0 where nothing varies."""
+    """``variance / mean``, or 0 for variance 0."""
     return np.divide(variance, mean, where=variance != 0, out=np.zeros_like(variance))

@@ -1,10 +1,9 @@
-"""The whole-vocabulary sums of the measures of uncertainty, in one pass over logits that stay in a processor's cache.
+"""The sums of uncertainty measures over the vocabulary, in one pass over logits in the processor's cache.
 
-:class:`~cgbench.models.uncertainty.RunningMeasures` goes over tables of tokens x vocabulary two dozen times, which the
-processor spends waiting for memory. Here one token's logits of all members are read, twice, and nothing is written but
-numbers: exponentials and logarithms are short polynomials that the compiler makes vector instructions of (Cephes'
-``expf`` and ``logf``, S. Moshier: at most 2e-7 of the value away), sums are kept in :data:`TILE` lanes of float32, each
-of which adds a small part of the vocabulary, and in float64 over the lanes.
+:class:`~cgbench.models.uncertainty.RunningMeasures` reads tables of tokens x vocabulary two dozen times, so it mostly
+waits for memory. Here all members' logits of one token are read twice. Exponentials and logarithms are short
+polynomials that the compiler vectorises (Cephes' ``expf`` and ``logf``, S. Moshier: relative error at most 2e-7). Sums
+are in :data:`TILE` float32 lanes, each over a small part of the vocabulary, and in float64 over the lanes.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ _f = np.float32
 _i = np.int32
 
 
-def _bits_as(given: Any, result: Any, to: Any) -> Any:
-    """A function of 32 bits that are read as another type."""
+def _bits_as(source: Any, result: Any, to: Any) -> Any:
+    """A function that reinterprets 32 bits as another type."""
 
     def cast(context: Any, argument: Any) -> Any:
-        return result(given), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], to)
+        return result(source), lambda context, builder, signature, arguments: builder.bitcast(arguments[0], to)
 
     return intrinsic(cast)
 
@@ -46,9 +45,9 @@ _as_bits = _bits_as(types.float32, types.int32, ir.IntType(32))
 
 @inlined
 def exponential(x: Any) -> Any:
-    """exp(x) in float32 for x up to 0 and a little above; 0 below -87, where digits begin to be lost; NaN for NaN."""
+    """exp(x) in float32 for x up to slightly above 0; 0 below -87, near the subnormal numbers; NaN for NaN."""
     y = _f(-87) if x < _f(-87) else x
-    # x = k log 2 + r; Numba's shifts are of 64 bits, and to cut each result to 32 makes them of 32 again.
+    # x = k log 2 + r. Numba shifts in 64 bits; truncating each result to 32 makes the compiler use 32.
     k = _i(y * _f(1.44269504) - _f(0.5))
     r = (y - _f(k) * _f(0.693359375)) - _f(k) * _f(-2.12194440e-4)
     p = _f(1.9875691500e-4)
@@ -64,9 +63,9 @@ def exponential(x: Any) -> Any:
 
 @inlined
 def logarithm(x: Any) -> Any:
-    """log(x) in float32 for finite x; for 0, and for what is too small for all digits, of the least that has them."""
+    """log(x) in float32 for finite x; 0 and subnormal numbers count as the smallest normal number."""
     y = x if x > _f(1.1754944e-38) else _f(1.1754944e-38)
-    # x = 2^k (1 + m), 1 + m between the roots of 1/2 and of 2.
+    # x = 2^k (1 + m), 1 + m between the square roots of 1/2 and 2.
     k = _i(_i(_as_bits(y) - _i(0x3F3504F3)) >> _i(23))
     m = _as_float(_i(_as_bits(y) - _i(k << _i(23)))) - _f(1)
     z = m * m
@@ -86,17 +85,16 @@ def logarithm(x: Any) -> Any:
 def measure_tokens(
     logits: Any, tokens: Any, begins: Any, prefix: Any, lanes: Any, members: Any, chosen: Any, result: Any
 ) -> None:
-    """Measure some tokens of hypotheses, by the formulas of :mod:`cgbench.models.uncertainty`.
+    """Measure tokens of hypotheses with the formulas of :mod:`cgbench.models.uncertainty`.
 
-    Where a logit is infinite or NaN, some number of that token's results is, too.
+    If a logit is infinite or NaN, so is at least one result of its token.
 
-    :param logits: float32 ``[M, at least T, V]``; ``tokens``: int64 ``[T]``; ``begins``: bool ``[T]``, which are the
-        first of a hypothesis.
-    :param prefix: float64 ``[M]``: the members' log-probabilities of the hypothesis that the first token goes on with;
-        of that of the last token afterwards.
+    :param logits: float32 ``[M, at least T, V]``; ``tokens``: int64 ``[T]``; ``begins``: bool ``[T]``, true for the
+        first token of a hypothesis.
+    :param prefix: float64 ``[M]``: the members' log-probabilities of the prefix before the first token; updated to
+        include the last token.
     :param lanes: float32 ``[LANES, TILE]`` scratch; ``members``: float32 ``[2, M]`` scratch.
-    :param chosen: float64 ``[M, T]``: takes what each member gives each token; ``result``: float64
-        ``[len(MEASURED), T]``.
+    :param chosen: float64 ``[M, T]`` output, token log-probabilities; ``result``: float64 ``[len(MEASURED), T]``.
     """
     count, _, size = logits.shape
     first = lanes[0]
@@ -154,8 +152,8 @@ def measure_tokens(
 
 @inlined
 def _sum_over_vocabulary(logits: Any, t: Any, members: Any, lanes: Any) -> None:
-    """Fill the first five rows of ``lanes``, whose sums are the first five of :data:`MEASURED` at token ``t`` (the
-    first of them times the members)."""
+    """Fill the first five rows of ``lanes``; their sums are the first five of :data:`MEASURED` at token ``t``, the
+    first one multiplied by the number of members."""
     count, _, size = logits.shape
     share = _f(1.0 / count)
     entropy, of_mean, rmi, of_product, ep_rmi, mean, mean_log, product = (

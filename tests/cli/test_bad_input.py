@@ -198,7 +198,7 @@ def test_an_ensemble_folder_without_members(run, corpora, tmp_path):
     (tmp_path / "e").mkdir()
     words = [*corpora, "--preset", "demo", "--ensemble", tmp_path / "e", "--out", tmp_path / "x"]
     result = run("build-react", *words, status=2)
-    assert "no trained model in it" in result.stderr
+    assert "contains no trained model" in result.stderr
 
 
 def test_unknown_commands_and_options_exit_2(run):

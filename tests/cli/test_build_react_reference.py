@@ -158,7 +158,7 @@ def test_a_reverse_ensemble_that_goes_the_way_of_the_build_is_refused(release, r
         said = run(*words, "--reverse-ensemble", f"{release}.work/ensemble", *extra, status=2).stderr
         assert "this ensemble translates in the direction of the build" in said
         assert said.count("\n") == 1
-    assert "no trained model in it" in run(*words, "--reverse-ensemble", tmp_path / "nowhere", status=2).stderr
+    assert "contains no trained model" in run(*words, "--reverse-ensemble", tmp_path / "nowhere", status=2).stderr
     for name in ("dual_cross_entropy", "reverse_pe_stu"):
         said = run(*words, "--set", f"drop_by={name}", status=2).stderr
         assert f"drop_by: {name} needs a reverse-direction ensemble; give one with --reverse-ensemble" in said

@@ -177,7 +177,7 @@ def test_a_server_has_a_search_of_its_own(words, source, run, tmp_path):
     fake = Fake()
     with serving(fake) as url:
         error = ask_server(run, source, tmp_path / "out", url, *words, status=2)
-    assert "belongs to models that are read here; a server searches as its own settings say" in error
+    assert "does not work with a server; set ?max_tokens=N" in error
     assert fake.asked == []
 
 

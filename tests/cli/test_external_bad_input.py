@@ -134,7 +134,7 @@ def test_tokenizers_and_languages(model, refused):
     said = refused(f"hf:{model}?source=deu_Latn&target=eng_Latn")
     assert "its tokeniser has no language codes; leave out source= and target=" in said
     (model / "tokenizer.json").write_text("{}")
-    assert "tokenizer.json: no tokenizer.json (no model)" in refused(f"hf:{model}")
+    assert "tokenizer.json: not a valid tokenizer.json (no model)" in refused(f"hf:{model}")
 
 
 def test_prompts(whole, refused, tmp_path):
@@ -174,10 +174,10 @@ def test_options_of_the_commands(whole, run, tmp_path, monkeypatch):
     for words, said in (
         (("translate", "source"), "--model or --system"),
         (("translate", "source", *system, "--model", "m"), "--model or --system"),
-        (("translate", "source", *system), "--output: an external system needs one"),
-        (("translate", "source", *system, "--uncertainty", "-o", "o"), "cgbench uncertainty has it"),
+        (("translate", "source", *system), "--output is needed with an external system"),
+        (("translate", "source", *system, "--uncertainty", "-o", "o"), "use cgbench uncertainty"),
         (("translate", "source", *system, "--truncate", "-o", "o"), "--truncate belongs to --model"),
-        (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt belongs to --system"),
+        (("translate", "source", "--model", "m", "--prompt", "{source}"), "--prompt needs --system"),
         (("uncertainty", "source", "-o", "o"), "--member: it is missing"),
         (("uncertainty", "source", "--member", "nowhere", "-o", "o"), "nowhere: no such checkpoint folder"),
     ):

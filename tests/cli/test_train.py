@@ -182,7 +182,7 @@ def test_what_layers_read_is_shown_and_written(corpus, text, run, tmp_path):
     rows = json.loads((tmp_path / "weights.json").read_text())
     assert rows == json.loads(run("inspect", tmp_path / "lrf", *pairs, "--format", "json").stdout)
     assert len((tmp_path / "weights.tsv").read_text().splitlines()) == len(rows) + 1 == 7
-    assert "give some pairs" in run("inspect", tmp_path / "lrf", status=2).stderr
+    assert "add pairs" in run("inspect", tmp_path / "lrf", status=2).stderr
     assert "give both" in run("inspect", tmp_path / "lrf", *pairs[:2], status=2).stderr
     error = run("inspect", tmp_path / "lrf", *pairs, "--out", tmp_path / "weights.doc", status=2).stderr
     assert "must end in .tsv, .json, .svg, .png or .pdf" in error

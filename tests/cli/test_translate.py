@@ -51,7 +51,7 @@ def test_unknown_words_are_counted_and_the_first_is_named(model, run):
     text = "der hund läuft\ndas pferd läuft\nder hund und die maus\n"
     error = run("translate", "--model", model, input=text).stderr
     assert (
-        "warning: standard input: 4 words on 2 lines that the model does not know, read as <unk>; "
+        "warning: standard input: 4 words on 2 lines not in the model's vocabulary, read as <unk>; "
         "the first is 'das' on line 2"
     ) in error.splitlines()
     assert "1 word on 1 line that" in run("translate", "--model", model, input="maus\n").stderr
@@ -63,7 +63,7 @@ def test_translations_that_the_limit_has_ended_are_counted(model, run):
     done = run("translate", "--model", model, *limit, "2", "--beam", "1", input=TEXT)
     whole = run("translate", "--model", model, *limit, "40", "--beam", "1", input=TEXT)
     cut = sum(len(line.split()) == 2 for line in done.stdout.splitlines())
-    assert cut and f"warning: {cut} of 3 translations ended at the limit of length" in done.stderr
+    assert cut and f"warning: {cut} of 3 translations ended at the length limit" in done.stderr
     longest = max(len(line.split()) for line in whole.stdout.splitlines())
     assert ("limit of length" in whole.stderr) == (longest == 40)
 
@@ -71,7 +71,7 @@ def test_translations_that_the_limit_has_ended_are_counted(model, run):
 def test_sentences_longer_than_those_of_training(model, run):
     text = "der hund\nder hund läuft der hund läuft\ndie katze schläft die katze schläft der hund\n"
     error = run("translate", "--model", model, input=text, status=2).stderr
-    assert "standard input, line 2: 7 words with the end, where the model was trained on at most 6" in error
+    assert "standard input, line 2: 7 words with the end token, but the model was trained on at most 6" in error
     assert "(and 1 more line)" in error and "--truncate" in error
     measured = ("translate", "--model", model, "--uncertainty", "--format", "json")
     done = run(*measured, "--truncate", input=text)
@@ -81,7 +81,7 @@ def test_sentences_longer_than_those_of_training(model, run):
 
 
 def test_the_uncertainty_of_one_model_is_none_and_the_screen_says_so(model, run):
-    said = "warning: one model: rmi, and whatever else says how far members disagree"
+    said = "warning: with one model, rmi and all other measures of disagreement"
     assert said in run("translate", "--model", model, "--uncertainty", input=TEXT).stderr
     assert said not in run("translate", "--model", model, model, "--uncertainty", input=TEXT).stderr
     assert said not in run("translate", "--model", model, input=TEXT).stderr

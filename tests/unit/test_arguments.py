@@ -168,7 +168,7 @@ def test_a_device_and_a_lexicon(tmp_path):
         with pytest.raises(InputError, match="device="):
             cgbench.Ensemble.open(tmp_path, device=device)
     for value in (math.nan, math.inf, "x", None):
-        with pytest.raises(InputError, match="entries: the strength of each entry must be a finite number"):
+        with pytest.raises(InputError, match="entries: the value of each entry must be a finite number"):
             cgbench.Lexicon.of({"dax": {"RED": value}})
     assert len(cgbench.Lexicon.of({"dax": {"RED": 6, "BLUE": 0.5}, "lug": {}})) == 2
 

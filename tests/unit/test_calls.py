@@ -69,7 +69,7 @@ def test_train_translate_uncertainty(files, tmp_path, run):
     said = [word for member in members for word in ("--member", member)]
     run("uncertainty", files / "s.de", *said, "--beam", "2", "--device", "cpu", "--output", tmp_path / "u.jsonl")
     assert rows == [json.loads(line) for line in (tmp_path / "u.jsonl").read_text().splitlines()]
-    with pytest.raises(cgbench.InputError, match="cut them with truncate"):
+    with pytest.raises(cgbench.InputError, match="truncate with truncate"):
         cgbench.translate(["der " * 400], members, device="cpu")
 
 

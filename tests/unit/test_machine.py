@@ -93,7 +93,7 @@ def test_what_fits_is_not_refused(tmp_path, monkeypatch):
 def test_text_of_a_training_and_places_of_a_lexicon(tmp_path, monkeypatch):
     pytest.importorskip("torch")
     from cgbench.models.config.common import TextConfig, TrainingConfig
-    from cgbench.models.lexicons.bitext import Bitext, meetings
+    from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
     from cgbench.models.text.subwords import Subwords
     from cgbench.models.training.data import Data
 
@@ -105,7 +105,10 @@ def test_text_of_a_training_and_places_of_a_lexicon(tmp_path, monkeypatch):
     monkeypatch.setenv("CGBENCH_MEMORY", "20K")
     with pytest.raises(InputError, match=r"x\.de .*x\.en: training data needs about 0\.0 GB"):
         Data(files, subwords, TrainingConfig())
-    with pytest.raises(InputError, match="words meet at 6,000 places needs about"):
-        meetings(text, cells=True)
+    with pytest.raises(InputError, match="6,000 co-occurrences of words needs about"):
+        find_cooccurrences(text, cells=True)
     monkeypatch.setenv("CGBENCH_MEMORY", "10M")
-    assert len(Data(files, subwords, TrainingConfig()).rows) == 2000 and len(meetings(text, cells=True).cells) == 6000
+    assert (
+        len(Data(files, subwords, TrainingConfig()).rows) == 2000
+        and len(find_cooccurrences(text, cells=True).cells) == 6000
+    )

@@ -1,1 +1,1 @@
-"""What a model is called, made of and trained with: settings, papers, presets. No torch."""
+"""Configuration of models and training: settings, papers, presets; without torch."""

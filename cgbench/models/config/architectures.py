@@ -1,6 +1,6 @@
-"""Architectures by name: what each adds to the common configuration, where its code is, and where it comes from.
+"""The registry of architectures: configuration, code and source of each.
 
-This file imports no torch, so that ``cgbench models`` and every check of a configuration are instant.
+It does not import torch, so that ``cgbench models`` and every check of a configuration are instant.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from cgbench.settings import setting
 
 @dataclass(frozen=True)
 class UniversalConfig(TransformerConfig):
-    """One encoder layer applied ``encoder_layers`` times, one decoder layer likewise."""
+    """Transformer with shared weights: one encoder layer applied ``encoder_layers`` times, one decoder layer too."""
 
     architecture: str = "universal"
 
 
 @dataclass(frozen=True)
 class PrefixConfig(OverEncoderConfig):
-    """What architectures share that encode the source anew with target prefixes: mixed layers below others."""
+    """Common settings of architectures that re-encode the source with target prefixes in mixed lower layers."""
 
     mixed_layers: int = setting(4, "Number of layers over the source and the target prefix (k1)", least=1)
     mixed_attention_heads: int = setting(8, "Number of attention heads of the mixed layers", least=1)
@@ -35,27 +35,27 @@ class PrefixConfig(OverEncoderConfig):
         self._divides("mixed_attention_heads")
         if self.pretrained_encoder:
             self._require("positions", self.positions == "encoder", "encoder with a pre-trained encoder")
-            rule = f"model.encoder_width ({self.encoder_width}): prefixes and sources meet in the encoder"
+            rule = f"model.encoder_width ({self.encoder_width}): the encoder reads prefixes and sources"
             self._require("width", self.width == self.encoder_width, rule)
 
     @property
     def may_read_places(self) -> bool:
-        """See :class:`TransformerConfig`: the encoder's layers read prefixes, too."""
+        """See :class:`TransformerConfig`: the encoder also reads prefixes."""
         return self.pretrained_encoder
 
     def layers_of_encoder(self) -> int:
-        """See :class:`OverEncoderConfig`: mixed ones below, others above."""
+        """See :class:`OverEncoderConfig`: mixed layers, then the others."""
         return self.mixed_layers + self.encoder_layers
 
     @property
     def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: the source is encoded for a prefix."""
+        """See :class:`ModelConfig`: the source encoding depends on the prefix."""
         return False
 
 
 @dataclass(frozen=True)
 class DangleConfig(PrefixConfig):
-    """Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix."""
+    """Dangle (Zheng and Lapata, 2022): the source is re-encoded for every target prefix."""
 
     architecture: str = "dangle"
     form: Literal["encoder_decoder", "encoder_only"] = setting(
@@ -91,13 +91,13 @@ class DangleConfig(PrefixConfig):
 
     @property
     def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; each prefix has vectors of its own."""
+        """See :class:`ModelConfig`; each prefix has its own vectors."""
         return False
 
 
 @dataclass(frozen=True)
 class RDangleConfig(PrefixConfig):
-    """R-Dangle (Zheng and Lapata, 2023): the source is encoded anew for every ``interval``-th target prefix."""
+    """R-Dangle (Zheng and Lapata, 2023): the source is re-encoded for every ``interval``-th target prefix."""
 
     architecture: str = "r_dangle"
     mixed_layers: int = 2
@@ -127,7 +127,7 @@ class RDangleConfig(PrefixConfig):
         super().__post_init__()
         if self.pretrained_encoder:
             self._require("values", self.values == "shared", "shared with a pre-trained encoder")
-            self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers have it so")
+            self._require("norm", self.norm == "post", "post with a pre-trained encoder, whose layers are post-norm")
         if self.values != "separate":
             self._require("value_encoder", self.value_encoder == "mixed", f"mixed with model.values={self.values}")
 
@@ -138,7 +138,7 @@ class RDangleConfig(PrefixConfig):
 
     @property
     def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; with BART, a target has other vectors in the encoder than in the decoder."""
+        """See :class:`ModelConfig`; with BART, target vectors differ between encoder and decoder."""
         return not self.pretrained_decoder
 
 
@@ -164,7 +164,7 @@ class CompositionConfig(OverEncoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.initial == "top":
-            rule = "mean where model.sublayers=self_attention, which leaves the top out"
+            rule = "mean with model.sublayers=self_attention, which excludes the top"
             self._require("initial", self.sublayers != "self_attention", rule)
         rule = f"from 0 to model.encoder_layers ({self.encoder_layers})"
         self._require("top_layers", self.top_layers <= self.encoder_layers, rule)
@@ -172,7 +172,7 @@ class CompositionConfig(OverEncoderConfig):
 
 @dataclass(frozen=True)
 class LRFConfig(OverEncoderConfig):
-    """LRF (Zheng et al., 2023, layer-wise representation fusion): each layer attends to those below, place by place."""
+    """LRF (Zheng et al., 2023, layer-wise representation fusion): positions attend to their states in lower layers."""
 
     architecture: str = "lrf"
     fuse: Literal["both", "source", "target"] = setting(
@@ -185,7 +185,7 @@ class LRFConfig(OverEncoderConfig):
 
 @dataclass(frozen=True)
 class AccuConfig(TransformerConfig):
-    """Transformer-accu: sums of layers instead of the top one; two papers mean two (three) things by the name."""
+    """Transformer-accu: layers read sums of layers; two papers use the name for different architectures (``form``)."""
 
     architecture: str = "transformer_accu"
     form: Literal["inputs", "all", "prefix"] = setting(
@@ -204,9 +204,7 @@ class AccuConfig(TransformerConfig):
 
 @dataclass(frozen=True)
 class DLCLConfig(TransformerConfig):
-    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and all earlier
-    layers.
-    """
+    """DLCL (Wang et al., 2019): each layer reads a learned linear combination of the embedding and lower layers."""
 
     architecture: str = "dlcl"
 
@@ -215,8 +213,8 @@ class DLCLConfig(TransformerConfig):
 class ProtoTransformerConfig(TransformerConfig):
     """Proto-Transformer (Yin et al., 2022): source words attend to centroids of the states of their word.
 
-    It is a Transformer until the states are clustered, once, in training. The defaults are the authors' script and code
-    for CoGnition.
+    It is a Transformer until the states are clustered, once, in training. The defaults follow the authors' script and
+    code for CoGnition.
     """
 
     architecture: str = "proto_transformer"
@@ -244,13 +242,13 @@ class ProtoTransformerConfig(TransformerConfig):
 
     @property
     def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; prototypes are those of words."""
+        """See :class:`ModelConfig`; prototypes need words."""
         return False
 
 
 @dataclass(frozen=True)
 class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
-    """The Transformer; with ``lexicon``, one whose output layer may translate single words."""
+    """The Transformer, with an optional ``lexicon`` that lets the output layer translate single words."""
 
     architecture: str = "transformer"
 
@@ -266,7 +264,7 @@ class LexicalTransformerConfig(LexicalConfig, OverEncoderConfig):
 
     @property
     def takes_vectors(self) -> bool:
-        """See :class:`ModelConfig`; what a lexicon translates are words."""
+        """See :class:`ModelConfig`; a lexicon needs words."""
         return self.lexicon == "none"
 
     @property
@@ -295,7 +293,7 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
 
     @property
     def begin_source(self) -> bool:
-        """Whether <s> is put before each source: always, as in the authors' code."""
+        """Sources always begin with <s>, as in the authors' code."""
         return True
 
     @property
@@ -311,7 +309,7 @@ class LSTMLexiconConfig(LexicalConfig, ModelConfig):
 
 @dataclass(frozen=True)
 class SyntacticAttentionConfig(ModelConfig):
-    """Syntactic attention (Russin et al., 2019): attention sees syntax alone, predictions see meanings alone."""
+    """Syntactic attention (Russin et al., 2019): attention uses only syntax, predictions only meanings."""
 
     architecture: str = "syntactic_attention"
     encoder_layers: int = setting(1, "Number of layers of each of the two encoders and of the decoder")
@@ -329,7 +327,7 @@ class SyntacticAttentionConfig(ModelConfig):
 
     @property
     def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: states and meanings are kept apart."""
+        """See :class:`ModelConfig`: states and meanings are separate."""
         return False
 
     @property
@@ -339,15 +337,15 @@ class SyntacticAttentionConfig(ModelConfig):
 
     @property
     def projects_states(self) -> bool:
-        """See :class:`ModelConfig`: it has none, what is read are words."""
+        """See :class:`ModelConfig`: predictions read words."""
         return False
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One row of the table: its configuration, where the class that builds it is, and its source.
+    """A row of the registry: configuration, builder and source.
 
-    :param module: name of a module; of ours, relative to :mod:`cgbench.models.architectures`.
+    :param module: name of a module; ours are relative to :mod:`cgbench.models.architectures`.
     """
 
     config: type[ModelConfig]
@@ -366,13 +364,13 @@ ARCHITECTURES = {
         "Vaswani et al. 2017",
     ),
     "universal": Architecture(
-        UniversalConfig, ".universal", "Universal", "layers that share their weights", "Csordás et al. 2021"
+        UniversalConfig, ".universal", "Universal", "layers with shared weights", "Csordás et al. 2021"
     ),
     "dangle": Architecture(
-        DangleConfig, ".dangle", "build_dangle", "source encoded anew for every prefix", "Zheng and Lapata 2022"
+        DangleConfig, ".dangle", "build_dangle", "source re-encoded for every prefix", "Zheng and Lapata 2022"
     ),
     "r_dangle": Architecture(
-        RDangleConfig, ".r_dangle", "RDangle", "source encoded anew at intervals, for keys", "Zheng and Lapata 2023"
+        RDangleConfig, ".r_dangle", "RDangle", "source re-encoded at intervals, for keys", "Zheng and Lapata 2023"
     ),
     "composition": Architecture(
         CompositionConfig,
@@ -404,25 +402,25 @@ ARCHITECTURES = {
         SyntacticAttentionConfig,
         ".syntactic_attention",
         "SyntacticAttention",
-        "attention sees syntax, output sees words",
+        "attention uses syntax, output uses words",
         "Russin et al. 2019",
     ),
 }
 
 
 def added_architectures() -> dict[str, Architecture]:
-    """Return the architectures that installed packages add (entry points of the group ``cgbench.architectures``).
+    """Return the architectures of installed packages (entry points of the group ``cgbench.architectures``).
 
-    :raises InputError: an entry point cannot be loaded, or is no :class:`Architecture`.
+    :raises InputError: an entry point cannot be loaded, or is not an :class:`Architecture`.
     """
     found = {}
     for point in importlib.metadata.entry_points(group="cgbench.architectures"):
         name = f"model.architecture={point.name}: {point.value}"
         try:
             entry = point.load()
-        except Exception as error:  # a stranger's module may raise anything
+        except Exception as error:  # other packages may raise anything
             raise InputError(f"{name} cannot be loaded ({error})") from None
         if not isinstance(entry, Architecture):
-            raise InputError(f"{name} is no Architecture (docs/how-to/add-an-architecture.md)")
+            raise InputError(f"{name} is not an Architecture (docs/how-to/add-an-architecture.md)")
         found[point.name] = entry
     return found

@@ -1,8 +1,8 @@
-"""What a model is made of and how it is trained, as plain immutable data.
+"""The configuration of models and training as immutable data.
 
-Every field has one dotted name (``training.max_updates``), in YAML, on the command line and in a checkpoint. What an
-architecture adds to :class:`ModelConfig` is in :mod:`cgbench.models.config.architectures`; how values are read and
-presets are found is in :mod:`cgbench.models.config.presets`.
+A field has the same dotted name (``training.max_updates``) in YAML, on the command line and in a checkpoint. See
+:mod:`cgbench.models.config.architectures` for the fields of each architecture, and
+:mod:`cgbench.models.config.presets` for reading values and presets.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, ClassVar, Literal, get_args
 from cgbench.errors import InputError
 from cgbench.settings import setting
 
-LENGTH = "training.max_updates"  # the one setting that a run may be given more of
+LENGTH = "training.max_updates"  # the setting that may be raised to extend a run
 Unit = Literal["subwords", "words", "characters"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 Norm = Literal["pre", "post"]
 
 
 class Section:
-    """What the settings of a model, of training and so on share: how a value that does not fit others is refused."""
+    """Base of settings classes, with checks across fields."""
 
     section: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Check what the type and the limits of a field cannot say; a class that overrides this calls it, too."""
+        """Check constraints beyond the type and limits of a field; overriding methods call this one."""
 
     def _require(self, name: str, good: bool, rule: str) -> None:
         if not good:
@@ -35,7 +35,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ModelConfig(Section):
-    """The shape of a model, whatever its architecture; equal configurations and dictionaries have equal parameters."""
+    """The settings of any model; with the vocabularies they determine the shapes of its parameters."""
 
     section = "model"
 
@@ -52,17 +52,17 @@ class ModelConfig(Section):
 
     @property
     def has_encoder_states(self) -> bool:
-        """Whether the encoder's states depend on the source alone; some training methods need them."""
+        """Whether the encoder's states depend only on the source; some training methods need this."""
         return True
 
     @property
     def takes_vectors(self) -> bool:
-        """Whether both sides read vectors only, so that a training method may mix them."""
+        """Whether both sides read only vectors, so that a training method may mix them."""
         return True
 
     @property
     def projects_states(self) -> bool:
-        """Whether the decoder's states alone decide the logits; some training methods compare them."""
+        """Whether the logits depend only on the decoder's states; some training methods compare these."""
         return True
 
     def _divides(self, name: str) -> None:
@@ -71,7 +71,7 @@ class ModelConfig(Section):
 
 @dataclass(frozen=True)
 class TransformerConfig(ModelConfig):
-    """What the Transformer and all that are made of its layers have; the defaults are those of fairseq's ``iwslt``."""
+    """Settings of the Transformer and all architectures with its layers; the defaults are fairseq's ``iwslt``."""
 
     architecture: str = "transformer"
     feedforward_width: int = setting(1024, "Width of the hidden layer of feed-forward sublayers", least=1)
@@ -115,7 +115,7 @@ class TransformerConfig(ModelConfig):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        rule = "another: nothing that is pre-trained reads the target here"
+        rule = "another value: no pre-trained model reads the target here"
         self._require("positions", self.positions != "encoder" or self.may_read_places, rule)
         self._divides("attention_heads")
         if self.positions in ("sinusoidal", "interleaved", "transformer_xl"):
@@ -129,7 +129,7 @@ class TransformerConfig(ModelConfig):
 
 @dataclass(frozen=True)
 class TrainingConfig(Section):
-    """How a model is trained. Lengths count subwords and the end token; an update is one step of the optimiser."""
+    """Training settings. Lengths count subwords and the end token; an update is one step of the optimiser."""
 
     section = "training"
 
@@ -227,15 +227,15 @@ class TrainingConfig(Section):
     def __post_init__(self) -> None:
         rule = f"at most training.max_tokens ({self.max_tokens})"
         self._require("max_length", self.max_length <= self.max_tokens, rule)
-        rule = "replacement where training.batch_sentences is 0"
+        rule = "replacement with training.batch_sentences=0"
         self._require("batch_draw", self.batch_draw != "epoch" or self.batch_sentences > 0, rule)
-        rule = "0 where training.validate_every_epochs is 0"
+        rule = "0 with training.validate_every_epochs=0"
         self._require("validate_from_epoch", self.validate_every_epochs > 0 or self.validate_from_epoch == 0, rule)
 
 
 @dataclass(frozen=True)
 class MethodConfig(Section):
-    """What is minimised in training; what a method adds to this is in :mod:`cgbench.models.config.methods`."""
+    """The training method; :mod:`cgbench.models.config.methods` has the settings of each."""
 
     section = "method"
 
@@ -244,7 +244,7 @@ class MethodConfig(Section):
 
 @dataclass(frozen=True)
 class TextConfig:
-    """How a line becomes tokens."""
+    """Tokenisation settings."""
 
     unit: Unit = setting(
         "subwords",
@@ -256,9 +256,9 @@ class TextConfig:
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Return a configuration as a dictionary of plain values: what is stored, and what identifies a run.
+    """Return a configuration as plain values, for storage and to identify a run.
 
-    A field that came later is left out where it has its default, so that what was made before it is still found.
+    Fields added later are left out if they have their default, so that earlier results are still recognised.
     """
     values = dataclasses.asdict(config)
     later = {each.name: each.default for each in dataclasses.fields(config) if each.metadata.get("later")}

@@ -1,4 +1,4 @@
-"""A pre-trained encoder in the place of an architecture's own, or both its stacks; no torch, no transformers."""
+"""Settings of a pre-trained encoder, or encoder and decoder, in an architecture; without torch and transformers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 from cgbench.models.config.common import TransformerConfig
 from cgbench.settings import setting
 
-OFFSET = 2  # rows of the tables of positions that no token has, RoBERTa's and BART's
+OFFSET = 2  # unused rows in the position tables of RoBERTa and BART
 
-BART = {  # what its decoder is in settings of ours
+BART = {  # our settings for its decoder
     "positions": "encoder",
     "norm": "post",
     "activation": "gelu",
@@ -22,9 +22,7 @@ BART = {  # what its decoder is in settings of ours
 
 @dataclass(frozen=True)
 class OverEncoderConfig(TransformerConfig):
-    """A Transformer whose encoder may be RoBERTa, or that may be BART; what describes these is taken from their
-    ``config.json``.
-    """
+    """A Transformer whose encoder may be RoBERTa, or that may be BART; their ``config.json`` sets their sizes."""
 
     encoder: Literal["own", "roberta", "bart"] = setting(
         "own",
@@ -60,22 +58,22 @@ class OverEncoderConfig(TransformerConfig):
             self._require("encoder", self.may_be_decoder, f"own or roberta with model.architecture={self.architecture}")
             for name, value in BART.items():
                 self._require(name, getattr(self, name) == value, f"{value} with model.encoder=bart")
-            rule = f"model.encoder_width ({self.encoder_width}): one table of words serves both sides"
+            rule = f"model.encoder_width ({self.encoder_width}): both sides share the word embeddings"
             self._require("width", self.width == self.encoder_width, rule)
 
     @property
     def pretrained_encoder(self) -> bool:
-        """Whether the encoder comes from elsewhere."""
+        """Whether the encoder is pre-trained."""
         return self.encoder != "own"
 
     @property
     def pretrained_decoder(self) -> bool:
-        """Whether the decoder and the embeddings of the target come from elsewhere, too."""
+        """Whether the decoder and the target embeddings are also pre-trained."""
         return self.encoder == "bart"
 
     @property
     def may_be_decoder(self) -> bool:
-        """Whether the architecture's decoder is an ordinary one, whose layers may be those of a pre-trained one."""
+        """Whether the architecture has an ordinary decoder, which may be pre-trained."""
         return False
 
     @property
@@ -90,22 +88,22 @@ class OverEncoderConfig(TransformerConfig):
 
     @property
     def longest_source(self) -> int | None:
-        """The most tokens, </s> included, of a source that there are positions for."""
+        """Maximum source tokens, with </s>, by the positions; None: no limit."""
         if not self.pretrained_encoder:
             return None
-        return self.encoder_positions - OFFSET + (-1 if self.encoder_marks else 1)  # <s> beside </s>, or neither
+        return self.encoder_positions - OFFSET + (-1 if self.encoder_marks else 1)  # both <s> and </s>, or neither
 
     @property
     def longest_target(self) -> int | None:
-        """The same of a target; None where any length will do."""
+        """As :attr:`longest_source`, of the target."""
         return self.encoder_positions - OFFSET if self.pretrained_encoder and self.positions == "encoder" else None
 
     def layers_of_encoder(self) -> int:
-        """How many layers the pre-trained encoder has."""
+        """Number of layers of the pre-trained encoder."""
         return self.encoder_layers
 
     def encoder_as_layers(self) -> TransformerConfig:
-        """The pre-trained encoder's layers as a configuration of ours."""
+        """The pre-trained encoder's layers in our settings."""
         return TransformerConfig(
             width=self.encoder_width,
             feedforward_width=self.encoder_feedforward_width,

@@ -1,4 +1,4 @@
-"""Settings of the lexical translation mechanism, which several architectures have; imports no torch."""
+"""Settings of the lexical translation mechanism of several architectures; without torch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WITH_FILE = ("hard", "soft", "learned")
 
 @dataclass(frozen=True)
 class LexicalConfig:
-    """How the output layer translates single words (Akyürek and Andreas, 2021)."""
+    """Lexical translation in the output layer (Akyürek and Andreas, 2021)."""
 
     lexicon: Literal["none", "copy", "hard", "soft", "learned", "uniform", "random"] = setting(
         "none",
@@ -36,7 +36,7 @@ class LexicalConfig:
 
     @property
     def needs_lexicon(self) -> bool:
-        """Whether a lexicon file says what words stand for."""
+        """Whether the model needs a lexicon file."""
         return self.lexicon in WITH_FILE
 
     @property
@@ -46,27 +46,27 @@ class LexicalConfig:
 
     @property
     def lexicon_is_one_word(self) -> bool:
-        """Whether every source word stands for one target word at most."""
+        """Whether every source word has at most one translation."""
         return self.lexicon == "copy" or (self.lexicon == "hard" and self.lexicon_rules == "coded")
 
 
-def check_lexicon(model: object, given: object, init: object = None) -> None:
-    """Check that there is a lexicon file where a model needs one, and only there.
+def check_lexicon(model: object, lexicon: object, init: object = None) -> None:
+    """Check that there is a lexicon file if, and only if, a model needs one.
 
-    :param model: any model's configuration; ``given``: the file, or None.
-    :param init: the checkpoint that the model starts from, whose lexicon it takes, or None.
-    :raises InputError: there is none, or there is one.
+    :param model: any model's configuration; ``lexicon``: the file, or None.
+    :param init: the checkpoint that the model starts from, with its lexicon, or None.
+    :raises InputError: the file is missing or not needed.
     """
     needed = isinstance(model, LexicalConfig) and model.needs_lexicon
-    if given is not None and init is not None:
+    if lexicon is not None and init is not None:
         raise InputError(
-            f"{given}: a model that starts from {init} has its lexicon; leave {argument('lexicon')} or "
-            f"{argument('init')} out"
+            f"{lexicon}: a model that starts from {init} already has a lexicon; leave out {argument('lexicon')} or "
+            f"{argument('init')}"
         )
-    if needed and given is None and init is None:
+    if needed and lexicon is None and init is None:
         raise InputError(
-            f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn and "
-            f"give it to cgbench train or train-ensemble with {argument('lexicon')}"
+            f"model.lexicon={getattr(model, 'lexicon', '')}: needs a lexicon; make one with cgbench lexicon learn, and "
+            f"add it with {argument('lexicon')}"
         )
-    if given is not None and not needed:
-        raise InputError(f"{given}: this model reads no lexicon; set model.lexicon to {', '.join(WITH_FILE)}")
+    if lexicon is not None and not needed:
+        raise InputError(f"{lexicon}: this model uses no lexicon; set model.lexicon to {', '.join(WITH_FILE)}")

@@ -1,7 +1,7 @@
-"""Training methods by name: what each minimises, its settings, and where it comes from.
+"""The registry of training methods: settings, objective and source of each.
 
-This file imports no torch, so that every check of a configuration is instant. The objectives themselves are in
-:mod:`cgbench.models.training.objective` and a file each for the methods that add to it.
+It does not import torch, so that every check of a configuration is instant. The objectives are in
+:mod:`cgbench.models.training.objective` and one file per method.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cgbench.settings import setting
 
 @dataclass(frozen=True)
 class SeqMixConfig(MethodConfig):
-    """SeqMix (Guo et al., 2020): train on mixtures of two random pairs, sentence by sentence."""
+    """SeqMix (Guo et al., 2020): train on mixtures of random pairs of sentences."""
 
     alpha: float = setting(
         0.1,
@@ -27,10 +27,10 @@ class SeqMixConfig(MethodConfig):
 
 @dataclass(frozen=True)
 class CRegConfig(MethodConfig):
-    """CReg (Yin et al., 2023): equal tokens have similar states in all contexts, and two views equal predictions.
+    """CReg (Yin et al., 2023): equal tokens get similar states in all contexts, and two views similar predictions.
 
     L = cross entropy + alpha·(contrastive loss of states) + beta·(distance of the predictions of two dropout masks).
-    The defaults are the authors' script for CoGnition, where it differs from the paper, too (alpha 0.5 there).
+    The defaults follow the authors' script for CoGnition, even where it differs from the paper (alpha 0.5 there).
     """
 
     states: Literal["decoder", "encoder"] = setting(
@@ -70,10 +70,10 @@ class CRegConfig(MethodConfig):
 
 @dataclass(frozen=True)
 class BowConfig(MethodConfig):
-    """Bow (after Raunak et al., 2019): train the encoder first to say which words the target has.
+    """Bow (after Raunak et al., 2019): first train the encoder to predict the words of the target.
 
-    Neither that paper's abstract nor those that compare with it give the details: the mean of the top encoder states,
-    one linear map to the target's dictionary, the mean log-probability of the target's tokens, are ours.
+    Neither that paper's abstract nor the papers that compare with it give the details. The mean of the top encoder
+    states, one linear map to the target's vocabulary, and the mean log-probability of the target's tokens are ours.
     """
 
     epochs: int = setting(
@@ -83,7 +83,7 @@ class BowConfig(MethodConfig):
 
 @dataclass(frozen=True)
 class Method:
-    """One row of the table: its configuration, where the objective is, what it asks of an architecture, its source."""
+    """A row of the registry: configuration, objective and source."""
 
     config: type[MethodConfig]
     module: str
@@ -109,13 +109,13 @@ def check_method(model: ModelConfig, method: MethodConfig) -> None:
     if on_encoder and not model.has_encoder_states:
         setting = "creg with method.states=encoder" if isinstance(method, CRegConfig) else method.name
         raise InputError(
-            f"method.name={setting}: needs encoder states of the source alone, which architecture "
-            f"{model.architecture} does not have"
+            f"method.name={setting}: needs encoder states that depend only on the source; architecture "
+            f"{model.architecture} has none"
         )
     if isinstance(method, CRegConfig) and not model.projects_states:
         raise InputError(
-            f"method.name={method.name}: compares states that decide a prediction alone, which architecture "
-            f"{model.architecture} does not have" + (" with a lexicon" if hasattr(model, "lexicon") else "")
+            f"method.name={method.name}: needs decoder states that determine the prediction; architecture "
+            f"{model.architecture} has none" + (" with a lexicon" if hasattr(model, "lexicon") else "")
         )
     if isinstance(method, SeqMixConfig) and not model.takes_vectors:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Whole models from outside, to be trained further: what of them is a setting; no torch, no transformers.
+"""Settings for fine-tuning external models; without torch and transformers.
 
-They are no architectures of ours: what they are made of stands in their own ``config.json``.
+Their ``config.json`` defines their architecture.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from cgbench.settings import setting
 
 @dataclass(frozen=True)
 class HuggingFaceConfig(ModelConfig):
-    """A whole encoder-decoder of transformers (T5, BART, Marian, NLLB ...), trained further from its weights.
+    """A fine-tuned encoder-decoder from transformers (T5, BART, Marian, NLLB ...).
 
-    Layers and width are the model's own: they are taken from its ``config.json``, whatever is set here.
+    Its ``config.json`` sets layers and width, whatever is set here.
     """
 
     architecture: str = "hugging_face"
@@ -35,12 +35,12 @@ class HuggingFaceConfig(ModelConfig):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        rule = "none with model.adapter_rank, which trains nothing of the model itself"
+        rule = "none with model.adapter_rank, which freezes the whole model"
         self._require("freeze", not self.adapter_rank or self.freeze == "none", rule)
 
     @property
     def has_encoder_states(self) -> bool:
-        """See :class:`ModelConfig`: they stay inside the model."""
+        """See :class:`ModelConfig`."""
         return False
 
     @property

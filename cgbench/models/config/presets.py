@@ -1,7 +1,7 @@
-"""Presets, and configurations from names and values: a YAML file, ``--set key=value``, a checkpoint.
+"""Presets, and configurations from YAML files, ``--set key=value`` and checkpoints.
 
-A preset names one model, one training recipe and one way to cut words into subwords; presets are YAML files under
-``presets/``. A file that begins ``base: other`` says only what differs from that preset.
+A preset defines a model, its training and its tokenisation. Presets are YAML files under ``presets/``; a file with
+``base: other`` lists only the differences from that preset.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Preset:
-    """A model, its training and its subwords under one name.
+    """A named model with its training and tokenisation.
 
-    :param method: what is minimised in training.
-    :param paper: where the numbers are from; ``vocabulary``: sizes of its source and target dictionaries, specials
-        included. Both are for people: nothing is computed from them.
+    :param paper: source of the values; ``vocabulary``: sizes of the source and target vocabulary with special tokens.
+        Both are for information only.
     """
 
     name: str
@@ -43,9 +42,9 @@ class Preset:
         check_method(self.model, self.method)
 
     def replace(self, changes: Mapping[str, Any]) -> Preset:
-        """Return a copy with fields replaced by dotted name; strings are read by the type of the field.
+        """Return a copy with fields replaced by dotted name; strings are parsed by the field's type.
 
-        :raises InputError: an unknown name (with the nearest known one) or a value that does not fit.
+        :raises InputError: a name is unknown, or a value is invalid.
         """
         sections: dict[str, dict[str, Any]] = {name: {} for name in _SECTIONS}
         for key, value in changes.items():
@@ -61,11 +60,11 @@ class Preset:
     def _changed(self, section: str, fields: Mapping[str, Any]) -> Any:
         before = getattr(self, section)
         values = to_dict(before)
-        kind = _kind(section, {**values, **fields})
-        if kind is not type(before):
-            # What the new architecture or method does not have is left behind; what it adds has its defaults.
-            values = {key: value for key, value in values.items() if key in _names(kind)}
-        return _build(kind, section, {**values, **fields})
+        config = _class_of(section, {**values, **fields})
+        if config is not type(before):
+            # Drop fields that the new architecture or method does not have.
+            values = {key: value for key, value in values.items() if key in _names(config)}
+        return _build(config, section, {**values, **fields})
 
 
 _SECTIONS: dict[str, Any] = {
@@ -74,13 +73,13 @@ _SECTIONS: dict[str, Any] = {
     "text": TextConfig,
     "method": MethodConfig,
 }
-# Sections of which one setting decides what the others are, and the table of its values.
+# Sections with a setting that selects their class, and the registry of its values.
 _FAMILIES: dict[str, tuple[str, Mapping[str, Any]]] = {
     "model": ("architecture", {**ARCHITECTURES, **OUTSIDE}),
     "method": ("name", METHODS),
 }
 _NOTES = ("paper", "vocabulary")
-# Settings of 0.1, with the value that every model of today has.
+# Removed settings of version 0.1, with the value that all models now have.
 _REMOVED: dict[str, dict[str, Any]] = {
     "r_dangle": {
         "key_scale": 1.0,
@@ -112,22 +111,22 @@ def load_preset(name: str) -> Preset:
     data = with_bases(name, _read_file)
     if unknown := sorted(data.keys() - _SECTIONS.keys() - set(_NOTES)):
         raise unknown_setting(unknown[0], [*_SECTIONS, *_NOTES])
-    parts = {key: _build(_kind(key, data.get(key) or {}), key, data.get(key) or {}) for key in _SECTIONS}
+    parts = {key: _build(_class_of(key, data.get(key) or {}), key, data.get(key) or {}) for key in _SECTIONS}
     sizes = data.get("vocabulary")
     vocabulary = (int(sizes["source"]), int(sizes["target"])) if sizes else None
     return Preset(name, paper=data.get("paper", ""), vocabulary=vocabulary, **parts)
 
 
 def with_bases(name: str, read: Callable[[str], Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what the file of a preset says, over what the preset says that it names as its ``base``, and so on.
+    """Return the content of a preset's file, merged over that of its ``base``, and so on.
 
-    :param read: returns what one file says.
-    :raises InputError: a base leads back to itself.
+    :param read: returns the content of one file.
+    :raises InputError: the bases form a circle.
     """
     names, files = [name], [dict(read(name))]
     while base := files[-1].pop("base", None):
         if base in names:
-            raise InputError(f"model preset {name}: its bases never end: {', '.join([*names, base])}")
+            raise InputError(f"model preset {name}: circular bases: {', '.join([*names, base])}")
         names.append(base)
         files.append(dict(read(base)))
     result: dict[str, Any] = {}
@@ -142,34 +141,34 @@ def _read_file(name: str) -> Mapping[str, Any]:
 
 
 def architecture_preset(architecture: str) -> Preset:
-    """Return the defaults of an architecture, as a preset without a name.
+    """Return the defaults of an architecture as an unnamed preset.
 
     :raises InputError: there is no such architecture.
     """
-    parts = {key: kind() for key, kind in _SECTIONS.items() if key != "model"}
+    parts = {key: config() for key, config in _SECTIONS.items() if key != "model"}
     return Preset("", model=model_config({"architecture": architecture}), **parts)
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """Return the :class:`ModelConfig` that a checkpoint stored.
+    """Return the :class:`ModelConfig` of a checkpoint.
 
-    :raises InputError: an unknown field, or a value that does not fit.
+    :raises InputError: a field is unknown, or a value is invalid.
     """
-    return _build(_kind("model", values), "model", values)
+    return _build(_class_of("model", values), "model", values)
 
 
 def training_config(values: Mapping[str, Any]) -> TrainingConfig:
-    """Return the :class:`TrainingConfig` that a checkpoint stored (errors as :func:`model_config`)."""
+    """Return the :class:`TrainingConfig` of a checkpoint; errors as in :func:`model_config`."""
     return _build(TrainingConfig, "training", values)
 
 
 def method_config(values: Mapping[str, Any]) -> MethodConfig:
-    """Return the :class:`MethodConfig` that a checkpoint stored (errors as :func:`model_config`)."""
-    return _build(_kind("method", values), "method", values)
+    """Return the :class:`MethodConfig` of a checkpoint; errors as in :func:`model_config`."""
+    return _build(_class_of("method", values), "method", values)
 
 
-def _kind(section: str, values: Mapping[str, Any]) -> Any:
-    """Return the class that configures a section with these values.
+def _class_of(section: str, values: Mapping[str, Any]) -> Any:
+    """Return the settings class of a section with these values.
 
     :raises InputError: there is no such architecture or method.
     """
@@ -184,29 +183,29 @@ def _kind(section: str, values: Mapping[str, Any]) -> Any:
     return table[name].config
 
 
-def _build(kind: type[T], section: str, values: Mapping[str, Any]) -> T:
+def _build(config: type[T], section: str, values: Mapping[str, Any]) -> T:
     choice, table = _FAMILIES.get(section, ("", {}))
     if section == "model":
         values = _without_removed(values)
     for key in values:
         owners = [name for name, entry in table.items() if key in _names(entry.config)]
-        if owners and key not in _names(kind):
+        if owners and key not in _names(config):
             raise InputError(
                 f"{section}.{key}: not a setting of {_noun(section)} {values.get(choice, next(iter(table)))}, "
                 f"but of {', '.join(owners)}"
             )
-    return make_settings(kind, values, section, _all_keys)
+    return make_settings(config, values, section, _all_keys)
 
 
 def _without_removed(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Leave out what checkpoints of 0.1 store of settings that were removed.
+    """Leave out removed settings of version 0.1.
 
-    :raises InputError: a setting had another value than the one that models still have.
+    :raises InputError: a setting has a value that is no longer supported.
     """
     removed = _REMOVED.get(str(values.get("architecture")), {})
     for name in removed.keys() & values.keys():
         if str(values[name]).lower() != str(removed[name]).lower():
-            raise InputError(f"model.{name}={values[name]}: this setting was removed in 0.2; cgbench 0.1 has it")
+            raise InputError(f"model.{name}={values[name]}: this setting was removed in 0.2; use cgbench 0.1")
     return {name: value for name, value in values.items() if name not in removed}
 
 
@@ -214,10 +213,10 @@ def _noun(section: str) -> str:
     return "architecture" if section == "model" else "method"
 
 
-def _names(kind: Any) -> set[str]:
-    return {field.name for field in dataclasses.fields(kind)}
+def _names(config: Any) -> set[str]:
+    return {field.name for field in dataclasses.fields(config)}
 
 
 def _all_keys() -> list[str]:
     families = ((section, entry.config) for section, (_, table) in _FAMILIES.items() for entry in table.values())
-    return [f"{section}.{name}" for section, kind in (*_SECTIONS.items(), *families) for name in _names(kind)]
+    return [f"{section}.{name}" for section, config in (*_SECTIONS.items(), *families) for name in _names(config)]

@@ -1,1 +1,1 @@
-"""Which target words a source word stands for: learners, files, matrix, picture."""
+"""Bilingual lexicons: learners, files, matrix, heat map."""

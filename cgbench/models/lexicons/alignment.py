@@ -1,7 +1,7 @@
-"""Lexicons from word alignments: IBM Model 1 and Model 2 with links near the diagonal, as fast_align learns them.
+"""Lexicons from word alignments: IBM Model 1, and Model 2 with a preference for the diagonal, as in fast_align.
 
 fast_align: Dyer, Chahuneau and Smith (2013). The authors of the lexicon paper describe Model 2 but ran fast_align with
-``-o`` alone, which is Model 1: without ``-d`` it has no diagonal whose tension it could optimise.
+only ``-o``, which is Model 1: without ``-d`` there is no diagonal whose tension it could optimise.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Literal
 
 import numpy as np
 
-from cgbench.models.lexicons.bitext import Bitext, Meetings, meetings
+from cgbench.models.lexicons.bitext import Bitext, Cooccurrences, find_cooccurrences
 from cgbench.models.lexicons.counting import Entries
 from cgbench.settings import setting
 
-START = 1e-9  # of every probability, as in fast_align
+START = 1e-9  # initial probability, as in fast_align
 
 
 @dataclass(frozen=True)
 class IBM1Settings:
-    """Settings of Model 1: links to all words of a sentence, and to the empty word, are alike."""
+    """Settings of Model 1: links to all words of a sentence, and to the empty word, are equally likely."""
 
     iterations: int = setting(
         5,
@@ -46,22 +46,22 @@ class IBM2Settings(IBM1Settings):
 
 
 def ibm(text: Bitext, settings: IBM1Settings) -> Entries:
-    """How often words are linked (section 4.1, equation 12).
+    """Count how often words are linked (section 4.1, equation 12).
 
-    :returns: source ids, target ids, and links in the whole text.
+    :returns: source ids, target ids, and numbers of links.
     """
-    met = meetings(text, cells=True)
+    met = find_cooccurrences(text, cells=True)
     numbers, counts = np.unique(links(text, met, settings)[0], return_counts=True)
     return met.source[numbers], met.target[numbers], counts
 
 
-def links(text: Bitext, met: Meetings, settings: IBM1Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def links(text: Bitext, met: Cooccurrences, settings: IBM1Settings) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Align a text; ``met`` has its cells.
 
-    :returns: of each link the meeting, and the places of source and target word in the text as a whole, int64 [L].
+    :returns: of each link the co-occurrence, and the positions of source and target word in the text, int64 [L].
     """
     ways = (True, False) if settings.links == "intersect" else (True,)
-    with ThreadPoolExecutor(2) as pool:  # the loops release the interpreter lock
+    with ThreadPoolExecutor(2) as pool:  # the kernels release the interpreter lock
         forward, *reverse = pool.map(lambda way: align(text, met, way, settings), ways)
     target = np.flatnonzero(forward >= 0)
     sentence = np.repeat(np.arange(len(text)), text.target.lengths)[target]
@@ -73,20 +73,20 @@ def links(text: Bitext, met: Meetings, settings: IBM1Settings) -> tuple[np.ndarr
     return met.cells[met.offsets[sentence] + i * text.target.lengths[sentence] + j], source, target
 
 
-def align(text: Bitext, met: Meetings, forward: bool, settings: IBM1Settings) -> np.ndarray:
-    """Explain each word of one side by a word of the other, or by the empty word.
+def align(text: Bitext, met: Cooccurrences, forward: bool, settings: IBM1Settings) -> np.ndarray:
+    """Align each word of one side with a word of the other, or with the empty word.
 
-    :param forward: source words explain target words; else the other way round.
-    :returns: the place of that word in its sentence, -1 for the empty word, int64 [explained words].
+    :param forward: align target words with source words; else the reverse.
+    :returns: the position of that word in its sentence, -1 for the empty word, int64 [aligned words].
     """
     from cgbench.models.lexicons.kernels import best_links, expect
 
-    made = text.target if forward else text.source
+    aligned = text.target if forward else text.source
     condition = met.source if forward else met.target
     lengths = np.stack([text.source.lengths, text.target.lengths], 1)
-    read = (lengths, made.ids, met.cells, met.offsets, forward)
+    read = (lengths, aligned.ids, met.cells, met.offsets, forward)
     prior = Prior(lengths if forward else lengths[:, ::-1], settings)
-    t, null_t = np.full(len(condition), START), np.full(len(made.words), START)
+    t, null_t = np.full(len(condition), START), np.full(len(aligned.words), START)
     for iteration in range(settings.iterations - 1):
         counts, null_counts = np.zeros_like(t), np.zeros_like(null_t)
         by_place = np.zeros(len(prior.table) if prior.by_place else 0)
@@ -99,13 +99,13 @@ def align(text: Bitext, met: Meetings, forward: bool, settings: IBM1Settings) ->
 
 
 class Prior:
-    """How probable links are before the words are known: a table over the shapes of sentence pairs.
+    """Prior probabilities of links, as a table by the lengths of a sentence pair.
 
-    :param lengths: of each sentence pair the words that explain and those that are explained, int64 [S, 2].
+    :param lengths: of each sentence pair, numbers of conditioning and of aligned words, int64 [S, 2].
 
-    ``table`` has rows of probabilities: of the empty word, then of each word that explains. For Model 1 there is one
-    row for each number of these; for Model 2 (``by_place``) one for each explained word of each shape. The rows of
-    sentence pair s begin at ``starts[s]``. ``tension`` is Model 2's.
+    A row of ``table`` has the probabilities of the empty word and of each conditioning word. Model 1 has one row per
+    number of these; Model 2 (``by_place``) one per aligned word of each pair of lengths. The rows of sentence pair s
+    begin at ``starts[s]``. ``tension`` is Model 2's.
     """
 
     def __init__(self, lengths: np.ndarray, settings: IBM1Settings) -> None:
@@ -116,11 +116,11 @@ class Prior:
             return_inverse=True,
             return_counts=True,
         )
-        given, made = shapes.T
-        sizes = (given + 1) * made
+        conditions, aligned = shapes.T
+        sizes = (conditions + 1) * aligned
         self.starts = (np.cumsum(sizes) - sizes)[which]
-        shape = np.repeat(np.arange(len(shapes)), made)  # of each row
-        widths = given[shape] + 1
+        shape = np.repeat(np.arange(len(shapes)), aligned)  # of each row
+        widths = conditions[shape] + 1
         self.table = np.repeat(1 / widths, widths)
         if isinstance(settings, IBM2Settings):
             self._null, self.tension = settings.null_probability, settings.tension
@@ -129,38 +129,38 @@ class Prior:
 
     @property
     def read(self) -> tuple[np.ndarray, np.ndarray, bool]:
-        """What the compiled loops read of it."""
+        """The arguments of the kernels."""
         return self.table, self.starts, self.by_place
 
     def update(self, links: np.ndarray) -> None:
-        """Fit the tension of Model 2 to expected links, one number a place of the table, as fast_align does."""
-        measured = float(links[self._words] @ self._measured) / self._explained
+        """Fit the tension of Model 2 to expected links, one number per entry of the table, as in fast_align."""
+        measured = float(links[self._words] @ self._measured) / self._aligned
         for _ in range(8):
             weights = self._weights()
             means = np.add.reduceat(weights * self._distance, self._rows) / np.add.reduceat(weights, self._rows)
-            predicted = float(self._times @ means) / self._explained
+            predicted = float(self._times @ means) / self._aligned
             self.tension = min(max(self.tension + 20 * (measured - predicted), 0.1), 14.0)
         self._fill()
 
     def _prepare(self, shapes: np.ndarray, counts: np.ndarray, shape: np.ndarray, widths: np.ndarray) -> None:
-        """Lay out the distances from the diagonal, in rows without the empty word.
+        """Compute the distances from the diagonal, in rows without the empty word.
 
         :param counts: of each shape; ``shape`` and ``widths``: of each row of the table.
         """
-        given, made = shapes.T
+        conditions, aligned = shapes.T
         begin = np.cumsum(widths) - widths
         self._words = np.ones(len(self.table), bool)
         self._words[begin] = False
-        full = given[shape] > 0
-        self._widths = given[shape][full]
+        full = conditions[shape] > 0
+        self._widths = conditions[shape][full]
         self._rows = np.cumsum(self._widths) - self._widths
         i = (np.arange(len(self.table)) - np.repeat(begin, widths))[self._words] / np.repeat(self._widths, self._widths)
-        j = (np.arange(len(shape)) - (np.cumsum(made) - made)[shape] + 1) / made[shape]
+        j = (np.arange(len(shape)) - (np.cumsum(aligned) - aligned)[shape] + 1) / aligned[shape]
         self._distance = -np.abs(i - np.repeat(j[full], self._widths))
-        # fast_align counts explained words from 0 where it measures links, and from 1 where it predicts them.
-        self._measured = -np.abs(i - np.repeat((j - 1 / made[shape])[full], self._widths))
+        # fast_align counts aligned words from 0 when it measures links, but from 1 when it predicts them.
+        self._measured = -np.abs(i - np.repeat((j - 1 / aligned[shape])[full], self._widths))
         self._times = counts[shape][full]
-        self._explained = int((counts * made).sum())
+        self._aligned = int((counts * aligned).sum())
 
     def _weights(self) -> np.ndarray:
         return np.exp(self.tension * self._distance)

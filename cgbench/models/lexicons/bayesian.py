@@ -1,7 +1,7 @@
 """Lexicons from a Bayesian model of how children learn words (Frank, Goodman and Tenenbaum, 2007).
 
-As Akyürek and Andreas (2021) state it, sections 4.1 and C.2; their code was not published. A lexicon is a set of pairs
-of words; its posterior is explored by Metropolis-Hastings.
+The model follows Akyürek and Andreas (2021), sections 4.1 and C.2; their code was not published. A lexicon is a set of
+word pairs, sampled from the posterior by Metropolis-Hastings.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.models.lexicons.bitext import Bitext, meetings
+from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
 from cgbench.models.lexicons.counting import Entries, Rules
 from cgbench.settings import setting
 
@@ -40,16 +40,16 @@ class BayesianSettings:
 
     def __post_init__(self) -> None:
         if self.steps - self.burn_in <= self.every:
-            raise InputError("no sample would be taken: steps must exceed burn_in by more than every")
+            raise InputError("no samples: steps must exceed burn_in by more than every")
 
 
 def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
     """Sample lexicons.
 
-    Half of the proposals add an entry, drawn in proportion to the number of sentence pairs that both words occur in;
-    half remove one, all being alike.
+    Half of the proposals add an entry, with probability proportional to the number of sentence pairs with both words;
+    the other half remove one, uniformly.
 
-    :returns: source ids, target ids, and how many samples of all runs have the entry, or which share of them.
+    :returns: source ids, target ids, and the number or share of samples of all runs with the entry.
     """
     posterior = Posterior(text, settings)
     proposals = np.cumsum(posterior.sentences) / posterior.sentences.sum()
@@ -68,7 +68,7 @@ def bayesian(text: Bitext, settings: BayesianSettings) -> Entries:
 
 
 def _propose(posterior: Posterior, proposals: np.ndarray, random: np.random.Generator) -> None:
-    """Add or remove one entry, or leave the lexicon as it is."""
+    """Add or remove one entry, or keep the lexicon unchanged."""
     add = random.random() < 0.5
     drawn, accept = random.random(), random.random()
     size = posterior.size
@@ -81,7 +81,7 @@ def _propose(posterior: Posterior, proposals: np.ndarray, random: np.random.Gene
             return
         entry = int(np.flatnonzero(posterior.linked)[int(drawn * size)])
     share = proposals[entry] - (proposals[entry - 1] if entry else 0.0)
-    # How likely this step is to be undone, over how likely it is to be done.
+    # Probability of the reverse proposal over that of the proposal.
     ratio = 1 / ((size + 1) * share) if add else size * share
     changed = posterior.toggled(entry)
     if accept < ratio * np.exp(min(changed.log - posterior.log, 700.0)):
@@ -98,38 +98,38 @@ class _Toggled:
 class Posterior:
     """A lexicon and the logarithm of its posterior, up to a constant (equation 14).
 
-    ``linked`` says of each pair of words that meet whether it is an entry, bool [P]; ``source``, ``target``: its words.
-    A word that does not refer is drawn from all source words, those of the lexicon being ``kappa`` times as likely; one
-    that does is drawn, for each target word of the sentence, from the source words linked to it, all being alike.
+    ``linked``, bool [P]: whether each co-occurring pair of words is an entry; ``source``, ``target``: its words. A
+    non-referring word is drawn from all source words, those in the lexicon with ``kappa`` times the probability. A
+    referring word is drawn, for each target word of the sentence, uniformly from the source words linked to it.
     """
 
     def __init__(self, text: Bitext, settings: BayesianSettings) -> None:
-        met = meetings(text, cells=True)
+        met = find_cooccurrences(text, cells=True)
         if not len(met.source):
             raise InputError("no sentence pair has words on both sides to learn from")
         self.source, self.target, self.sentences = met.source, met.target, met.sentences
         self._settings, self._words = settings, text.source.ids
-        # Which source words stand beside which target word, by target word: the meeting, the source word's place, and
-        # how often the target word occurs in that sentence.
+        # The source words in the sentences of each target word: the co-occurrence, the source word's position, and
+        # the count of the target word in that sentence.
         place = np.repeat(np.arange(len(self._words)), np.repeat(text.target.lengths, text.source.lengths))
-        beside, first, self._times = np.unique(
+        keys, first, self._times = np.unique(
             met.target[met.cells] * np.int64(len(self._words)) + place, return_index=True, return_counts=True
         )
         self._cells, self._places = met.cells[first], place[first]
-        words = beside // len(self._words)
+        words = keys // len(self._words)
         self._begin = np.searchsorted(words, np.arange(len(text.target.words) + 1))
         self.clear()
 
     def clear(self) -> None:
-        """Start from the lexicon without entries."""
+        """Start from the empty lexicon."""
         self.linked = np.zeros(len(self.source), bool)
         self.size = 0
         self._entries = np.zeros(int(self._words.max()) + 1, np.int64)  # of each source word
-        self._referring = np.zeros(len(self._words))  # probability of each place, if it refers
+        self._referring = np.zeros(len(self._words))  # probability of each position if referring
         self.log = self._log(0, self._entries, self._referring)
 
     def toggled(self, entry: int) -> _Toggled:
-        """Return what adding ``entry``, or removing it where it is one, would change."""
+        """Return the change from adding ``entry``, or removing it if it is in the lexicon."""
         sign = -1 if self.linked[entry] else 1
         span = slice(self._begin[self.target[entry]], self._begin[self.target[entry] + 1])
         cells = self._cells[span]
@@ -144,7 +144,7 @@ class Posterior:
         return _Toggled(entry, referring, self._log(self.size + sign, entries, referring))
 
     def accept(self, changed: _Toggled) -> None:
-        """Make a change."""
+        """Apply a change."""
         sign = -1 if self.linked[changed.entry] else 1
         self.linked[changed.entry] ^= True
         self.size += sign

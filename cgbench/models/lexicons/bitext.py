@@ -1,4 +1,4 @@
-"""Parallel text as ids, and which words of one side meet which of the other: what every lexicon learner starts from."""
+"""Parallel text as ids, and the co-occurrences of source and target words: the input of all lexicon learners."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cgbench.errors import InputError
 from cgbench.machine import check_memory
 from cgbench.text.plain_text import word_bytes
 
-BYTES_A_WORD = 60  # of both sides: what the simplest learner takes (59 seen)
+BYTES_A_WORD = 60  # of both sides, for the simplest learner (59 measured)
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class WordSide:
     """One side of a parallel text.
 
     :param words: by id, in the order of their first occurrence.
-    :param ids: the words of all sentences, one after another, int32 [N].
+    :param ids: the words of all sentences, concatenated, int32 [N].
     :param lengths: words of each sentence, int64 [S].
     """
 
@@ -35,7 +35,7 @@ class WordSide:
 
     @cached_property
     def sentences(self) -> np.ndarray:
-        """In how many sentences each word occurs, int64 [V]."""
+        """Number of sentences with each word, int64 [V]."""
         sentence = np.repeat(np.arange(len(self.lengths)), self.lengths)
         present = np.unique(sentence * len(self.words) + self.ids)
         return np.bincount(present % len(self.words), minlength=len(self.words))
@@ -43,7 +43,7 @@ class WordSide:
 
 @dataclass(frozen=True)
 class Bitext:
-    """Pairs of sentences as ids; words are what ASCII white space separates."""
+    """Sentence pairs as ids; ASCII white space separates words."""
 
     source: WordSide
     target: WordSide
@@ -52,7 +52,7 @@ class Bitext:
     def read(cls, pairs: Iterable[tuple[str, str]]) -> Bitext:
         """Number the words of sentence pairs.
 
-        :raises InputError: one side of the text has no word.
+        :raises InputError: one side of the text has no words.
         """
         sides: tuple[_Numbering, _Numbering] = _Numbering(), _Numbering()
         for pair in pairs:
@@ -60,7 +60,7 @@ class Bitext:
                 side.add(sentence)
         for side, name in zip(sides, ("source", "target"), strict=True):
             if not side.words:
-                raise InputError(f"there is no word on the {name} side to learn from")
+                raise InputError(f"the {name} side has no words to learn from")
         return cls(sides[0].done(), sides[1].done())
 
     def __len__(self) -> int:
@@ -85,13 +85,13 @@ class _Numbering:
 
 
 @dataclass(frozen=True)
-class Meetings:
-    """The pairs of a source and a target word that occur in one sentence pair, each once, by source word.
+class Cooccurrences:
+    """The distinct pairs of a source and a target word that occur in the same sentence pair, by source word.
 
     :param source: id of the source word, int32 [P]; ``target``: of the target word, int32 [P].
-    :param sentences: in how many sentence pairs both occur, int64 [P].
-    :param cells: the number of the meeting of each source word i with each target word j of a sentence pair, int32;
-        that of sentence pair s is at ``offsets[s] + i * (target words) + j``. Empty if not asked for.
+    :param sentences: number of sentence pairs with both, int64 [P].
+    :param cells: index of the co-occurrence of each source word i with each target word j of a sentence pair, int32;
+        for sentence pair s at ``offsets[s] + i * (target words) + j``. Optional.
     """
 
     source: np.ndarray
@@ -101,17 +101,17 @@ class Meetings:
     offsets: np.ndarray
 
 
-def meetings(text: Bitext, cells: bool = False) -> Meetings:
-    """Count which words meet; ``cells``: and say of each place where two do which meeting it is (4 bytes a place)."""
-    from cgbench.models.lexicons.kernels import number_meetings
+def find_cooccurrences(text: Bitext, cells: bool = False) -> Cooccurrences:
+    """Find all co-occurrences; ``cells``: also index every position of one (4 bytes each)."""
+    from cgbench.models.lexicons.kernels import number_cooccurrences
 
     source, target = text.source, text.target
     sizes = source.lengths * target.lengths
     offsets = np.cumsum(sizes) - sizes
     if cells:
         places = int(sizes.sum())
-        check_memory(f"a text in which words meet at {places:,} places", 4 * places, "learn from shorter sentences")
-    found, sentences, counts, numbers = number_meetings(
+        check_memory(f"a text with {places:,} co-occurrences of words", 4 * places, "learn from shorter sentences")
+    found, sentences, counts, numbers = number_cooccurrences(
         np.argsort(source.ids, kind="stable"),
         np.bincount(source.ids, minlength=len(source.words)),
         np.repeat(np.arange(len(text)), source.lengths),
@@ -123,4 +123,6 @@ def meetings(text: Bitext, cells: bool = False) -> Meetings:
         offsets,
         np.empty(int(sizes.sum()) if cells else 0, np.int32),
     )
-    return Meetings(np.repeat(np.arange(len(source.words), dtype=np.int32), counts), found, sentences, numbers, offsets)
+    return Cooccurrences(
+        np.repeat(np.arange(len(source.words), dtype=np.int32), counts), found, sentences, numbers, offsets
+    )

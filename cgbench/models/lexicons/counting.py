@@ -1,7 +1,7 @@
-"""Lexicons from counts alone: the Simple rule and pointwise mutual information (Akyürek and Andreas, 2021, section 4).
+"""Lexicons from counts: the Simple rule and pointwise mutual information (Akyürek and Andreas, 2021, section 4).
 
-A sentence pair counts once for a word however often the word occurs in it. Where the authors' code and their paper
-differ, ``rules`` chooses: ``coded`` or ``described``.
+Counts are numbers of sentence pairs. ``rules`` selects the authors' code (``coded``) or their paper (``described``)
+where these differ.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Literal
 import numpy as np
 
 from cgbench.errors import InputError
-from cgbench.models.lexicons.bitext import Bitext, meetings
+from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
 from cgbench.settings import setting
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 Rules = Literal["coded", "described"]
-MOST_PAIRS = 20_000_000  # entries of a lexicon that a machine can still hold as text
+MOST_PAIRS = 20_000_000  # maximum entries of a lexicon
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,15 @@ class SimpleSettings:
 
 
 def simple(text: Bitext, settings: SimpleSettings) -> Entries:
-    """Words that occur together for logical reasons (section 4.2, equations 15 to 20).
+    """The Simple rule (section 4.2, equations 15 to 20).
 
-    A source word is sufficient for a target word that never lacks beside it, and necessary for one that never occurs
-    without it. A sufficient word stands for the target word unless another is sufficient and necessary.
+    A source word is sufficient for a target word that occurs in all its sentence pairs, and necessary for one that
+    never occurs without it. A sufficient word translates to the target word unless another word is sufficient and
+    necessary.
 
-    :returns: source ids, target ids, and in how many pairs both occur.
+    :returns: source ids, target ids, and numbers of pairs with both.
     """
-    met = meetings(text)
+    met = find_cooccurrences(text)
     sufficient = met.sentences == text.source.sentences[met.source]
     source, target, value = met.source[sufficient], met.target[sufficient], met.sentences[sufficient]
     winner = value == text.target.sentences[target]
@@ -76,25 +77,25 @@ class PMISettings:
 
     def __post_init__(self) -> None:
         if self.all_pairs and self.rules != "coded":
-            raise InputError("all_pairs belongs to rules=coded: words that never meet have no mutual information")
+            raise InputError("all_pairs needs rules=coded: words that never co-occur have no mutual information")
 
 
 def pmi(text: Bitext, settings: PMISettings) -> Entries:
-    """Pointwise mutual information of all words that meet (section 4.1, equation 13)."""
-    met = meetings(text)
+    """Pointwise mutual information of all co-occurring words (section 4.1, equation 13)."""
+    met = find_cooccurrences(text)
     tiny = 1e-7
     rows, columns = len(text.source.words), len(text.target.words)
     if settings.rules == "described":
         expected = text.source.sentences[met.source] * text.target.sentences[met.target]
         return met.source, met.target, np.log(met.sentences * len(text) / expected)
-    # exp(pmi), but for constants of a row, which the softmax removes
+    # exp(pmi), up to constants of a row, which the softmax cancels
     weight = met.sentences / (text.target.sentences[met.target] + tiny)
-    rest = tiny / (text.target.sentences + tiny)  # of words that do not meet
+    rest = tiny / (text.target.sentences + tiny)  # of words that do not co-occur
     total = np.bincount(met.source, weight - rest[met.target], rows) + rest.sum()
     if not settings.all_pairs:
         return met.source, met.target, 100 * weight / total[met.source]
     if rows * columns > MOST_PAIRS:
-        raise InputError(f"all_pairs: {rows:,} x {columns:,} words make too many entries; leave it out")
+        raise InputError(f"all_pairs: {rows:,} x {columns:,} words have too many entries; leave it out")
     value = np.tile(rest, (rows, 1))
     value[met.source, met.target] = weight
     return (

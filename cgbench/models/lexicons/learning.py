@@ -1,4 +1,4 @@
-"""Learn a lexicon from a corpus and write it: what ``cgbench lexicon learn`` does."""
+"""Learn a lexicon from a corpus and write it (``cgbench lexicon learn``)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class LexiconRequest(PairOptions):
 
 @accepts(LexiconRequest)
 def learn(request: LexiconRequest) -> Learned:
-    """Learn a lexicon as Akyürek and Andreas (2021) do, and write it.
+    """Learn a lexicon as in Akyürek and Andreas (2021), and write it.
 
-    :raises InputError: the corpus cannot be read, a setting is wrong, or no word stands for another.
+    :raises InputError: the corpus cannot be read, a setting is invalid, or the lexicon would be empty.
     """
     out, spec = as_path(request.out), as_corpus(request.corpus, request.columns, "train")
     check_output(out, spec.files)
@@ -45,6 +45,6 @@ def learn(request: LexiconRequest) -> Learned:
     pairs = normalise_pairs(read_pairs(spec), request.normalisation_of(spec), str(spec))
     learned = learn_lexicon(request.method, pairs, request.settings)
     if not len(learned.lexicon):
-        raise InputError(f"{spec}: no word stands for another by the rules of {request.method}; nothing was written")
+        raise InputError(f"{spec}: method {request.method} finds no entries; nothing was written")
     learned.lexicon.save(out)
     return learned

@@ -1,7 +1,7 @@
-"""Lexicons: which target words a source word stands for; files of them; the learners by name.
+"""Bilingual lexicons, their files, and the registry of learners.
 
 From *Lexicon Learning for Few-Shot Neural Sequence Modeling* (Akyürek and Andreas, 2021), section 4. A lexicon is
-learned once from the training text and handed to a model as a matrix (:mod:`cgbench.models.lexicons.matrix`).
+learned from the training data and passed to a model as a matrix (:mod:`cgbench.models.lexicons.matrix`).
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ HEADER = "source\ttarget\tvalue"
 
 @dataclass(frozen=True)
 class Lexicon:
-    """How strongly source and target words belong together; what a value means is the learner's.
+    """Strengths of pairs of source and target words; their meaning depends on the learner.
 
-    The source words of a learned lexicon stand in the order of their first occurrence in the text, the targets of each
-    from the strongest down. It is kept in arrays: one of a large text has millions of entries.
+    In a learned lexicon the source words are in the order of their first occurrence, and the targets of each from the
+    strongest to the weakest.
 
     :param source_words: those with entries; ``target_words``: by the numbers in ``targets``.
     :param begin: the first entry of each source word, int64 [source words + 1].
@@ -54,9 +54,9 @@ class Lexicon:
 
     @classmethod
     def of(cls, entries: Mapping[str, Mapping[str, float]]) -> Lexicon:
-        """Take ``entries[source word][target word]``; words without entries are left out.
+        """Make a lexicon from ``entries[source word][target word]``; words without entries are dropped.
 
-        :raises InputError: an entry is not a finite number.
+        :raises InputError: a value is not a finite number.
         """
         entries = {word: row for word, row in entries.items() if row}
         numbers: dict[str, int] = {}
@@ -65,7 +65,7 @@ class Lexicon:
         lengths = [len(row) for row in entries.values()]
         strengths = np.array(values)
         if strengths.dtype.kind not in "iuf" or not np.isfinite(strengths).all():
-            raise InputError(f"{argument('entries')}: the strength of each entry must be a finite number")
+            raise InputError(f"{argument('entries')}: the value of each entry must be a finite number")
         return cls(list(entries), list(numbers), np.cumsum([0, *lengths]), np.array(targets, np.int64), strengths)
 
     @property
@@ -85,11 +85,11 @@ class Lexicon:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Lexicon:
-        """Read a lexicon: JSON as the paper's authors write it (``{"dax": {"RED": 6}}``), or TSV by the name's end.
+        """Read a lexicon: .tsv, or JSON in the format of the paper's authors (``{"dax": {"RED": 6}}``).
 
-        A digest beside it (``dax.json.sha256``), as :meth:`save` writes one, must be the file's.
+        If there is a checksum file (``dax.json.sha256``), as from :meth:`save`, it must match.
 
-        :raises InputError: the file is missing, damaged, of another form, or has no entry.
+        :raises InputError: the file is missing, damaged, of another format, or empty.
         """
         check_path(path=path)
         path = Path(path)
@@ -105,8 +105,7 @@ class Lexicon:
         return lexicon
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what :meth:`load` reads: TSV (a row an entry, under a header) to a name in .tsv, else JSON; and its
-        digest beside it."""
+        """Write a .tsv file (a header, one row per entry), else JSON; and its checksum file."""
         path = Path(path)
         if path.suffix == ".tsv":
             rows = (f"{source}\t{target}\t{value}" for source, row in self.items() for target, value in row.items())
@@ -130,7 +129,7 @@ def _read_tsv(path: Path) -> dict[str, dict[str, float]]:
             strength = _number(value)
         except ValueError:
             raise InputError(
-                f"{path}, row {number}: source word, target word and a number are needed, with tabs between"
+                f"{path}, row {number}: needs a source word, a target word and a number, separated by tabs"
             ) from None
         row = entries.setdefault(source, {})
         if target in row:
@@ -161,26 +160,26 @@ def _is_number(value: Any) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]], path: Path) -> dict[str, Any]:
-    """An object whose names differ; the others' entries would be lost without a word."""
+    """An object without repeated names, which JSON would silently overwrite."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise InputError(f"{path}: {twice!r} is there twice; make one entry of the two")
+        raise InputError(f"{path}: {twice!r} occurs twice; merge the two entries")
     return found
 
 
 def check_suffix(path: Path) -> None:
-    """Check that a lexicon is not packed.
+    """Check that the name of a lexicon is not that of a compressed file.
 
-    :raises InputError: its name says that it is.
+    :raises InputError: it is.
     """
     if path.suffix in (".gz", ".zst"):
-        raise InputError(f"{path}: lexicons are plain .json or .tsv; leave {path.suffix} out")
+        raise InputError(f"{path}: a lexicon cannot be compressed; use .json or .tsv")
 
 
 @dataclass(frozen=True)
 class Learner:
-    """One learner: its settings, and the function from a text and settings to source ids, target ids and values."""
+    """A learner: its settings, and the function from a text and settings to source ids, target ids and values."""
 
     settings: Any
     learn: Callable[[Bitext, Any], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -197,7 +196,7 @@ LEARNERS = {
 
 @dataclass(frozen=True)
 class Learned:
-    """A lexicon, how it was learned, and what of (``pairs``, ``source_words``, ``target_words``: types)."""
+    """A lexicon, how it was learned, and the numbers of sentence pairs and of distinct words of the text."""
 
     lexicon: Lexicon
     signature: str
@@ -210,10 +209,10 @@ def learn_lexicon(method: str, pairs: Iterable[Pair], changes: Mapping[str, Any]
     """Learn a lexicon from sentence pairs.
 
     :param method: one of :data:`LEARNERS`; ``changes``: of its settings.
-    :raises InputError: an unknown method or setting, or a text without words.
+    :raises InputError: the method or a setting is unknown, or the text has no words.
     """
     if method not in LEARNERS:
-        raise InputError(f"there is no lexicon learner {method}{did_you_mean(method, LEARNERS)}")
+        raise InputError(f"unknown lexicon learner {method}{did_you_mean(method, LEARNERS)}")
     learner = LEARNERS[method]
     settings = apply_settings(learner.settings, changes or {})
     text = Bitext.read(pairs)

@@ -1,7 +1,7 @@
-"""A lexicon as the matrix L of a model's lexical translation: for each source word a distribution over target words.
+"""The matrix L of a model's lexical translation: for each source word a distribution over target words.
 
-Akyürek and Andreas (2021), section 4. Their code and their paper differ in how the matrix is made from the values of
-the lexicon; ``lexicon_rules`` of a model's configuration chooses.
+Akyürek and Andreas (2021), section 4. Their code and their paper differ in the conversion of a lexicon's values to the
+matrix; ``lexicon_rules`` in a model's configuration selects one.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from cgbench.models.special_ids import SPECIALS
 from cgbench.models.text.subwords import Subwords
 from cgbench.plots import Heatmap
 
-NO_WORDS = (*SPECIALS, "<copy>")  # entries that stand for themselves, never for other words
-SHOWN = 5  # words named in a message
-LARGEST = 80  # words of a side that can still be read in a picture
+NO_WORDS = (*SPECIALS, "<copy>")  # tokens that only translate to themselves
+SHOWN = 5  # maximum words in a message
+LARGEST = 80  # maximum words per side in a heat map
 
 
 def load_lexicon(model: Any, config: object, subwords: Subwords, lexicon: Path | None, seed: int) -> None:
-    """Set what the source words of a model stand for; nothing to do for a model without lexical translation.
+    """Set the lexicon matrix of a model with lexical translation.
 
     :param config: the model's.
-    :param lexicon: file of a lexicon, where ``config`` needs one.
+    :param lexicon: the lexicon file, if ``config`` needs one.
     :param seed: of a random start.
-    :raises InputError: the lexicon is empty, or names words that the dictionaries lack.
+    :raises InputError: the lexicon is empty, or has words that are not in the vocabularies.
     """
     import torch
 
@@ -50,21 +50,25 @@ def lexicon_matrix(
 ) -> np.ndarray:
     """Make the matrix L.
 
-    ``config.lexicon`` is where its values come from: a lexicon (``hard``: each source word stands for one target word,
-    the strongest, the first of several, τ = 0 in the paper; ``soft``, ``learned``: a softmax of the values over τ);
-    equal names alone (``copy``); 1/2 for all (``uniform``); or ``random``, uniform in [0, 1).
+    ``config.lexicon`` is the source of its values:
 
-    ``config.lexicon_rules`` for a lexicon. ``coded``: a word without entries stands for the word of its name, and where
-    there is none for the target words that nothing stands for (the first of them when hard); values are softmaxed over
-    the whole vocabulary, an equal name counting 1/2. ``described``: for the word of its name only where every source
-    word is a target word, else for all target words that no entry names alike, hard or soft; values are softmaxed over
-    the entries of the word. τ is ``config.lexicon_temperature``; the code's ``soft_temp`` is twice that, because it
-    doubles the values.
+    - ``hard``: a lexicon; each source word translates to its strongest target word, the first of ties (τ = 0 in the
+      paper);
+    - ``soft``, ``learned``: a lexicon; a softmax of the values with temperature τ;
+    - ``copy``: words translate to the same word;
+    - ``uniform``: 1/2 for all; ``random``: uniform in [0, 1).
 
-    :param lexicon: where ``config`` needs one; None otherwise.
+    ``config.lexicon_rules`` selects the treatment of words without entries. ``coded``: such a word translates to the
+    same word, or if that is not in the target vocabulary, to the target words without source words (to the first of
+    them if hard); the softmax is over the whole vocabulary, where the same word has value 1/2. ``described``: it
+    translates to the same word only if every source word is a target word, else uniformly to all target words without
+    entries, hard or soft; the softmax is over the entries of the word. τ is ``config.lexicon_temperature``; the code's
+    ``soft_temp`` is twice that, because it doubles the values.
+
+    :param lexicon: if ``config`` needs one.
     :param source: source vocabulary by id, V_x words; ``target``: target vocabulary, V_y words.
-    :returns: float32 [V_x, V_y]. A row sums to 1, or to 0 where a word stands for nothing.
-    :raises InputError: the lexicon is empty or names words that a vocabulary lacks.
+    :returns: float32 [V_x, V_y]. A row sums to 1, or to 0 for a word without translation.
+    :raises InputError: the lexicon is empty or has words that are not in a vocabulary.
     """
     hard, temperature = config.lexicon in ("hard", "copy"), config.lexicon_temperature
     shape = len(source), len(target)
@@ -93,7 +97,7 @@ Ordinary = tuple[np.ndarray, ...]
 
 
 def _coded(shape: tuple[int, int], entries: Entries | None, same: Entries, ordinary: Ordinary | None) -> np.ndarray:
-    """Half the matrix that the authors' code starts from; ``entries`` and ``ordinary`` are None for copying."""
+    """Half of the initial matrix in the authors' code; ``entries`` and ``ordinary`` are None for copying."""
     values = np.zeros(shape, np.float32)
     values[same[:2]] = 0.5
     if entries and ordinary:
@@ -115,7 +119,7 @@ def _described(
     values[entries[:2]] = entries[2]
     alone = np.isneginf(values).all(1) & ordinary[0]
     unmapped = np.isneginf(values).all(0) & ordinary[1]
-    share = np.setdiff1d(np.flatnonzero(ordinary[0]), same[0]).size > 0  # some source word is no target word
+    share = np.setdiff1d(np.flatnonzero(ordinary[0]), same[0]).size > 0  # some source word is not a target word
     if not share:
         values[same[0][alone[same[0]]], same[1][alone[same[0]]]] = 0
     matrix = _one_hot(values) if hard else _softmax(values, temperature)
@@ -133,7 +137,7 @@ def _one_hot(values: np.ndarray) -> np.ndarray:
 
 
 def _softmax(values: np.ndarray, temperature: float) -> np.ndarray:
-    """Of each row; a row of -inf becomes zeros."""
+    """Softmax of each row; a row of -inf becomes zeros."""
     highest = values.max(1, keepdims=True)
     weights = np.exp((values - np.where(np.isneginf(highest), 0, highest)) / np.float32(temperature))
     totals = weights.sum(1, keepdims=True)
@@ -151,7 +155,7 @@ def _same(source: Sequence[str], target: Sequence[str]) -> Entries:
 def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> Entries:
     """The entries of the lexicon by id.
 
-    :raises InputError: there is none, or it has words that a vocabulary lacks.
+    :raises InputError: there are none, or it has words that are not in a vocabulary.
     """
     if not len(lexicon):
         raise InputError("the lexicon is empty")
@@ -160,8 +164,8 @@ def _entries(lexicon: Lexicon, source: Sequence[str], target: Sequence[str]) -> 
     missing = [_missing(lexicon.source_words, sources, "source"), _missing(named, targets, "target")]
     if any(missing):
         raise InputError(
-            f"the lexicon names {' and '.join(filter(None, missing))} that the vocabulary lacks; learn it from the "
-            "training text as the model reads it, whole words (text.unit=words)"
+            f"the lexicon has {' and '.join(filter(None, missing))} not in the vocabulary; learn it from the same "
+            "training data, and train with whole words (text.unit=words)"
         )
     rows = np.repeat([sources[word] for word in lexicon.source_words], np.diff(lexicon.begin))
     columns = np.array([targets.get(word, -1) for word in lexicon.target_words])[lexicon.targets]
@@ -178,11 +182,11 @@ def _missing(named: Collection[str], vocabulary: Collection[str], side: str) -> 
 
 
 def lexicon_heatmap(lexicon: Lexicon, words: Sequence[str] = (), temperature: float = 0.1) -> Heatmap:
-    """A lexicon to be drawn, as in Figures 2 to 5 of the paper: a softmax of the values of each word's entries.
+    """A heat map of a lexicon, as in Figures 2 to 5 of the paper: a softmax of the values of each word's entries.
 
-    :param words: source words; all if none is given.
+    :param words: source words (default: all).
     :param temperature: of the softmax (paper: 0.1).
-    :raises InputError: a word has no entry, or there are too many words to read.
+    :raises InputError: a word has no entry, or there are too many words.
     """
     rows, entries = list(words) or list(lexicon.source_words), dict(lexicon.items())
     if missing := [word for word in rows if word not in entries]:
@@ -190,7 +194,7 @@ def lexicon_heatmap(lexicon: Lexicon, words: Sequence[str] = (), temperature: fl
     columns = list(dict.fromkeys(target for word in rows for target in entries[word]))
     if max(len(rows), len(columns)) > LARGEST:
         raise InputError(
-            f"{len(rows)} source and {len(columns)} target words are too many for a picture (at most {LARGEST}); "
+            f"{len(rows)} source and {len(columns)} target words are too many for a heat map (at most {LARGEST}); "
             f"choose some with {argument('words')}"
         )
     values = np.array([[entries[word].get(target, -np.inf) for target in columns] for word in rows])

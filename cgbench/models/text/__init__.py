@@ -1,1 +1,1 @@
-"""Text as ids: subwords, dictionaries, batches."""
+"""Text as ids: subwords, vocabularies, batches."""

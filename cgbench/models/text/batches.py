@@ -1,7 +1,7 @@
-"""Batches with a budget of tokens: rows of similar length, so that little of a batch is padding.
+"""Batches of rows of similar length with a token budget.
 
-As in fairseq, a batch holds as many rows as fit into ``max_tokens`` when every row is as long as the longest side of
-any of them. Which rows meet, and in which order batches come, depends on the seed and the epoch alone.
+As in fairseq, the number of rows times the longest side in a batch is at most ``max_tokens``. The content and order of
+batches depend only on the seed and the epoch.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from cgbench.models.parts.ragged import Ragged
 
 @dataclass(frozen=True)
 class Rows:
-    """Many sequences of ids in two flat arrays: row i is ``ids[offsets[i] : offsets[i + 1]]``, </s> last."""
+    """Sequences of ids in two flat arrays: row i is ``ids[offsets[i] : offsets[i + 1]]``, </s> last."""
 
     ids: np.ndarray
     offsets: np.ndarray
 
     @classmethod
     def pack(cls, sequences: Sequence[np.ndarray]) -> Rows:
-        """Join separate sequences."""
+        """Concatenate sequences."""
         lengths = np.fromiter((len(sequence) for sequence in sequences), np.int64, len(sequences))
         ids = np.concatenate(sequences) if sequences else np.zeros(0, np.int32)
         return cls(ids.astype(np.int32, copy=False), np.concatenate(([0], np.cumsum(lengths))))
@@ -35,31 +35,31 @@ class Rows:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Number of ids per row, </s> included."""
+        """Number of ids per row, with </s>."""
         return np.diff(self.offsets)
 
     def take(self, rows: np.ndarray, device: torch.device | str = "cpu") -> Ragged:
-        """Return the chosen rows as a batch."""
+        """Return rows as a batch."""
         ids = np.concatenate([self.ids[self.offsets[row] : self.offsets[row + 1]] for row in rows])
         return Ragged.of(ids, self.lengths[rows], device)
 
 
 def fits(source: np.ndarray, target: np.ndarray, max_length: int) -> np.ndarray:
-    """Return which pairs have no side longer than ``max_length``, by their lengths."""
+    """Return which pairs have no side longer than ``max_length``, from their lengths."""
     return np.maximum(source, target) <= max_length
 
 
 def make_batches(
     source: np.ndarray, target: np.ndarray, rows: np.ndarray, max_tokens: int, order: tuple[int, int] | None = None
 ) -> list[np.ndarray]:
-    """Cut ``rows`` into batches; a row longer than ``max_tokens`` is a batch of its own.
+    """Split ``rows`` into batches; a row longer than ``max_tokens`` is its own batch.
 
     :param source: lengths of all sources; ``target``: of all targets.
-    :param order: (seed, epoch) to shuffle by; None for batches from short to long.
+    :param order: (seed, epoch) for shuffling; None: batches by increasing length.
     """
     random = None if order is None else np.random.Generator(np.random.PCG64(list(order)))
     if random is not None:
-        rows = random.permutation(rows)  # decides which rows of equal lengths meet
+        rows = random.permutation(rows)  # shuffles rows of equal lengths
     rows = rows[np.lexsort((target[rows], source[rows]))]
     longest = np.maximum(source, target)[rows].tolist()
     cuts, first, width = [], 0, 0
@@ -73,5 +73,5 @@ def make_batches(
 
 
 def count_tokens(batches: Iterable[np.ndarray], lengths: np.ndarray) -> int:
-    """Number of real tokens in batches."""
+    """Number of tokens in batches, without padding."""
     return int(sum(lengths[batch].sum() for batch in batches))

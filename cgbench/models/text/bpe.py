@@ -1,7 +1,6 @@
-"""Byte pair encoding (Sennrich et al., 2016): learn merges from counted words, and cut words by them.
+"""Byte pair encoding (Sennrich et al., 2016): learn merges from word counts, and split words.
 
-A subword that ends a word ends with ``</w>``. The same counts give the same merges, whatever the machine, the run or
-the number of threads.
+A subword at the end of a word ends with ``</w>``. Merges are deterministic, whatever the machine or number of threads.
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ END_OF_WORD = "</w>"
 
 
 class Merges:
-    """Merges as a function from a word to its subwords.
+    """A function from a word to its subwords.
 
-    :param merges: pairs of subwords in the order in which they are joined; ``known``: other subwords there are.
+    :param merges: pairs of subwords in merge order; ``known``: further subwords.
     """
 
     def __init__(self, merges: Sequence[tuple[str, str]], known: Iterable[str]) -> None:
         models = require("tokenizers.models", "models")
-        # Subwords on the way to longer ones may occur on no side, yet the merges pass through them.
+        # Merges also need intermediate subwords, which may not occur on either side.
         parts = (part for left, right in merges for part in (left, right, left + right))
         vocabulary: dict[str, int] = {"<unk>": 0}
         for piece in (*known, *parts):
@@ -33,23 +32,23 @@ class Merges:
         )
 
     def __call__(self, word: str) -> list[str]:
-        """Return the subwords of a word; a character that is not known is ``<unk>``."""
+        """Return the subwords of a word; an unknown character is ``<unk>``."""
         return [token.value for token in self._model.tokenize(word)]
 
 
 def alphabet(words: Iterable[str]) -> list[str]:
-    """Return every character, alone and as the end of a word, in one order."""
+    """Return every character, alone and at the end of a word, in a fixed order."""
     characters = sorted({character for word in words for character in word})
     return [*characters, *(character + END_OF_WORD for character in characters)]
 
 
 def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
-    """Return up to ``merges`` merges, the most frequent pairs first; a pair that occurs once is not merged."""
+    """Return up to ``merges`` merges, the most frequent pairs first; pairs that occur once are not merged."""
     tokenizers = require("tokenizers", "models")
     trainers = require("tokenizers.trainers", "models")
     characters = alphabet(words)
-    # The trainer numbers the ends of words in the order of a hash table and breaks ties by number; naming the whole
-    # alphabet as special tokens fixes the numbers, and with them the merges.
+    # The trainer numbers word-final characters in random order and breaks ties by number. Passing the whole alphabet
+    # as special tokens fixes the numbers, and so the merges.
     trainer = trainers.BpeTrainer(
         vocab_size=len(characters) + merges,
         min_frequency=2,
@@ -66,7 +65,7 @@ def learn_merges(words: Counter[str], merges: int) -> list[tuple[str, str]]:
 
 
 def _repeated(words: Counter[str]) -> Iterator[str]:
-    """Yield lines in which each word occurs as often as it was counted, at most 1000 words per line."""
+    """Yield lines that repeat each word by its count, at most 1000 words per line."""
     for word, count in words.items():
         while count > 0:
             yield " ".join([word] * min(count, 1000))

@@ -1,10 +1,9 @@
-"""Lines of text as ids and back: subwords, words or characters, and one dictionary per side.
+"""Convert lines of text to ids and back: subwords, words or characters, with one vocabulary per side.
 
-Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) learned on source and target together;
-words are what ASCII white space separates; of characters, every one of the line is a token. Each side's dictionary
-holds the tokens that occur on that side of the training corpus, most frequent first, as ``subword-nmt`` and
-``fairseq-preprocess`` do without a threshold; or both sides share one. Ids 0 to 3 are <s>, padding, </s> and <unk> on
-both sides.
+Subwords come from a joint byte pair encoding (:mod:`cgbench.models.text.bpe`) of source and target; ASCII white space
+separates words; with characters, every one of a line is a token. A side's vocabulary contains the tokens on that side
+of the training data, most frequent first, as in ``subword-nmt`` and ``fairseq-preprocess`` without a threshold; or both
+sides share one. Ids 0 to 3 are <s>, padding, </s> and <unk> on both sides.
 """
 
 from __future__ import annotations
@@ -27,20 +26,19 @@ from cgbench.text.plain_text import word_bytes
 from cgbench.text.streams import read_lines
 
 FILE = "subwords.json"
-# Format 1 is subwords, format 2 names its unit: files of subwords stay what they were.
-# In format 3 the tokeniser of a pre-trained encoder reads the source, in format 4 that of a whole model both sides.
+# Format 1: subwords. Format 2: another unit. Format 3: the tokeniser of a pre-trained encoder for the source.
+# Format 4: the tokeniser of a pre-trained model for both sides.
 FORMATS = (1, 2, 3, 4)
 
 
 class Subwords:
-    """A unit of text and the two dictionaries; turns lines into ids and ids into lines.
+    """A text unit with two vocabularies; converts lines to ids and back.
 
-    :param merges: of subwords: pairs in the order in which they are joined.
-    :param source: source tokens by id, the specials first; ``target`` likewise.
+    :param merges: pairs of subwords in merge order.
+    :param source: source tokens by id, special tokens first; ``target``: target tokens.
     :param unit: see :class:`cgbench.models.config.common.TextConfig`.
-    :param tokenizer: JSON of the tokeniser that reads the source; merges and unit are then the target's alone, and
-        ``source`` is not looked at.
-    :param both: whether it reads the target, too; nothing else is then looked at.
+    :param tokenizer: JSON of a tokeniser for the source; ``source`` is ignored, merges and unit apply to the target.
+    :param both: use the tokeniser for both sides; all other arguments are ignored.
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class Subwords:
             raise InputError(f"subwords: unit {unit!r} is not one of {', '.join(UNITS)}")
         for side in (source, target):
             if tuple(side[: len(SPECIALS)]) != SPECIALS or len(set(side)) != len(side):
-                raise InputError("subwords: a dictionary must begin with <s> <pad> </s> <unk> and name nothing twice")
+                raise InputError("subwords: a vocabulary must begin with <s> <pad> </s> <unk> and have no duplicates")
         self.merges = [(str(left), str(right)) for left, right in merges]
         self.source, self.target, self.unit = list(source), list(target), unit
         pieces = Merges(self.merges, [*source, *target]) if unit == "subwords" else _whole
@@ -76,14 +74,14 @@ class Subwords:
     def learn(cls, source: Path, target: Path, config: TextConfig) -> Subwords:
         """Learn from two plain text files (see the text contract in ``docs/reference/formats.md``).
 
-        The same files give the same subwords, whatever the machine, the run or the number of threads.
+        The result is deterministic, whatever the machine or number of threads.
 
-        :raises InputError: there is no word to learn from.
+        :raises InputError: there are no words to learn from.
         """
         counts = [_count(path, _SPLITTERS[config.unit]) for path in (source, target)]
         both = counts[0] + counts[1]
         if not both:
-            raise InputError(f"{source}, {target}: no word to learn {config.unit} from")
+            raise InputError(f"{source}, {target}: no words to learn {config.unit} from")
         merges: list[tuple[str, str]] = []
         pieces: Callable[[str], list[str]] = _whole
         if config.unit == "subwords":
@@ -93,19 +91,19 @@ class Subwords:
         return cls(merges, _dictionary(first, pieces), _dictionary(second, pieces), config.unit)
 
     def with_source_by(self, tokenizer: str) -> Subwords:
-        """The same on the target side, with a source that a tokeniser reads; ``tokenizer``: its JSON."""
+        """The same target side, with a tokeniser (JSON) for the source."""
         return Subwords(self.merges, SPECIALS, self.target, self.unit, tokenizer)
 
     @classmethod
     def by(cls, tokenizer: str) -> Subwords:
-        """Both sides as a tokeniser reads and writes them; ``tokenizer``: its JSON."""
+        """Use a tokeniser (JSON) for both sides."""
         return cls([], SPECIALS, SPECIALS, tokenizer=tokenizer, both=True)
 
     @classmethod
     def load(cls, folder: Path) -> Subwords:
-        """Read what :meth:`save` wrote.
+        """Read a file from :meth:`save`.
 
-        :raises InputError: the file is missing, cut short or of another format.
+        :raises InputError: the file is missing, truncated or of another format.
         """
         data = read_json(ordinary_file(folder / FILE))
         check_recorded(folder / FILE)
@@ -126,7 +124,7 @@ class Subwords:
             return cls([(left, right) for left, right in data["merges"]], data["source"], data["target"])
         except InputError as error:
             raise InputError(f"{folder / FILE}: {error}") from None
-        except Exception as error:  # the BPE model raises plain ones for merges that do not fit its vocabulary
+        except Exception as error:  # from the BPE model, for inconsistent merges
             raise InputError(f"{folder / FILE}: not a subwords file ({error!r})") from None
 
     def save(self, folder: Path) -> None:
@@ -136,36 +134,33 @@ class Subwords:
 
     @property
     def source_size(self) -> int:
-        """Number of source ids, specials included."""
+        """Number of source ids, with special tokens."""
         return len(self.source)
 
     @property
     def target_size(self) -> int:
-        """Number of target ids, specials included."""
+        """Number of target ids, with special tokens."""
         return len(self.target)
 
     @property
     def digest(self) -> str:
-        """sha256 of the saved form: equal digests mean equal ids for every text."""
+        """sha256 of the saved file; equal digests mean equal ids for every text."""
         return hashlib.sha256(self._json().encode()).hexdigest()
 
     def encode_source(self, lines: Iterable[str]) -> list[np.ndarray]:
-        """Return the ids of each line, int32, </s> last; a line without a token is </s> alone."""
+        """Return the ids of each line, int32, </s> last; a line without tokens is only </s>."""
         return self._source.encode(lines)
 
     def encode_target(self, lines: Iterable[str]) -> list[np.ndarray]:
-        """The same for target lines."""
+        """As :meth:`encode_source`, for target lines."""
         return self._target.encode(lines)
 
     def unknown_source(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Yield every source word (or character) of which a part is not in the dictionary: line from 0, word."""
+        """Yield every source word (or character) with a part that is not in the vocabulary: line from 0, word."""
         return self._source.unknown(lines)
 
     def decode_target(self, ids: Iterable[int]) -> str:
-        """Return the text of target ids, words joined by one blank; what follows </s> and other specials are left out.
-
-        An unknown word is ``<unk>``.
-        """
+        """Return the text of target ids up to </s>, words separated by spaces, without special tokens but ``<unk>``."""
         if self.both:
             return str(self._target.decode(ids))
         pieces = []
@@ -190,12 +185,12 @@ class Subwords:
 
 
 class _Side:
-    """One side's dictionary, and the ids of every word met so far."""
+    """One side's vocabulary, with a cache of the ids of words."""
 
     def __init__(
         self, entries: Sequence[str], split: Callable[[str], list[bytes]], pieces: Callable[[str], list[str]]
     ) -> None:
-        # The specials stand for what is no text: a word that is spelt like one is unknown.
+        # A word that is spelt like a special token is unknown.
         self._ids = {entry: number for number, entry in enumerate(entries) if number >= len(SPECIALS)}
         self._split, self._pieces = split, pieces
         self._words: dict[bytes, tuple[int, ...]] = {}

@@ -71,8 +71,7 @@ def make_prototypes(
 
 
 def clustered_words(words: Sequence[str], counts: np.ndarray, least: int) -> np.ndarray:
-    """Return the ids of words to cluster: neither special tokens nor punctuation, with ``least`` occurrences or
-    more."""
+    """Return the ids of words to cluster: at least ``least`` occurrences, no special tokens, no punctuation."""
     marks = set(punctuation)
     plain = np.array([word.removesuffix(END_OF_WORD) not in marks for word in words])
     plain[: len(SPECIALS)] = False

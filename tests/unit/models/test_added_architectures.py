@@ -55,7 +55,7 @@ def test_the_example_is_configured_built_and_listed(add):
             "nowhere:ARCHITECTURE",
             r"model\.architecture=mean_of_layers: nowhere:ARCHITECTURE cannot be loaded \(.*nowhere",
         ),
-        ("json:loads", r"model\.architecture=mean_of_layers: json:loads is no Architecture"),
+        ("json:loads", r"model\.architecture=mean_of_layers: json:loads is not an Architecture"),
     ],
 )
 def test_an_entry_point_that_does_not_load_is_named(add, value, said):

@@ -129,7 +129,7 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
     for path in (tmp_path, tmp_path / "missing"):
         with pytest.raises(InputError, match=path.name):
             Ensemble.open(path)
-    with pytest.raises(InputError, match="no model was named"):
+    with pytest.raises(InputError, match="no model is named"):
         Ensemble.open([])
 
 

@@ -93,10 +93,10 @@ def test_lrf_without_text_and_models_with_nothing_to_show(save):
     folder, *_ = save(LRFConfig(architecture="lrf", fuse="source", **SHAPE))
     assert [panel.title for panel in inspect_checkpoint(folder, PAIRS)] == ["encoder"]
     for pairs in (None, []):
-        with pytest.raises(InputError, match="give some pairs"):
+        with pytest.raises(InputError, match="add pairs"):
             inspect_checkpoint(folder, pairs)
     folder, *_ = save(TransformerConfig(**SHAPE))
-    with pytest.raises(InputError, match="nothing to show of architecture transformer"):
+    with pytest.raises(InputError, match="architecture transformer has no layer weights"):
         inspect_checkpoint(folder)
 
 

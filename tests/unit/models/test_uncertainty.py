@@ -214,8 +214,8 @@ def test_a_prefix_every_member_rules_out():
         (EXAMPLE, [1.5, 0.0], "tokens must be whole numbers"),
         (EXAMPLE, [True, False], "tokens must be whole numbers"),
         ("abc", PRODUCED, "log_probs must be an array"),
-        (EXAMPLE + 3, PRODUCED, "add up to 1"),
-        (np.exp(EXAMPLE), PRODUCED, "add up to 1"),
+        (EXAMPLE + 3, PRODUCED, "sum to 1"),
+        (np.exp(EXAMPLE), PRODUCED, "sum to 1"),
     ],
 )
 def test_wrong_arguments(log_probs, tokens, message):

@@ -243,7 +243,7 @@ def test_what_is_no_pattern_and_no_rank(whole, adapter):
 @pytest.mark.parametrize(
     ("part", "value", "said"),
     [
-        ("added_tokens", 10**9, "has the id 1,000,000,000"),
+        ("added_tokens", 10**9, "has id 1,000,000,000"),
         ("normalizer", {"type": "Precompiled", "precompiled_charsmap": "AAAA"}, "its tokeniser cannot be loaded"),
         ("pre_tokenizer", {"type": "FixedLength", "length": 0}, "its tokeniser cannot be loaded"),
         ("unk_token", "<none>", "its tokeniser cannot encode the text"),

@@ -13,7 +13,7 @@ from shared_data import SHARED, needs
 from cgbench.errors import InputError
 from cgbench.models.lexicons.alignment import IBM1Settings, IBM2Settings, Prior, align, links
 from cgbench.models.lexicons.bayesian import BayesianSettings, Posterior
-from cgbench.models.lexicons.bitext import Bitext, meetings
+from cgbench.models.lexicons.bitext import Bitext, find_cooccurrences
 from cgbench.models.lexicons.lexicon import Lexicon, learn_lexicon
 from cgbench.text.formats import CorpusSpec, read_pairs
 from cgbench.text.streams import read_lines
@@ -29,7 +29,7 @@ def learn(method, pairs, **changes):
 def test_which_words_meet(seed):
     pairs = twins.random_pairs(seed)
     text = Bitext.read(pairs)
-    met = meetings(text, cells=True)
+    met = find_cooccurrences(text, cells=True)
     names = [(text.source.words[v], text.target.words[w]) for v, w in zip(met.source, met.target, strict=True)]
     assert len(set(names)) == len(names)
     assert dict(zip(names, met.sentences.tolist(), strict=True)) == twins.meeting_words(pairs)
@@ -43,7 +43,7 @@ def test_which_words_meet(seed):
 def test_many_words_meet_in_few_sentences():
     source, target = ([f"{side}{number}" for number in range(40)] for side in "vw")
     pairs = [(" ".join(source[:20]), " ".join(target)), (" ".join(source[10:]), " ".join(target[30:]))]
-    met = meetings(Bitext.read(pairs))
+    met = find_cooccurrences(Bitext.read(pairs))
     assert len(met.source) == len(twins.meeting_words(pairs)) == 20 * 40 + 20 * 10
     assert met.sentences.sum() == 20 * 40 + 30 * 10
 
@@ -101,7 +101,7 @@ def test_ibm_models_link_the_most_probable_words(seed, forward, diagonal):
     pairs = twins.random_pairs(seed)
     settings = IBM2Settings() if diagonal else IBM1Settings()
     text = Bitext.read(pairs)
-    found = align(text, meetings(text, cells=True), forward, settings).tolist()
+    found = align(text, find_cooccurrences(text, cells=True), forward, settings).tolist()
     weights, tension = twins.ibm_weights(pairs if forward else [pair[::-1] for pair in pairs], diagonal=diagonal)
     if diagonal:
         assert tension != pytest.approx(4.0)
@@ -117,7 +117,7 @@ def test_the_tension_of_model_2_decides_links(seed):
     # Without its optimisation other links win: the twin sees the difference.
     pairs = twins.random_pairs(seed, pairs=30, longest=7, shortest=3)
     text = Bitext.read(pairs)
-    met = meetings(text, cells=True)
+    met = find_cooccurrences(text, cells=True)
     found = align(text, met, True, IBM2Settings()).tolist()
     rows = [row for pair in twins.ibm_weights(pairs, diagonal=(4.0, 0.08))[0] for row in pair]
     assert [int(np.argmax(row)) - 1 for row in rows] == found
@@ -163,7 +163,7 @@ def test_ties_go_to_the_empty_word_and_then_to_the_first():
 def test_intersection_keeps_links_of_both_directions():
     pairs = twins.random_pairs(5, pairs=20)
     text = Bitext.read(pairs)
-    met = meetings(text, cells=True)
+    met = find_cooccurrences(text, cells=True)
     forward, reverse = (align(text, met, way, IBM1Settings()).tolist() for way in (True, False))
     number, source, target = links(text, met, IBM1Settings())
     expected, x, y = [], 0, 0
@@ -237,17 +237,17 @@ def test_sides_that_never_meet(method):
 @pytest.mark.parametrize(
     ("method", "changes", "message"),
     [
-        ("simpel", {}, "no lexicon learner simpel; did you mean simple?"),
+        ("simpel", {}, "unknown lexicon learner simpel; did you mean simple?"),
         ("simple", {"epsilon": 0}, "epsilon: 0 is not a whole number, at least 1"),
         ("simple", {"rules": "x"}, "rules: 'x' is not one of coded, described"),
         ("simple", {"seed": 1}, "unknown setting seed; there is epsilon, rules"),
-        ("pmi", {"all_pairs": "true", "rules": "described"}, "all_pairs belongs to rules=coded"),
+        ("pmi", {"all_pairs": "true", "rules": "described"}, "all_pairs needs rules=coded"),
         ("ibm1", {"iterations": 0}, "iterations: 0 is not a whole number, at least 1"),
         ("ibm1", {"tension": 1}, "unknown setting tension"),
         ("ibm2", {"tension": 0}, "tension: 0 is not a number, above 0"),
         ("ibm2", {"links": "union"}, "links: 'union' is not one of intersect, forward"),
         ("bayesian", {"gamma": 1}, "gamma: 1 is not a number, above 0 and below 1"),
-        ("bayesian", {"steps": 1000}, "no sample would be taken"),
+        ("bayesian", {"steps": 1000}, "no samples: steps"),
     ],
 )
 def test_settings_that_cannot_be(method, changes, message):
@@ -256,13 +256,13 @@ def test_settings_that_cannot_be(method, changes, message):
 
 
 def test_a_text_without_words():
-    with pytest.raises(InputError, match="no word on the target side"):
+    with pytest.raises(InputError, match="the target side has no words"):
         learn("simple", [("a", " ")])
 
 
 def test_all_pairs_of_a_large_vocabulary():
     pairs = [(f"v{number}", f"w{number}") for number in range(5000)]
-    with pytest.raises(InputError, match="5,000 x 5,000 words make too many entries"):
+    with pytest.raises(InputError, match="5,000 x 5,000 words have too many entries"):
         learn("pmi", pairs, all_pairs=True)
 
 
@@ -344,7 +344,7 @@ def test_tsv_is_readable(tmp_path):
         ("x.json.gz", "{}", "leave .gz out"),
         ("x.tsv", "a\tb\t1\nc\tb\t1\na\tb\t1\n", "row 3: 'a' has 'b' twice"),
         ("x.tsv", "source\ttarget\tvalue\n", "the lexicon is empty"),
-        ("x.tsv", "a\tb\t1\na\tb\n", "row 2: source word, target word and a number are needed"),
+        ("x.tsv", "a\tb\t1\na\tb\n", "row 2: needs a source word, a target word and a number"),
         ("x.tsv", "a\tb\tmany\n", "row 1: source word"),
         ("x.tsv", "a\tb\tinf\n", "row 1: source word"),
     ],
@@ -414,7 +414,7 @@ def test_tatoeba_links_of_the_authors(tatoeba, which, same, released_links):
     """fast_align skips repeated blanks and their counts do not, so places are read as they read them. What differs are
     ties that rounding decides."""
     text = Bitext.read(tatoeba)
-    _, source, target = links(text, meetings(text, cells=True), IBM1Settings(links=which))
+    _, source, target = links(text, find_cooccurrences(text, cells=True), IBM1Settings(links=which))
     sentence = np.repeat(np.arange(len(text)), text.source.lengths)[source]
     places = zip(sentence, source - text.source.starts[sentence], target - text.target.starts[sentence], strict=True)
     found = Counter((tatoeba[s][0].split(" ")[i], tatoeba[s][1].split(" ")[j]) for s, i, j in places)

@@ -77,9 +77,9 @@ def test_a_soft_lexicon_has_distributions_and_a_learned_one_moves(text, tmp_path
 def test_a_file_belongs_to_the_forms_that_read_one(text, tmp_path):
     with pytest.raises(InputError, match="cgbench lexicon learn"):
         train(text, tmp_path, **{"model.lexicon": "hard"})
-    with pytest.raises(InputError, match="reads no lexicon; set model.lexicon"):
+    with pytest.raises(InputError, match="uses no lexicon; set model.lexicon"):
         train(text, tmp_path, {"dax": {"RED": 1}}, **{"model.lexicon": "copy"})
-    with pytest.raises(InputError, match="^[^:]*lexicon.json: the lexicon names 1 source word .'blicket'.*'PINK'"):
+    with pytest.raises(InputError, match="^[^:]*lexicon.json: the lexicon has 1 source word .'blicket'.*'PINK'"):
         train(text, tmp_path, {"blicket": {"PINK": 1}}, **{"model.lexicon": "hard"})
     assert not (tmp_path / "model").exists()
 
@@ -106,7 +106,7 @@ def test_a_model_that_starts_from_another_has_its_lexicon(text, tmp_path, form):
 
 
 def test_an_epoch_needs_batches_of_sentences():
-    with pytest.raises(InputError, match="replacement where training.batch_sentences is 0"):
+    with pytest.raises(InputError, match="replacement with training.batch_sentences=0"):
         architecture_preset("lstm_lexicon").replace({"training.batch_draw": "epoch"})
 
 

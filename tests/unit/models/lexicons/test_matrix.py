@@ -130,7 +130,7 @@ def test_mutual_information_may_be_negative():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"source": ["dax", "lug"]}, r"names 1 source word \('zup'\) that the vocabulary lacks"),
+        ({"source": ["dax", "lug"]}, r"has 1 source word \('zup'\) not in the vocabulary"),
         ({"source": ["a"], "target": ["RED", "BLUE"]},
          r"names 3 source words \('dax', 'lug', 'zup'\) and 1 target word \('TEAL'\)"),
         ({"lexicon": Lexicon.of({})}, "the lexicon is empty"),

@@ -140,7 +140,7 @@ def test_a_state_that_is_cut_short_is_named(corpus, tmp_path):
     train(corpus, out, stop_after_updates=3)
     state = out / "training_state.safetensors"
     state.write_bytes(state.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"training_state\.safetensors: not a whole safetensors file"):
+    with pytest.raises(InputError, match=r"training_state\.safetensors: not a valid safetensors file"):
         train(corpus, out)
 
 

@@ -254,7 +254,7 @@ class TestArchitectures:
                 check_method(config, method)
             return
         if not config.projects_states:
-            with pytest.raises(InputError, match="compares states"):
+            with pytest.raises(InputError, match="decoder states that determine"):
                 check_method(config, method)
             return
         (plain,), (views,) = (objectives_of(config, choice) for choice in (MethodConfig(), method))

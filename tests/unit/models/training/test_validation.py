@@ -204,9 +204,7 @@ def test_validation_begins_at_an_epoch(corpus, tmp_path):
     late = PRESET.replace({**settings, "training.validate_from_epoch": 99})
     train(corpus, tmp_path / "late", late)
     assert validated(tmp_path / "late") == [21]
-    with pytest.raises(
-        InputError, match=r"validate_from_epoch=2: must be 0 where training\.validate_every_epochs is 0"
-    ):
+    with pytest.raises(InputError, match=r"validate_from_epoch=2: must be 0 with training\.validate_every_epochs=0"):
         PRESET.replace({"training.validate_from_epoch": 2})
 
 
