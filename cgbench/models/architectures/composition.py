@@ -1,9 +1,9 @@
 """COMPOSITION: decoder layers read learned mixtures of all encoder sublayers (Lin et al., 2023, section 3.2).
 
-The outputs of the encoder's 2M sublayers, C_1 .. C_2M (self-attention and feed-forward of layer 1, of layer 2, ...),
-are mixed anew for the keys and for the values of every decoder layer: K_l = W^K_l sum_i wk_{l,i} C_i and
-V_l = W^V_l sum_i wv_{l,i} C_i, with free weights w (equations 7 and 8). The embedding is not among them. With norms
-before the sublayers each C_i passes the encoder's last norm first.
+C_1 .. C_2M are the outputs of the encoder's 2M sublayers (self-attention and feed-forward of layer 1, of layer 2, ...).
+Every decoder layer has a mixture for its keys, K_l = W^K_l sum_i wk_{l,i} C_i, and one for its values, V_l = W^V_l
+sum_i wv_{l,i} C_i, with free weights w (equations 7 and 8). The embedding is not included. In a pre-norm model the
+encoder's final norm is applied to each C_i first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cgbench.models.parts.ragged import Layout, Pairing
 
 @dataclass
 class Mixed(Encoded):
-    """What the encoder says of a batch, and its mixtures for each decoder layer, both [layers, M, width]."""
+    """The encoder's output, and its mixtures for the keys and values of each decoder layer, [layers, M, width]."""
 
     keys: Tensor
     values: Tensor
@@ -34,8 +34,8 @@ class Mixed(Encoded):
 class Composition(PretrainedTransformer):
     """A Transformer whose decoder layers read mixtures of the encoder's sublayers.
 
-    ``mixture`` holds the weights [2, decoder layers, sublayers], for keys and values, or [1, 1, sublayers] where one
-    mixture serves all; with a last dimension of the width where each component has its own.
+    ``mixture`` has the weights [2, decoder layers, sublayers], for keys and values, or [1, 1, sublayers] for a single
+    mixture; with a further dimension of the width if each component has its own weight.
     """
 
     config: CompositionConfig
@@ -72,7 +72,7 @@ class Composition(PretrainedTransformer):
 
 
 def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield what the self-attention and the feed-forward sublayer of each encoder layer give, as a decoder reads it."""
+    """Yield the outputs of the self-attention and feed-forward sublayers of each encoder layer, as input of a decoder."""
     for layer in model.encoder_stack():
         attended = layer.attend(x, layout)
         x = layer.feed(attended)
@@ -80,20 +80,20 @@ def sublayer_outputs(model: Transformer, x: Tensor, layout: Layout) -> Iterator[
 
 
 def mixed_sublayers(config: CompositionConfig) -> list[tuple[int, int]]:
-    """Return which sublayers are mixed, from the bottom: (encoder layer, 0 for self-attention, 1 for feed-forward)."""
-    kinds = {"both": (0, 1), "self_attention": (0,), "feed_forward": (1,)}[config.sublayers]
+    """Return the mixed sublayers from the bottom: (encoder layer, 0 for self-attention or 1 for feed-forward)."""
+    types = {"both": (0, 1), "self_attention": (0,), "feed_forward": (1,)}[config.sublayers]
     first = config.encoder_layers - config.top_layers if config.top_layers else 0
-    return [(layer, kind) for layer in range(first, config.encoder_layers) for kind in kinds]
+    return [(layer, sublayer) for layer in range(first, config.encoder_layers) for sublayer in types]
 
 
 def mixture_weights(model: Composition) -> np.ndarray:
-    """Return how much each mixture takes from each sublayer: |w| / sum |w|, float64.
+    """Return the relative weight of each sublayer in each mixture: |w| / sum |w|, float64.
 
-    The sum is over the sublayers of one mixture; of weights that are vectors the mean of |w| is taken first. The
-    paper's Figure 4 shows these figures "after normalized", without a definition, and of feed-forward sublayers alone.
+    The sum is over the sublayers of a mixture; for vector weights the mean of |w| is taken first. The paper's Figure 4
+    shows these numbers "after normalized", without a definition, and only for feed-forward sublayers.
 
-    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers that are
-        not mixed have nan; where all layers share one mixture, it is repeated.
+    :returns: [2, decoder layers, encoder layers, 2]: keys or values; self-attention or feed-forward. Sublayers outside
+        the mixture have nan; a shared mixture is repeated.
     """
     config = model.config
     weights = model.mixture.detach().double().abs().cpu()
@@ -101,6 +101,6 @@ def mixture_weights(model: Composition) -> np.ndarray:
         weights = weights.mean(-1)
     weights = (weights / weights.sum(-1, keepdim=True)).expand(2, config.decoder_layers, -1)
     result = np.full((2, config.decoder_layers, config.encoder_layers, 2), np.nan)
-    for number, (layer, kind) in enumerate(mixed_sublayers(config)):
-        result[:, :, layer, kind] = weights[:, :, number].numpy()
+    for number, (layer, sublayer) in enumerate(mixed_sublayers(config)):
+        result[:, :, layer, sublayer] = weights[:, :, number].numpy()
     return result

@@ -1,14 +1,14 @@
-"""Dangle (Zheng and Lapata, 2022): the source is encoded anew for every target prefix.
+"""Dangle (Zheng and Lapata, 2022): the source is re-encoded for every target prefix.
 
-*Mixed* layers read the source and the prefix, y_0..y_p and a learned vector END, together. In the form
-``encoder_decoder`` ordinary encoder layers follow over the source alone, and an ordinary decoder reads the prefix with
-these encodings to predict one token. In the form ``encoder_only`` the mixed layers are all there is: END's last state
-predicts. Source and target vectors have a learned vector of their side added. Details (the vectors of the sides, END,
-heads, norms and dropout) are those of the authors' code.
+*Mixed* layers read the source together with the prefix, y_0..y_p, and a learned vector END. In the form
+``encoder_decoder`` ordinary encoder layers over the source follow, and an ordinary decoder reads the prefix and these
+encodings to predict one token. In the form ``encoder_only`` there are only mixed layers, and END's last state predicts.
+A learned vector per side is added to source and target vectors. Details (these vectors, END, heads, norms and dropout)
+follow the authors' code.
 
-The authors run a loop over prefixes. Here the prefixes of a batch are one ragged batch
-(:mod:`cgbench.models.architectures.prefixes`), what does not depend on the prefix is computed once, and the last layers
-compute only what is read.
+The authors loop over prefixes. Here all prefixes of a batch form one ragged batch
+(:mod:`cgbench.models.architectures.prefixes`), everything independent of the prefix is computed once, and the last
+layers compute only the states that are read.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from cgbench.models.parts.ragged import Layout, Pairing, Ragged, on_device
 
 
 def build_dangle(config: DangleConfig, source_size: int, target_size: int) -> Dangle:
-    """Build the form that ``config.form`` names."""
-    kind = EncoderDangle if config.form == "encoder_only" else EncoderDecoderDangle
-    return kind(config, source_size, target_size)
+    """Build the model of ``config.form``."""
+    form = EncoderDangle if config.form == "encoder_only" else EncoderDecoderDangle
+    return form(config, source_size, target_size)
 
 
 @dataclass
 class PrefixState:
-    """What decoding remembers; rows are hypotheses.
+    """The state of step-by-step decoding; rows are hypotheses.
 
-    :param encoded: what depends on the sources alone; ``sentence``: the source of each row, [rows].
-    :param prefix: the ids consumed, [rows, length].
-    :param target, source: memories of the decoder layers since the last encoding.
+    :param encoded: the part that depends only on the sources; ``sentence``: the source of each row, [rows].
+    :param prefix: the ids so far, [rows, length].
+    :param target, source: caches of the decoder layers since the last encoding.
     :param mask: of cross-attention, [rows, 1, 1, source length], or None without padding.
     """
 
@@ -54,7 +54,7 @@ class PrefixState:
     mask: Tensor | None = None
 
     def keep(self, attention: SelfAttention, target: Tensor, source: Sequence[KVCache]) -> None:
-        """Add the memories of the next decoder layer.
+        """Add the caches of the next decoder layer.
 
         :param target: keys and values of all prefixes, [rows x length, 2 width]; ``source``: one grid.
         """
@@ -65,10 +65,10 @@ class PrefixState:
         self.source.append(source[0])
 
     def reorder(self, index: np.ndarray) -> None:
-        """Keep the rows ``index`` [new rows], in that order, of all state.
+        """Select the rows ``index`` [new rows] of the whole state.
 
-        The memories of the source, too: they depend on the hypothesis. (The authors' code leaves them in place while
-        the number of rows stays the same, so with intervals above 1 hypotheses that swap go on with wrong keys.)
+        This includes the source caches, which depend on the hypothesis. (The authors' code does not reorder them while
+        the number of rows is constant, so with intervals above 1 swapped hypotheses continue with wrong keys.)
         """
         self.sentence = self.sentence[index]
         kept = on_device(index, self.prefix)
@@ -80,7 +80,7 @@ class PrefixState:
 
 
 class Dangle(PretrainedTransformer):
-    """What both forms share, and R-Dangle with them: inputs, mixed layers, and prediction prefix by prefix."""
+    """Base of both forms and of R-Dangle: inputs, mixed layers, and prediction prefix by prefix."""
 
     def __init__(self, config: Any, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
@@ -89,18 +89,18 @@ class Dangle(PretrainedTransformer):
             self.source_type = learned_vector(config.width)
         self.target_type = learned_vector(config.width)
         self.end = learned_vector(config.width)
-        # The authors' code has no norm above the adaptive encoder, whatever the place of the others.
+        # The authors' code has no norm after the adaptive encoder, pre-norm or post-norm.
         self.encoder_norm = nn.Identity()
 
     def vectors(self, embedding: nn.Embedding, ids: Tensor, positions: Tensor) -> Tensor:
-        """See :class:`Transformer`; with the vector of the side."""
+        """See :class:`Transformer`; with the side's vector added."""
         x = super().vectors(embedding, ids, positions)
-        if self.pretrained is not None:  # the source has its own block of embeddings
+        if self.pretrained is not None:  # the source has other embeddings
             x = x + self.source_embedding.at(positions).to(x.dtype)
         return x + (self.source_type if embedding is self.source_embedding else self.target_type).to(x.dtype)
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> Encoded:
-        """Return what can be said of sources without a target: their vectors."""
+        """Return the source vectors: nothing else is independent of the target."""
         return Encoded(x, layout)
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
@@ -108,17 +108,17 @@ class Dangle(PretrainedTransformer):
         return self.predict(encoded, target.ids, Prefixes.at_intervals(encoded.layout, target.layout, 1))
 
     def predict(self, encoded: Any, ids: Tensor, prefixes: Prefixes) -> Tensor:
-        """Return the last states [positions, width] of the positions that the prefixes serve.
+        """Return the last states [positions, width] of the positions served by the prefixes.
 
         :param ids: of the targets, [N].
         """
         raise NotImplementedError
 
     def embed_prefixes(self, ids: Tensor, prefixes: Prefixes) -> tuple[Tensor, Prefixes]:
-        """Return vectors of the ids [N] that the prefixes read, and the prefixes as gathered from these.
+        """Return the vectors of ids [N] that the prefixes read, and the prefixes with indices into these.
 
-        Each prefix has dropout of its own. Absolute positions count from its end: the newest token is the first. Over
-        BART, whose decoder knows no such order, they count from the beginning, and all prefixes share their dropout.
+        Each prefix has its own dropout. Absolute positions count from its end, from the newest token. With BART, whose
+        decoder was not trained with this order, they count from the beginning, and all prefixes share their dropout.
         """
         shared = self.config.positions == "relative" and not (self.training and self.dropout.p)
         if shared or self.decodes_pretrained:
@@ -128,9 +128,9 @@ class Dangle(PretrainedTransformer):
         return self.embed(self.target_embedding, ids[rows], positions), prefixes.with_own_rows()
 
     def read_target(self, ids: Tensor, positions: Tensor, y: Tensor) -> Tensor:
-        """Return what the mixed layers read of target ids [N], given what the decoder reads of them, ``y``: the same.
+        """Return the input of the mixed layers for target ids [N]: the decoder's input ``y``.
 
-        Over BART it is what BART's encoder would read of these words, with the vector of the side.
+        With BART it is the input of BART's encoder for these words, with the side's vector added.
         """
         if not self.decodes_pretrained:
             return y
@@ -147,7 +147,7 @@ class Dangle(PretrainedTransformer):
         return PrefixState(encoded, sentence, prefix, [], [])
 
     def step(self, tokens: Tensor, state: Any) -> Tensor:
-        """See :class:`Transformer`; everything is computed anew."""
+        """See :class:`Transformer`; everything is recomputed."""
         state.prefix = torch.cat((state.prefix, tokens[:, None]), 1)
         prefixes = Prefixes.whole(state.encoded.layout, state.sentence, state.prefix.shape[1])
         return self.project(self.predict(state.encoded, state.prefix.flatten(), prefixes))
@@ -165,7 +165,7 @@ class EncoderDecoderDangle(Dangle):
     def encode_anew(self, encoded: Any, y: Tensor, prefixes: Prefixes) -> Tensor:
         """Return the source encoded for each prefix, [tokens of ``prefixes.encodings``, width].
 
-        :param y: target vectors as the mixed layers read them, the table that ``prefixes`` are gathered from.
+        :param y: the mixed layers' input for target tokens, which ``prefixes`` index.
         """
         x = self.run_anew(self.mixed_stack(), self.end, encoded, y, prefixes)
         return self.encode_top(x, prefixes.encodings)
@@ -173,7 +173,7 @@ class EncoderDecoderDangle(Dangle):
     def run_anew(
         self, layers: Sequence[MixedLayer], end: Tensor, encoded: Any, y: Tensor, prefixes: Prefixes
     ) -> Tensor:
-        """What these mixed layers make of it, with this vector after each prefix, [width]."""
+        """Run these mixed layers, with the vector ``end`` [width] after each prefix."""
         table = torch.cat((encoded.states, y, end.to(y.dtype)[None]))
         sources = prefixes.encodings.lengths[:, None] * (1, 0)
         return run_mixed(layers, table, prefixes.mixed(len(encoded.states), len(y)), sources)
@@ -189,8 +189,8 @@ class EncoderDecoderDangle(Dangle):
     ) -> Tensor:
         """Run the decoder over all prefixes; return the last states of the positions that they serve.
 
-        :param states: the source encoded for each prefix; ``y``: target vectors as the decoder reads them.
-        :param state: where to keep the memories, for rows with one prefix each.
+        :param states: the source encoded for each prefix; ``y``: the decoder's input.
+        :param state: receives the caches, for rows with one prefix each.
         """
         *lower, top = self.decoder_stack()
         layout: Layout = prefixes.read
@@ -204,12 +204,12 @@ class EncoderDecoderDangle(Dangle):
             layout = layout.gathered
             if state:
                 state.keep(layer.attention, projected[:, self.config.width :], memory)
-        # The top layer computes, beside keys and values, only what is predicted from.
+        # Apart from keys and values, the top layer computes only the states for predictions.
         layout = prefixes.read_last.gathered if lower else prefixes.read_last
         served = layout.ends(prefixes.served)
-        given = top.before(top.attention_norm, y)
-        own = top.attention.project_memory(given)
-        change = top.attention.attend_ends(given, own, layout, served, causal=True)
+        inputs = top.before(top.attention_norm, y)
+        own = top.attention.project_memory(inputs)
+        change = top.attention.attend_ends(inputs, own, layout, served, causal=True)
         y = top.after(top.attention_norm, served.gather(y), change)
         pairings = self.pair(encoded, prefixes, served.gathered)
         memory = self.source_cache_anew(len(lower), encoded, states, pairings)
@@ -219,13 +219,13 @@ class EncoderDecoderDangle(Dangle):
         return self.decoder_norm(top.consult(y, served.gathered, memory, pairings[0].masks))
 
     def pair(self, encoded: Any, prefixes: Prefixes, layout: Layout) -> list[Pairing]:
-        """Lay what cross-attention reads beside ``layout``, which has a sequence for each prefix."""
+        """Pair ``layout``, with one sequence per prefix, with the layouts that cross-attention reads."""
         return [Pairing(layout, prefixes.encodings)]
 
     def source_cache_anew(
         self, number: int, encoded: Any, states: Tensor, pairings: Sequence[Pairing]
     ) -> list[KVCache]:
-        """Return the keys and values that decoder layer ``number`` attends to."""
+        """Return the keys and values of the cross-attention of decoder layer ``number``."""
         return self.decoder_stack()[number].cross.kv_cache(states, pairings[0])
 
 
@@ -233,7 +233,7 @@ class EncoderDangle(Dangle):
     """The form without a decoder."""
 
     def predict(self, encoded: Any, ids: Tensor, prefixes: Prefixes) -> Tensor:
-        """See :class:`Dangle`; here END has dropout, too."""
+        """See :class:`Dangle`; here END also has dropout."""
         y, prefixes = self.embed_prefixes(ids, prefixes)
         ends = self.dropout(self.end.to(y.dtype).expand(len(prefixes), -1))
         table = torch.cat((encoded.states, y, ends))
@@ -243,5 +243,5 @@ class EncoderDangle(Dangle):
 
 
 def learned_vector(width: int) -> nn.Parameter:
-    """Return a vector that starts as N(0, 0.02²), [width]."""
+    """Return a vector initialised from N(0, 0.02²), [width]."""
     return nn.Parameter(torch.empty(width).normal_(std=0.02))

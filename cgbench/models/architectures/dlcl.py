@@ -1,8 +1,8 @@
-"""DLCL: each layer reads a learned linear combination of the embedding and all layers below (Wang et al., 2019).
+"""DLCL: each layer reads a learned linear combination of the embedding and all lower layers (Wang et al., 2019).
 
-y_0 is the embedding and y_k the output of layer k. What layer l+1 reads is, with norms after the sublayers,
-LN_l(sum over k <= l of w_{l,k} y_k), and with norms before them the sum over k <= l of w_{l,k} LN_k(y_k); LN_0 is the
-identity. One more combination, of all layers, is what the stack gives. Encoder and decoder each have their own.
+y_0 is the embedding and y_k the output of layer k. Layer l+1 reads LN_l(sum over k <= l of w_{l,k} y_k) with post-norm,
+and the sum over k <= l of w_{l,k} LN_k(y_k) with pre-norm; LN_0 is the identity. The output of the stack is one more
+combination, of all layers. Encoder and decoder have separate weights.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from cgbench.models.config.architectures import DLCLConfig
 
 
 class LayerCombinations(nn.Module):
-    """What the layers of one stack read: a row of weights for each, and one for the stack's output.
+    """The inputs of the layers of a stack: one row of weights for each, and one for the stack's output.
 
-    ``weights`` is square, as in the authors' code; what stands above its diagonal is never read.
+    ``weights`` is square, as in the authors' code; entries above its diagonal are never read.
     """
 
     def __init__(self, layers: int, config: DLCLConfig) -> None:
@@ -30,7 +30,7 @@ class LayerCombinations(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(config.width) for _ in range(layers))
 
     def forward(self, below: list[Tensor]) -> Tensor:
-        """Combine the embedding and the outputs of the layers so far, each [N, width]."""
+        """Combine the embedding and the outputs of the lower layers, each [N, width]."""
         number = len(below) - 1
         if self.pre:
             below = [below[0], *(norm(y) for norm, y in zip(self.norms, below[1:], strict=False))]
@@ -41,7 +41,7 @@ class LayerCombinations(nn.Module):
 
 
 class DLCL(Transformer):
-    """A Transformer whose layers read combinations of all layers below."""
+    """A Transformer whose layers read combinations of all lower layers."""
 
     def __init__(self, config: DLCLConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)

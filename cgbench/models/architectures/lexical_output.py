@@ -1,13 +1,12 @@
-"""The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that may translate a word.
+"""The lexical translation mechanism (Akyürek and Andreas, 2021, section 3): an output layer that can translate words.
 
-A decoder with hidden state h, features f and attention α over the source words x_1..x_n gives the word w the
-probability
+With hidden state h, features f and attention α over the source words x_1..x_n, the probability of a word w is
 
-* ``class`` (the authors' code): s(w) + g·Σ_j α_j L[x_j, w], where s is a softmax over the vocabulary and one more
+* ``class`` (the authors' code): s(w) + g·Σ_j α_j L[x_j, w], where s is a softmax over the vocabulary and one extra
   class, and g is the probability of that class, whose logit is a linear map of f;
 * ``sigmoid`` (the paper, equations 6 to 8): p·s(w) + (1 - p)·Σ_j α_j L[x_j, w], p = σ(v·h).
 
-L is the lexicon: a distribution over target words for each source word, or none.
+L is the lexicon: a distribution over target words for each source word, or zeros.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from cgbench.models.config.lexical import LexicalConfig
 from cgbench.models.parts.linear import Linear
 from cgbench.models.special_ids import BOS, PAD
 
-NOTHING = 1e-7  # what the authors add to every probability before the logarithm
+EPSILON = 1e-7  # added to every probability before the logarithm, as by the authors
 
 
 @dataclass
 class LexicalStates:
-    """What a decoder hands to :class:`LexicalOutput`; can be cut like a tensor of tokens.
+    """Input of :class:`LexicalOutput`; can be sliced like a tensor of tokens.
 
-    :param features: what words are produced from, [N, width]; ``hidden``: the decoder's state, [N, width].
-    :param attention: weights of the source words, 0 where there is none, [N, columns].
-    :param words: source ids at these columns, [N, columns].
+    :param features: input of the word logits, [N, width]; ``hidden``: the decoder's state, [N, width].
+    :param attention: weights of the source words, 0 for padding, [N, columns].
+    :param words: source ids of these columns, [N, columns].
     """
 
     features: Tensor
@@ -47,7 +46,7 @@ class LexicalStates:
 
 
 class LexicalOutput(nn.Module):
-    """From logits of words, features and attention to log-probabilities. The lexicon is empty until :meth:`load`."""
+    """From word logits, features and attention to log-probabilities. The lexicon is empty until :meth:`load`."""
 
     aligned: Tensor
     rows: Tensor
@@ -58,7 +57,7 @@ class LexicalOutput(nn.Module):
         self.gate = Linear(width, 1, bias=self.gate_is_class)
         self.learned, self.one_word = config.lexicon_is_learned, config.lexicon_is_one_word
         if self.one_word:
-            # The target word of each source word; padding, which is never produced, where there is none.
+            # The target word of each source word, or padding, which is never produced.
             self.register_buffer("aligned", torch.full((source_size,), PAD))
         elif self.learned:
             self.rows = nn.Parameter(torch.zeros(source_size, target_size))  # logits
@@ -67,20 +66,20 @@ class LexicalOutput(nn.Module):
 
     @torch.no_grad()
     def load(self, matrix: Tensor) -> None:
-        """Take a lexicon.
+        """Set the lexicon.
 
-        :param matrix: L, [source vocabulary, target vocabulary]; a row sums to 1, or to 0 where a word has no entry.
+        :param matrix: L, [source vocabulary, target vocabulary]; a row sums to 1, or to 0 for a word without entries.
         """
         if self.one_word:
             best, word = matrix.max(1)
             self.aligned.copy_(torch.where(best > 0, word, PAD))
         else:
-            self.rows.copy_((matrix + NOTHING).log() if self.learned else matrix)
+            self.rows.copy_((matrix + EPSILON).log() if self.learned else matrix)
 
     def forward(self, logits: Tensor, states: LexicalStates) -> Tensor:
-        """Return log-probabilities [N, target vocabulary], not yet normalised again.
+        """Return log-probabilities [N, target vocabulary], not renormalised.
 
-        :param logits: of words, [N, target vocabulary].
+        :param logits: word logits, [N, target vocabulary].
         """
         never = torch.zeros(logits.shape[1], device=logits.device)
         never[[BOS, PAD]] = -torch.inf
@@ -93,15 +92,15 @@ class LexicalOutput(nn.Module):
         else:
             keep = torch.sigmoid(gate)
             mass = keep * torch.softmax(logits, 1) + (1 - keep) * lexical
-        return (mass + NOTHING).log()
+        return (mass + EPSILON).log()
 
     def translate(self, states: LexicalStates, like: Tensor) -> Tensor:
-        """Return Σ_j α_j L[x_j, w], shaped and typed as ``like``, [N, target vocabulary]."""
+        """Return Σ_j α_j L[x_j, w], with shape and type of ``like``, [N, target vocabulary]."""
         attention, words = states.attention.to(like.dtype), states.words
         if self.one_word:
             return torch.zeros_like(like).scatter_add(1, self.aligned[words], attention)
         rows = self.rows
         if self.learned:
-            met, words = words.unique(return_inverse=True)
-            rows = torch.softmax(rows[met], 1)
+            distinct, words = words.unique(return_inverse=True)
+            rows = torch.softmax(rows[distinct], 1)
         return F.embedding_bag(words, rows, per_sample_weights=attention, mode="sum")

@@ -1,7 +1,7 @@
-"""The Transformer with lexical translation in its output layer, as Akyürek and Andreas (2021, section 6) suggest.
+"""The Transformer with lexical translation in its output layer, as suggested by Akyürek and Andreas (2021, section 6).
 
-Which source words may be translated is decided by an attention of its own over the encoder's states: cross-attention
-has several heads and layers, of which none is *the* alignment.
+A separate attention over the encoder's states selects the source words to translate, because cross-attention has
+several heads and layers, none of which is *the* alignment.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from cgbench.models.special_ids import BOS
 
 @dataclass
 class EncodedWords(Encoded):
-    """With the ids of the source, [M]."""
+    """Encoder output with the source ids, [M]."""
 
     ids: Tensor
 
 
 @dataclass
 class LexicalState:
-    """What the Transformer remembers, and what may be translated, a row per hypothesis."""
+    """The Transformer's decoding state, and the translatable words; one row per hypothesis."""
 
     plain: Any
     memory: Memory
@@ -45,8 +45,7 @@ class LexicalState:
 
 
 class LexicalTransformer(Transformer):
-    """Encoder and decoder as ever; ``project`` takes
-    :class:`~cgbench.models.architectures.lexical_output.LexicalStates`."""
+    """A Transformer whose ``project`` takes :class:`~cgbench.models.architectures.lexical_output.LexicalStates`."""
 
     def __init__(self, config: LexicalTransformerConfig, source_size: int, target_size: int) -> None:
         super().__init__(config, source_size, target_size)
@@ -60,7 +59,7 @@ class LexicalTransformer(Transformer):
         return EncodedWords(encoded.states, encoded.layout, ids)
 
     def decode(self, encoded: Any, target: Ragged) -> Any:
-        """Return what :class:`LexicalOutput` needs at the ids that the decoder reads."""
+        """Return the input of :class:`LexicalOutput` at the ids that the decoder reads."""
         features = super().decode(encoded, target)
         layout = target.layout
         memory = self.alignment.build_memory(encoded, np.arange(len(layout)))
@@ -71,7 +70,7 @@ class LexicalTransformer(Transformer):
         return LexicalStates(features, features, weights, memory.words[layout.sequence])
 
     def project(self, states: Any) -> Tensor:
-        """Return log-probabilities [N, target vocabulary], not normalised again."""
+        """Return log-probabilities [N, target vocabulary], not renormalised."""
         log_probabilities: Tensor = self.lexical(super().project(states.features), states)
         return log_probabilities
 
@@ -87,7 +86,7 @@ class LexicalTransformer(Transformer):
 
 
 def build_transformer(config: TransformerConfig, source_size: int, target_size: int) -> Transformer:
-    """Build a Transformer, with a lexicon if the configuration asks for one."""
+    """Build a Transformer, with a lexicon or pre-trained parts according to the configuration."""
     if isinstance(config, LexicalTransformerConfig) and config.lexicon != "none":
         return LexicalTransformer(config, source_size, target_size)
     if isinstance(config, OverEncoderConfig) and (config.pretrained_encoder or not config.tie_output):

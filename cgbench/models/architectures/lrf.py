@@ -1,9 +1,9 @@
-"""LRF: layers attend to the layers below them, place by place (Zheng et al., 2023, Layer-wise Representation Fusion).
+"""LRF: each position attends to its states in the lower layers (Zheng et al., 2023, Layer-wise Representation Fusion).
 
 Before the feed-forward sublayer of layer l a token attends to its own vectors H^0, ..., H^{l-1}, the embedding and the
-outputs of the layers below, by multi-head attention with weights of its own (equations 9 and 10). As other sublayers it
-is residual with a norm; the paper leaves both out of all its equations "for brevity". Only the current place is read,
-so search needs no memory of it. With norms before sublayers, one norm serves the query and what it looks at.
+outputs of the lower layers, by multi-head attention with separate weights (equations 9 and 10). Like other sublayers it
+is residual with a norm; the paper omits both in all its equations "for brevity". Only the current position is read, so
+search needs no cache. In a pre-norm model, query and keys share one norm.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cgbench.models.parts.ragged import Ragged
 
 
 class FuseAttention(nn.Module):
-    """Multi-head attention from each token to a few vectors of its own, such as those in the layers below.
+    """Multi-head attention from each token to a few vectors of its own, such as those in the lower layers.
 
-    A query has few keys, so it is cheaper to bring the query into the space of the layers, and to mix layers before
-    they are projected, than to project every layer: q·(W h) = (Wᵀ q)·h.
+    A query has few keys, so it is cheaper to project the query into the space of the layers, and to mix layers before
+    their projection, than to project every layer: q·(W h) = (Wᵀ q)·h.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -52,25 +52,25 @@ class FuseAttention(nn.Module):
         return self.projections.project_out(projected.flatten(1))
 
     def weights(self, x: Tensor, below: Tensor) -> Tensor:
-        """Return how much each head of each token attends to each layer below, [N, heads, layers]."""
+        """Return the attention weights of each token and head over the lower layers, [N, heads, layers]."""
         query = self.projections.project_query(x).unflatten(-1, (self.heads, -1))
         keys, _ = self.projections.project_memory.weight.chunk(2)
         carried = self._by_head(query, keys.unflatten(0, (self.heads, -1)).transpose(1, 2))
-        # The bias of the keys would add the same to all logits of a query, which the softmax takes away again.
+        # The keys' bias would add a constant to all logits of a query, which the softmax cancels.
         logits = carried @ below.to(carried.dtype).transpose(1, 2)
         return torch.softmax(logits / math.sqrt(query.shape[-1]), -1)
 
     @staticmethod
     def _by_head(x: Tensor, weights: Tensor) -> Tensor:
-        """Map [N, heads, in] to [N, heads, out] by one matrix per head, [heads, out, in]."""
+        """Map [N, heads, in] to [N, heads, out] with one matrix per head, [heads, out, in]."""
         return torch.stack([linear(part, weight) for part, weight in zip(x.unbind(1), weights, strict=True)], 1)
 
 
 class Fuse(nn.Module):
-    """The sublayer around :class:`FuseAttention`, of an encoder or a decoder layer.
+    """The sublayer with :class:`FuseAttention`, in an encoder or a decoder layer.
 
-    :param encoder: of a layer of a pre-trained encoder, its configuration. There the sublayer is added without a norm
-        and starts at zero, so that the encoder starts as what it is; the paper does not say.
+    :param encoder: configuration of a pre-trained encoder, in whose layers the sublayer has no norm and starts at zero,
+        so that the initial encoder is unchanged. (The paper does not describe this.)
     """
 
     def __init__(self, config: LRFConfig, encoder: TransformerConfig | None = None) -> None:
@@ -82,7 +82,7 @@ class Fuse(nn.Module):
             nn.init.zeros_(self.attention.projections.project_out.weight)
 
     def forward(self, layer: EncoderLayer | DecoderLayer, x: Tensor, below: Sequence[Tensor]) -> Tensor:
-        """Fuse into tokens [N, width] of ``layer`` their vectors in the layers below."""
+        """Fuse tokens [N, width] of ``layer`` with their vectors in the lower layers."""
         layers = torch.stack(list(below), 1)
         if self.added:
             return x + layer.dropout(self.attention(x, layers))
@@ -90,7 +90,7 @@ class Fuse(nn.Module):
 
 
 class LRF(PretrainedTransformer):
-    """A Transformer whose layers attend to the layers below."""
+    """A Transformer whose layers attend to the lower layers."""
 
     config: LRFConfig
 
@@ -100,12 +100,12 @@ class LRF(PretrainedTransformer):
         self.decoder_fuse = self._build(config.decoder_layers if config.fuse != "source" else 0)
 
     def _build(self, layers: int, encoder: TransformerConfig | None = None) -> nn.ModuleDict:
-        """Return the sublayers of one stack, by the number of their layer."""
+        """Return the sublayers of a stack, by layer number."""
         first = max(layers - 1, 0) if self.config.fuse_layers == "top" else 0
         return nn.ModuleDict({str(number): Fuse(self.config, encoder) for number in range(first, layers)})
 
     def sublayers(self, side: str) -> dict[int, Fuse]:
-        """The sublayers of fuse-attention of a stack, ``encoder`` or ``decoder``, by the number of their layer."""
+        """The fuse-attention sublayers of a stack, ``encoder`` or ``decoder``, by layer number."""
         modules = self.encoder_fuse if side == "encoder" else self.decoder_fuse
         return {int(number): cast(Fuse, module) for number, module in modules.items()}
 
@@ -123,18 +123,18 @@ class LRF(PretrainedTransformer):
 
 @torch.no_grad()
 def fuse_weights(model: LRF, source: Ragged, target: Ragged) -> dict[str, np.ndarray]:
-    """Return what each layer takes from the layers below, the mean over tokens and heads (the paper's Figure 4).
+    """Return the weight of each lower layer in each layer, averaged over tokens and heads (the paper's Figure 4).
 
-    :param target: the translations, each with its end.
+    :param target: translations with the end token.
     :returns: for ``encoder`` and ``decoder`` an array [layers, layers], float64: row l is layer l+1, column k is H^k,
-        so column 0 is the embedding. What is not below a layer, and all of a layer without fuse-attention, is nan.
+        so column 0 is the embedding. Layers that are not lower, and rows without fuse-attention, are nan.
     """
     result = {side: np.full((len(model.stack(side)),) * 2, np.nan) for side in ("encoder", "decoder")}
     rows: dict[nn.Module, np.ndarray] = {}
     hooks = []
 
-    def record(module: nn.Module, given: tuple[Tensor, Tensor], output: Tensor) -> None:
-        mean = cast(FuseAttention, module).weights(*given).double().mean((0, 1))
+    def record(module: nn.Module, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        mean = cast(FuseAttention, module).weights(*inputs).double().mean((0, 1))
         rows[module][: len(mean)] = mean.cpu().numpy()
 
     for side, table in result.items():

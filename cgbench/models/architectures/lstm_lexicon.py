@@ -1,11 +1,11 @@
-"""LSTM encoder-decoder with input feeding and attention, plain, copying, or with a lexicon (Akyürek and Andreas, 2021).
+"""LSTM encoder-decoder with input feeding and attention; plain, copying, or with a lexicon (Akyürek and Andreas, 2021).
 
-As the authors' code: a unidirectional encoder whose last states start the decoder; at each step the decoder reads the
-last word and the last feature vector (input feeding), attends to the encoder's outputs with a bilinear score, and mixes
-all of these linearly, without a nonlinearity, to the next feature vector.
+As in the authors' code, the last states of a unidirectional encoder initialise the decoder. At each step the decoder
+reads the last word and the last feature vector (input feeding), attends to the encoder's outputs with a bilinear score,
+and combines all of these linearly, without a nonlinearity, to the next feature vector.
 
-Input feeding leaves nothing of the decoder to be done for all positions at once but what meets the words alone: these
-products come first, together. Rows are sorted by length, so that a step computes living rows only.
+With input feeding only the products with the word embeddings can be computed for all positions together; these come
+first. Rows are sorted by length, so that a step only computes unfinished rows.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Hidden:
         return Hidden([h[:rows] for h in self.h], [c[:rows] for c in self.c], self.feed[:rows])
 
     def select(self, index: Tensor) -> Hidden:
-        """Return the rows ``index``, in that order."""
+        """Return the rows ``index``."""
         take = [part.index_select(0, index) for part in (*self.h, *self.c, self.feed)]
         return Hidden(take[: len(self.h)], take[len(self.h) : -1], take[-1])
 
 
 @dataclass
 class StepLinears:
-    """The linear maps of a step: of [input; h] in each cell, with what is added, and of [feature; h; context]."""
+    """The linear maps of a step: of [input; h] in each cell, with biases, and of [feature; h; context]."""
 
     cells: list[Callable[[Tensor], Tensor]]
     biases: list[Tensor]
@@ -58,7 +58,7 @@ class StepLinears:
 
 @dataclass
 class LSTMState:
-    """Everything that decoding step by step remembers."""
+    """The state of step-by-step decoding."""
 
     hidden: Hidden
     memory: Memory
@@ -111,11 +111,11 @@ class LSTMLexicon(nn.Module):
         return EncodedLSTM(output.data[on_device(inverse, x)], layout, source.ids, last)
 
     def decode(self, encoded: EncodedLSTM, target: Ragged) -> Any:
-        """Return the features at the ids that the decoder reads, or what :class:`LexicalOutput` needs of them."""
+        """Return the features at the ids that the decoder reads, or the input of :class:`LexicalOutput`."""
         layout = target.layout
         order, sizes, index = time_major(layout.lengths)
         y = self.dropout(self.target_embedding(target.ids[on_device(index, encoded.states)]))
-        # Cut once: the gradient of a slice is as large as what it is cut from.
+        # Split once: the gradient of a slice is as large as the whole tensor.
         first, mixed = (part.split(sizes.tolist()) for part in self._of_words(y))
         linears = self._step_linears()
         memory = self.attention.build_memory(encoded, order)
@@ -174,7 +174,7 @@ class LSTMLexicon(nn.Module):
         return cast("list[nn.LSTMCell]", list(self.cells))
 
     def _of_words(self, y: Tensor) -> tuple[Tensor, Tensor]:
-        """What the word read adds to the gates of the lowest cell and to the mixture, for all tokens at once."""
+        """The contribution of words to the gates of the lowest cell and to the features, for all tokens together."""
         cell, width = self._cells()[0], y.shape[-1]
         gates = linear(y, cell.weight_ih[:, :width], cell.bias_ih + cell.bias_hh)
         return gates, linear(y, self.mix.weight[:, :width], self.mix.bias)
@@ -193,7 +193,7 @@ class LSTMLexicon(nn.Module):
     ) -> tuple[Hidden, Tensor]:
         """One step of all rows; returns the new state and the attention weights [rows, columns].
 
-        :param gates: what the word read adds to those of the lowest cell, [rows, 4 width]; ``mixed``: to the mixture.
+        :param gates: contribution of the words to the lowest cell, [rows, 4 width]; ``mixed``: to the features.
         """
         x = feed = self.dropout(hidden.feed)
         added = [gates, *linears.biases]
@@ -213,8 +213,8 @@ class LSTMLexicon(nn.Module):
 def time_major(lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Order sequences by length, longest first, and their tokens by position.
 
-    :returns: the sequences in order, [S]; how many have a token at each position, [longest]; the token of each place
-        when all first tokens come first, then all second ones, [N].
+    :returns: the order of the sequences, [S]; the number of tokens at each position, [longest]; the tokens ordered by
+        position, [N].
     """
     order = np.argsort(-lengths, kind="stable")
     table, real = grid_index((np.cumsum(lengths) - lengths)[order], lengths[order, None])

@@ -1,8 +1,7 @@
 """Mixed layers: encoder layers over a source and a target prefix (Zheng and Lapata, 2022).
 
-Attention is bidirectional over both. With relative positions, source and target have tables of distances of their own,
-and between the two there is one vector for each direction (:class:`SegmentedDistanceTable`); with absolute positions it
-is plain.
+Attention is bidirectional over both. With relative positions, source and target have separate distance tables, and each
+direction between them has one vector (:class:`SegmentedDistanceTable`); with absolute positions attention is ordinary.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ class MixedLayer(EncoderLayer):
         super().__init__(config, build_self_attention(config, heads, relative))
 
     def ends(self, x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
-        """Map to the last tokens of each part alone, [queries, width]; of the others keys and values are all there is.
+        """Compute only the last tokens of each part, [queries, width]; the others provide keys and values.
 
-        :param x: the tokens of ``layout``, or the table that they are gathered from.
-        :param wanted: how many tokens of each part of each sequence, [S, 2].
+        :param x: the tokens of ``layout``, or the table that it indexes.
+        :param wanted: number of tokens of each part of each sequence, [S, 2].
         """
         return self.feed(self.attend_from(x, layout, layout.ends(wanted)))
 
 
 def run_mixed(layers: Sequence[MixedLayer], x: Tensor, layout: Layout, wanted: np.ndarray) -> Tensor:
-    """Apply the layers; arguments and result as for :meth:`MixedLayer.ends`."""
+    """Apply the layers; arguments and result as in :meth:`MixedLayer.ends`."""
     for layer in layers[:-1]:
         x = layer(x, layout)
         layout = layout.gathered

@@ -1,8 +1,8 @@
-"""Target prefixes, each with the source encoded for it: which tokens they are, as index arithmetic on lengths.
+"""Index arithmetic for target prefixes and their source encodings.
 
-Dangle and R-Dangle encode the source of a sentence anew for prefixes y_0..y_p of its target. The encoding that has seen
-y_0..y_p serves the positions p..e-1 (an *interval*), until the next one begins at e. All prefixes of a batch are one
-more ragged batch, and all indices come from the lengths, without a loop over sentences or positions.
+Dangle and R-Dangle re-encode the source for prefixes y_0..y_p of the target. The encoding with y_0..y_p serves the
+positions p..e-1 (an *interval*); the next one starts at e. All prefixes of a batch form another ragged batch, whose
+indices are computed from the lengths, without a loop over sentences or positions.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from cgbench.models.parts.ragged import GatherLayout, Layout, ranges
 
 @dataclass(frozen=True)
 class Prefixes:
-    """S prefixes of the targets of a batch, in the order of the positions that they predict.
+    """S prefixes of the targets of a batch, in the order of the positions that they serve.
 
     :param source: layout of the sources; ``target``: of the targets.
     :param source_of: the source of each target, [targets].
     :param sequence: the target of each prefix, [S].
     :param first: row of y_0 of each prefix in the table of target vectors, [S].
-    :param newest: the last position that each encoding sees, p, [S]; ``end``: the first that it does not serve, e, [S].
+    :param newest: the last position of each prefix, p, [S]; ``end``: the first position it does not serve, e, [S].
     """
 
     source: Layout
@@ -36,7 +36,7 @@ class Prefixes:
 
     @classmethod
     def at_intervals(cls, source: Layout, target: Layout, interval: int) -> Prefixes:
-        """Encode anew at the positions 0, interval, 2 interval, ... of every target (2023, section 3.1)."""
+        """Prefixes at the positions 0, interval, 2 interval, ... of every target (2023, section 3.1)."""
         counts = np.maximum(-(-target.lengths // interval), 1)
         sequence = np.repeat(np.arange(len(target)), counts)
         number = ranges(np.zeros_like(counts), counts)
@@ -46,7 +46,7 @@ class Prefixes:
 
     @classmethod
     def whole(cls, source: Layout, source_of: np.ndarray, length: int) -> Prefixes:
-        """Take one prefix of ``length`` tokens for each hypothesis, to predict the token after it.
+        """One prefix of ``length`` tokens per hypothesis, to predict the next token.
 
         :param source_of: the source of each hypothesis, [S].
         """
@@ -66,7 +66,7 @@ class Prefixes:
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """How many tokens each encoding sees, p + 1, [S]."""
+        """Length of each prefix, p + 1, [S]."""
         return self.newest + 1
 
     @cached_property
@@ -76,20 +76,20 @@ class Prefixes:
 
     @cached_property
     def positions_from_end(self) -> np.ndarray:
-        """How many tokens of its prefix come after each token of all prefixes."""
+        """Distance of each token of all prefixes from the end of its prefix."""
         return np.repeat(self.newest, self.lengths) - ranges(np.zeros_like(self.lengths), self.lengths)
 
     def with_own_rows(self) -> Prefixes:
-        """Return the same for a table that has a row of its own for each token of each prefix."""
+        """Return the same prefixes for a table with a separate row for each token of each prefix."""
         return replace(self, first=np.cumsum(self.lengths) - self.lengths)
 
-    # What encoders read.
+    # Encoder input
 
     def mixed(self, sources: int, targets: int, ends: int = 1) -> GatherLayout:
-        """Return what the mixed layers read, [source; y_0..y_p, END], a sequence of two parts for each prefix.
+        """Return the input of the mixed layers, [source; y_0..y_p, END]: one sequence of two parts per prefix.
 
-        The tokens are gathered from a table of ``sources`` source vectors, ``targets`` target vectors and ``ends``
-        vectors END: one, or one for each prefix.
+        The tokens index a table of ``sources`` source vectors, ``targets`` target vectors and ``ends`` vectors END, one
+        or one per prefix.
         """
         end = sources + targets + (np.arange(len(self)) if ends > 1 else np.zeros(len(self), np.int64))
         parts = np.stack((self.encodings.lengths, self.lengths + 1), 1)
@@ -108,16 +108,16 @@ class Prefixes:
         """The layout of the encodings: the source of each prefix."""
         return Layout(self.source.lengths[self.sentence], self.source.device)
 
-    # What the decoder reads.
+    # Decoder input
 
     @cached_property
     def read(self) -> GatherLayout:
-        """What the decoder reads for each prefix, y_0..y_{e-1}, gathered from target vectors."""
+        """The decoder's input for each prefix, y_0..y_{e-1}, as indices into target vectors."""
         return self._read(right=False)
 
     @cached_property
     def read_last(self) -> GatherLayout:
-        """The same, of which :attr:`served` can be the ends."""
+        """As :attr:`read`, aligned so that :attr:`served` are the ends."""
         return self._read(right=True)
 
     def _read(self, right: bool) -> GatherLayout:
@@ -125,5 +125,5 @@ class Prefixes:
 
     @property
     def served(self) -> np.ndarray:
-        """How many positions each encoding serves, e - p, as parts of a layout, [S, 1]."""
+        """Number of positions that each encoding serves, e - p, as parts of a layout, [S, 1]."""
         return (self.end - self.newest)[:, None]

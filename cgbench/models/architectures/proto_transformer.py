@@ -1,11 +1,11 @@
 """Proto-Transformer (Yin et al., 2022): source words attend to prototypes of their own word.
 
-After some epochs of training, the states that each source word has had across the training text are clustered
-(:mod:`cgbench.models.training.prototypes`). From then on each encoder layer attends, between self-attention and
-feed-forward, from a token to the K centroids of its word: x2 = LN(x1 + MHA(x1, C_w)). Centroids are constants; words
-without any, and every word before there are any, pass as they are. The decoder is the Transformer's.
+After some epochs of training, the states of each source word over the training data are clustered
+(:mod:`cgbench.models.training.prototypes`). From then on, each encoder layer attends from a token to the K centroids of
+its word, between self-attention and feed-forward: x2 = LN(x1 + MHA(x1, C_w)). Centroids are constants; words without
+centroids skip this sublayer. The decoder is the Transformer's.
 
-The layer is that of the authors' code, which was read; the paper's text was not at hand.
+The layer follows the authors' code; the text of the paper was not available.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class PrototypeAttention(nn.Module):
     def forward(self, layer: Layer, x: Tensor, prototypes: Tensor, clustered: Tensor) -> Tensor:
         """Map the tokens [N, width] of ``layer`` to the same shape.
 
-        :param prototypes: of each token's word, [N, K, width]; ``clustered``: whether it has any, [N, 1].
+        :param prototypes: of each token's word, [N, K, width]; ``clustered``: whether there are any, [N, 1].
         """
         change = self.attention(layer.before(self.norm, x), prototypes)
         return torch.where(clustered, layer.after(self.norm, x, change), x)
 
 
 class ProtoTransformer(Transformer):
-    """A Transformer whose encoder reads prototypes, as soon as there are some.
+    """A Transformer whose encoder reads prototypes, once there are any.
 
-    ``prototypes`` [source vocabulary, K, width] holds the centroids, ``clustered`` [source vocabulary] says which words
-    have any. They are stored with the parameters, and are none.
+    ``prototypes`` [source vocabulary, K, width] has the centroids; ``clustered`` [source vocabulary] marks the words
+    with centroids. Both are buffers, stored with the parameters.
     """
 
     config: ProtoTransformerConfig
@@ -58,7 +58,7 @@ class ProtoTransformer(Transformer):
         self.prototype_dropout = Dropout(config.dropout)
         self.register_buffer("prototypes", torch.zeros(source_size, config.prototypes, config.width))
         self.register_buffer("clustered", torch.zeros(source_size, dtype=torch.bool))
-        # Known on the host, so that no pass waits for a GPU to say it.
+        # Stored on the host, so that no pass waits for the GPU.
         self.has_prototypes = False
         self.register_load_state_dict_post_hook(_look_for_prototypes)
 
@@ -68,7 +68,7 @@ class ProtoTransformer(Transformer):
             return super().encode(source)
         x, layout = self.embed_source(source)
         ids, layers = self._read_ids(source), self.encoder_stack()
-        # One mask of dropout for all layers, as in the authors' code.
+        # One dropout mask for all layers, as in the authors' code.
         prototypes = self.prototype_dropout(self.prototypes[ids])
         clustered = self.clustered[ids][:, None]
 
@@ -80,16 +80,16 @@ class ProtoTransformer(Transformer):
         return Encoded(self.encoder_norm(self.through("encoder", x, attend)), layout)
 
     def word_states(self, source: Ragged) -> tuple[Tensor, Tensor]:
-        """Return the ids of all source tokens [M], and what is clustered of them, [M, width], without prototypes."""
+        """Return the ids of all source tokens [M], and their states for clustering, [M, width]."""
         x, layout = self.embed_source(source)
         for layer in self.encoder_stack()[: self.config.prototype_layer]:
             x = layer(x, layout)
         return self._read_ids(source), x
 
     def set_prototypes(self, words: Tensor, centroids: Tensor) -> None:
-        """Use these centroids from now on.
+        """Set the centroids.
 
-        :param words: ids of source words, [words]; ``centroids``: [words, K, width]. Other words have none.
+        :param words: ids of source words, [words]; ``centroids``: [words, K, width].
         """
         self.prototypes.zero_()[words] = centroids
         self.clustered.zero_()[words] = True

@@ -1,14 +1,14 @@
-"""R-Dangle (Zheng and Lapata, 2023): the source is encoded anew at intervals, for the keys of cross-attention alone.
+"""R-Dangle (Zheng and Lapata, 2023): the source is re-encoded at intervals, only for the keys of cross-attention.
 
-At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as Dangle does at every position,
-and the decoder reads the whole prefix again with the new encodings; between these points it goes on as an ordinary one.
-With ``values=separate`` the values of cross-attention come from an encoder that sees the source alone. Of two encoders
-the other one may be run anew instead (``keys_once``), or both (``separate_anew``: section 3.2's "two separately
-parameterized encoders", which share no layer).
+At the target positions 0, o, 2o, ... the source is encoded together with the prefix, as in Dangle at every position,
+and the decoder reads the whole prefix again with the new encodings; in between it runs as an ordinary decoder. With
+``values=separate`` the values of cross-attention come from an encoder over the source only. With two encoders, the
+other one may be re-run instead (``keys_once``), or both (``separate_anew``: section 3.2's "two separately parameterized
+encoders", which share no layer).
 
-The paper leaves open, and the authors' code settles: the norms above both encoders, that the lowest layers of the value
-encoder are mixed layers over the source and one learned vector, and that its upper layers are those of the keys. The
-forms that the code does not have are made of the same parts.
+Some details are only in the authors' code: the norms after both encoders, that the lowest layers of the value encoder
+are mixed layers over the source and one learned vector, and that its upper layers are shared with the keys. Forms that
+are not in the code consist of the same parts.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from cgbench.models.parts.ragged import GatherLayout, Layout, Pairing, Ragged, r
 
 @dataclass
 class EncodedSources(Encoded):
-    """What depends on the sources alone.
+    """Everything that depends only on the sources.
 
-    :param states: what the mixed layers read of them, [M, width].
-    :param once: what each decoder layer's cross-attention reads of an encoder that is run once, [M, width]: values, or
-        keys with ``values=keys_once``; none where all is encoded anew.
+    :param states: the mixed layers' input, [M, width].
+    :param once: of each decoder layer the cross-attention values (keys with ``values=keys_once``) from the encoder that
+        runs once, [M, width]; empty if both are re-encoded.
     """
 
     once: list[Tensor]
 
 
 class RDangle(EncoderDecoderDangle):
-    """Dangle with intervals, and with values of their own."""
+    """Dangle with intervals, and optionally separate values."""
 
     config: RDangleConfig
 
@@ -53,8 +53,8 @@ class RDangle(EncoderDecoderDangle):
         pre = config.norm == "pre"
         self.encoder_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         if config.values != "shared":
-            kind = MixedLayer if config.value_encoder == "mixed" else EncoderLayer
-            self.value_encoder = nn.ModuleList(kind(config) for _ in range(config.mixed_layers))
+            layer = MixedLayer if config.value_encoder == "mixed" else EncoderLayer
+            self.value_encoder = nn.ModuleList(layer(config) for _ in range(config.mixed_layers))
             self.value_norm = nn.LayerNorm(config.width) if pre else nn.Identity()
         if config.values != "shared" and config.value_encoder == "mixed":
             self.source_end = learned_vector(config.width)
@@ -62,7 +62,7 @@ class RDangle(EncoderDecoderDangle):
             self.value_top = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
 
     def encode_embedded(self, x: Tensor, layout: Layout) -> EncodedSources:
-        """Run the encoder that does not see the target, if there is one."""
+        """Run the encoder over the source only, if there is one."""
         once = []
         if self.config.values == "separate":
             states = self._encode_values(x, layout)
@@ -80,7 +80,7 @@ class RDangle(EncoderDecoderDangle):
         return self.value_norm(self.encode_top(x, layout))
 
     def _encode_once(self, layers: Sequence[MixedLayer], end: Tensor, x: Tensor, layout: Layout) -> Tensor:
-        """Run mixed layers over sources [M, width], with one learned vector in the place of a target, and the top."""
+        """Run mixed layers over sources [M, width] with a learned vector instead of a target, then the upper layers."""
         lengths = np.stack((layout.lengths, np.ones_like(layout.lengths)), 1)
         starts = np.stack((layout.starts, np.full_like(layout.starts, len(x))), 1)
         read = GatherLayout(Layout(lengths, layout.device, right=True), ranges(starts.ravel(), lengths.ravel()))
@@ -88,17 +88,17 @@ class RDangle(EncoderDecoderDangle):
         return self.encode_top(x, layout)
 
     def value_stack(self) -> list[MixedLayer]:
-        """The mixed layers of the values' own encoder, from the bottom."""
+        """The mixed layers of the value encoder, from the bottom."""
         return cast("list[MixedLayer]", list(self.value_encoder))
 
     def decode(self, encoded: Any, target: Ragged) -> Tensor:
-        """See :class:`Transformer`. All prefixes of a target share the dropout of its vectors."""
+        """See :class:`Transformer`. All prefixes of a target share the dropout of its embeddings."""
         y = self.embed_target(target)
         read = self.read_target(target.ids, target.layout.positions, y)
         return self.decode_embedded(encoded, y, target.layout, read)
 
     def decode_embedded(self, encoded: Any, y: Tensor, layout: Layout, read: Tensor | None = None) -> Tensor:
-        """See :class:`Transformer`; ``read``: target vectors as the mixed layers read them (default: ``y``)."""
+        """See :class:`Transformer`; ``read``: the mixed layers' input for the target (default: ``y``)."""
         prefixes = Prefixes.at_intervals(encoded.layout, layout, self.config.interval)
         read = y if read is None else read
         return self.decode_prefixes(encoded, self.encode_anew(encoded, read, prefixes), y, prefixes)
@@ -129,12 +129,12 @@ class RDangle(EncoderDecoderDangle):
         if form == "shared":
             return super().source_cache_anew(number, encoded, states, pairings)
         if form == "separate":
-            given = (pairings[0], cross.project_keys(states)), (pairings[1], encoded.once[number])
+            parts = (pairings[0], cross.project_keys(states)), (pairings[1], encoded.once[number])
         elif form == "keys_once":
-            given = (pairings[1], encoded.once[number]), (pairings[0], cross.project_values(states))
+            parts = (pairings[1], encoded.once[number]), (pairings[0], cross.project_values(states))
         else:
-            given = (pairings[0], cross.project_keys(states[0])), (pairings[0], cross.project_values(states[1]))
-        return cross.kv_cache_of_grids(*(pairing.grids(projected) for pairing, projected in given))
+            parts = (pairings[0], cross.project_keys(states[0])), (pairings[0], cross.project_values(states[1]))
+        return cross.kv_cache_of_grids(*(pairing.grids(projected) for pairing, projected in parts))
 
     def step(self, tokens: Tensor, state: PrefixState) -> Tensor:
         """See :class:`Transformer`."""
@@ -152,7 +152,7 @@ class RDangle(EncoderDecoderDangle):
         return self.project(self.decoder_norm(y))
 
     def _read_anew(self, states: Tensor, y: Tensor, prefixes: Prefixes, state: PrefixState) -> Tensor:
-        """Forget what was remembered, read the whole prefixes and return their last states [rows, width]."""
+        """Clear the caches, read the whole prefixes and return their last states [rows, width]."""
         state.target, state.source = [], []
         needed = state if self.config.interval > 1 else None
         return self.decode_prefixes(state.encoded, states, y, prefixes, needed)

@@ -1,7 +1,7 @@
 """RoBERTa (Liu et al., 2019) as the encoder of a Transformer, or BART (Lewis et al., 2020) as encoder and decoder.
 
-Their layers are post-norm layers with GELU, so that whatever is built of encoder layers (mixtures of their sublayers,
-layers over a source and a prefix, fuse-attention) can be built of them, without padding. Architectures that can extend
+Their layers are our post-norm layers with GELU. So anything built from encoder layers (mixtures of sublayers, layers
+over a source and a prefix, fuse-attention) also works with them, without padding. Such architectures extend
 :class:`PretrainedTransformer`; with ``model.encoder=own`` it is the Transformer.
 """
 
@@ -27,7 +27,7 @@ class PretrainedTransformer(Transformer):
     config: OverEncoderConfig
 
     def __init__(self, config: OverEncoderConfig, source_size: int, target_size: int) -> None:
-        # Read while the parts are built.
+        # Needed in super().__init__.
         self.pretrained = config.encoder_as_layers() if config.pretrained_encoder else None
         self.decodes_pretrained = config.pretrained_decoder
         super().__init__(config, source_size, target_size)
@@ -75,15 +75,15 @@ class PretrainedTransformer(Transformer):
 
 
 class PretrainedEmbedding(nn.Module):
-    """Words, positions and (RoBERTa's) one token type, added, normalised, with dropout.
+    """The sum of word, position and (RoBERTa) token type embeddings, with norm and dropout.
 
-    :param words: another block's, which these are (BART has one table for both sides).
+    :param words: word embeddings shared with another instance (BART shares them between both sides).
     """
 
     def __init__(self, config: OverEncoderConfig, size: int, dropout: float, words: Any = None) -> None:
         super().__init__()
         width = config.encoder_width
-        # In a tuple, a module is no part of this one: what is shared has one name in a checkpoint.
+        # In a tuple, the module is not a submodule, so that a checkpoint has it only once.
         self._shared = (words,)
         if words is None:
             self.words = nn.Embedding(size, width, padding_idx=PAD)
@@ -94,7 +94,7 @@ class PretrainedEmbedding(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The table of words, [ids, width]."""
+        """The word embeddings, [ids, width]."""
         words = self._shared[0] or self.words
         weight: Tensor = words.weight
         return weight

@@ -1,4 +1,4 @@
-"""Where the parameters of RoBERTa and BART go in a model of ours."""
+"""Map the parameters of RoBERTa and BART to ours."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ _BART_CROSS = {
 
 @torch.no_grad()
 def load_pretrained(model: Any, theirs: Mapping[str, Tensor], mask: int | None) -> None:
-    """Give a model of ours, in place, the parameters of a RoBERTa or of a BART.
+    """Load the parameters of RoBERTa or BART into one of our models, in place.
 
-    :param theirs: as transformers' ``RobertaModel`` or ``BartModel`` names them; ``mask``: id of its mask token, which
-        stands where Dangle has its end vector.
+    :param theirs: named as in transformers' ``RobertaModel`` or ``BartModel``; ``mask``: id of its mask token, whose
+        embedding initialises Dangle's end vector.
     """
     for ours, parts in named_parts(model):
         tensors = [theirs[part] for part in parts]
         ours.copy_(torch.cat(tensors) if len(tensors) > 1 else tensors[0].view_as(ours))
     whole = model.decodes_pretrained
     if whole and hasattr(model, "target_type"):
-        model.target_type.zero_()  # at first a prefix is read as a source is
+        model.target_type.zero_()  # initially, prefixes are read like sources
     if mask is not None and hasattr(model, "end"):
         word = model.source_embedding.weight[mask]
-        # As the tokens of a prefix: BART's are normalised, those beside RoBERTa's are not.
+        # Like the tokens of a prefix: normalised with BART, not normalised with RoBERTa.
         model.end.copy_(model.source_embedding.norm(word) if whole else word)
 
 
 def named_parts(model: Any) -> Iterator[tuple[Tensor, list[str]]]:
-    """Every parameter of a model of ours that is the pre-trained one's, and what it is made of there."""
+    """Yield every pre-trained parameter of our model, with the names of its parts in transformers."""
     layers = [*getattr(model, "mixed", ()), *model.encoder]
     if not model.decodes_pretrained:
         block = model.source_embedding
